@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tests.cases import each
-from tests.causes.seed_logs import (
+from tests.causes.release_logs import (
     RELEASES,
     devices,
     gpu,
@@ -23,6 +23,7 @@ from tests.causes.seed_logs import (
 )
 from tests.kit import explained
 from whygpu.model.explanation import Explanation
+from whygpu.model.remedy import SetVariable
 
 
 class Case(NamedTuple):
@@ -598,6 +599,254 @@ def others() -> Iterator[Case]:
         yield Case(release, "a target that does not exist", f"{native}\n{end}", ("not-gpu",))
 
 
+LOADER = "stream_executor/platform/default/dso_loader.cc"
+GPU_DEVICE = "core/common_runtime/gpu/gpu_device.cc"
+FIRST_GPU = "tf.config.experimental.set_memory_growth(gpus[0], True)"
+NO_ITEM = "IndexError: list index out of range"
+WORK = "Epoch 1/2\n10/10 - 1s - loss: 0.5\nEpoch 2/2\n10/10 - 1s - loss: 0.4"
+
+
+def _not_loaded(release: str, *libraries: str) -> str:
+    missing = [
+        record(
+            release,
+            "W",
+            LOADER,
+            55,
+            f"Could not load dynamic library '{name}'; dlerror: {name}: cannot open shared object "
+            "file: No such file or directory",
+        )
+        for name in libraries
+    ]
+    skipped = (
+        "Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above "
+        "are installed properly if you would like to use GPU. Follow the guide at "
+        "https://www.tensorflow.org/install/gpu for how to download and setup the required "
+        "libraries for your platform.\nSkipping registering GPU devices..."
+    )
+    return "\n".join((*missing, record(release, "W", GPU_DEVICE, 1662, skipped)))
+
+
+def libraries() -> Iterator[Case]:
+    native = (
+        "tensorflow/python/pywrap_tensorflow_internal.py",
+        "_mod = imp.load_module('_pywrap_tensorflow_internal', fp, pathname, description)",
+    )
+    absent = "cannot open shared object file: No such file or directory"
+    for release, cuda, cudnn in (("1.4", "8.0", "6"), ("1.8", "9.0", "7"), ("1.12", "9.0", "7")):
+        for name, answer in (
+            (f"libcublas.so.{cuda}", ("cuda-runtime-missing", "cuda-version-mismatch")),
+            (f"libcudnn.so.{cudnn}", ("cudnn-missing",)),
+            ("libcuda.so.1", ("no-nvidia-driver", "docker-no-gpu-runtime")),
+        ):
+            end = raised(
+                release, "import tensorflow as tf", f"ImportError: {name}: {absent}", native
+            )
+            yield Case(
+                release,
+                f"no {name}",
+                f"{end}\n\n\nFailed to load the native TensorFlow runtime.",
+                answer,
+            )
+    end = (
+        "TensorFlow requires that this DLL be installed in a directory that is named in your %PATH%"
+    )
+    for release, name, answer in (
+        ("1.4", "cudart64_80.dll", ("cuda-runtime-missing", "cuda-version-mismatch")),
+        ("1.8", "cudnn64_7.dll", ("cudnn-missing",)),
+    ):
+        error = f"ImportError: Could not find '{name}'. {end} environment variable."
+        yield Case(release, f"no {name}", raised(release, "import tensorflow as tf", error), answer)
+    for release, parts, cudnn in (
+        ("1.15", ("libcudart.so.10.0", "libcublas.so.10.0", "libcufft.so.10.0"), "libcudnn.so.7"),
+        ("2.0", ("libcudart.so.10.0", "libcublas.so.10.0", "libcufft.so.10.0"), "libcudnn.so.7"),
+        ("2.4", ("libcudart.so.11.0", "libcublas.so.11", "libcufft.so.10"), "libcudnn.so.8"),
+        ("2.10", ("libcudart.so.11.0", "libcublas.so.11", "libcufft.so.10"), "libcudnn.so.8"),
+    ):
+        end = raised(release, FIRST_GPU, NO_ITEM)
+        yield Case(
+            release,
+            "no CUDA",
+            f"{_not_loaded(release, *parts)}\n{end}",
+            ("cuda-runtime-missing", "cuda-version-mismatch"),
+        )
+        yield Case(release, "no cuDNN", f"{_not_loaded(release, cudnn)}\n{end}", ("cudnn-missing",))
+    for release in ("2.16", "2.21"):
+        yield Case(
+            release,
+            "libraries that the log does not name",
+            f"{_not_loaded(release)}\n{raised(release, FIRST_GPU, NO_ITEM)}",
+            ("cuda-runtime-missing", "library-path-conflict"),
+        )
+
+
+def _convolution(release: str) -> str:
+    """How a convolution ends if cuDNN does not start."""
+    if release == "1.4":
+        return record(
+            release,
+            "F",
+            "core/kernels/conv_ops.cc",
+            667,
+            "Check failed: stream->parent()->GetConvolveAlgorithms( "
+            "conv_parameters.ShouldIncludeWinogradNonfusedAlgo<T>(), &algorithms) ",
+        )
+    graph = "Graph execution error:\n\nDetected at node conv defined at (most recent call last):\n"
+    kind, text = {
+        "2.10": (
+            "UnimplementedError",
+            f"{graph}DNN library is not found.\n\t [[{{{{node conv}}}}]]",
+        ),
+        "2.16": (
+            "FailedPreconditionError",
+            f"{graph}DNN library initialization failed. Look at the "
+            "errors above for more details.\n\t [[{{node conv}}]]",
+        ),
+        "2.21": (
+            "FailedPreconditionError",
+            f"{graph}DNN library initialization failed. Look at the "
+            "errors above for more details.\n\t [[{{node conv}}]]",
+        ),
+    }.get(
+        release,
+        (
+            "UnknownError",
+            "Failed to get convolution algorithm. This is probably because cuDNN failed to "
+            "initialize, so try looking to see if a warning log message was printed above.",
+        ),
+    )
+    inner = (RUN,) if old(release) else ()
+    return raised(release, "model.fit(x, y)", tf_error(release, kind, text), *inner)
+
+
+def gpu_libraries_at_work() -> Iterator[Case]:
+    for release in RELEASES:
+        versions = "7.1.4 but source was compiled with: 7.6.0"
+        if release == "1.4":
+            versions = (
+                "5110 (compatibility version 5100) but source was compiled with 6021 "
+                "(compatibility version 6000)"
+            )
+        dnn = "stream_executor/cuda/cuda_dnn.cc"
+        loaded = record(
+            release, "E", dnn, 319, f"Loaded runtime CuDNN library: {versions}.  CuDNN library"
+        )
+        could = "could" if release in ("1.4", "1.8") else "Could"
+        refused = record(
+            release, "E", dnn, 329, f"{could} not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR"
+        )
+        end = _convolution(release)
+        yield Case(
+            release,
+            "another cuDNN",
+            f"{gpu(release)}\n{loaded}\n{end}",
+            ("cudnn-version-mismatch",),
+        )
+        yield Case(
+            release,
+            "a GPU without room for cuDNN",
+            f"{gpu(release)}\n{refused}\n{end}",
+            ("cudnn-init-failed-oom",),
+        )
+        blas = record(
+            release,
+            "E",
+            "stream_executor/cuda/cuda_blas.cc",
+            366,
+            "failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED",
+        )
+        text = "Blas GEMM launch failed : a.shape=(8, 8), b.shape=(8, 8), m=8, n=8, k=8"
+        end = raised(release, "model.fit(x, y)", tf_error(release, "InternalError", text))
+        yield Case(
+            release,
+            "a GPU without room for cuBLAS",
+            f"{gpu(release)}\n{blas}\n{end}",
+            ("cudnn-init-failed-oom",),
+        )
+        text = (
+            "The TensorFlow library was compiled to use AVX instructions, but these aren't "
+            "available on your machine."
+        )
+        fatal = record(release, "F", "core/platform/cpu_feature_guard.cc", 37, text)
+        yield Case(
+            release,
+            "a processor without AVX",
+            f"{fatal}\nAborted (core dumped)",
+            ("avx-missing-sigill",),
+        )
+
+
+def reports() -> Iterator[Case]:
+    """Logs without a failure."""
+    for release in RELEASES:
+        for text in (
+            "Num GPUs Available:  0",
+            "No GPUs found. Running on CPU.",
+            "TensorFlow did not detect any GPUs.",
+            "Please install GPU version of TF",
+            '[name: "/device:CPU:0"\ndevice_type: "CPU"\nmemory_limit: 268435456\n]',
+        ):
+            yield Case(release, f"only {text!r}", text, ("unknown",))
+            yield Case(
+                release, f"{text!r}, hidden", f"{hidden(release)}\n{text}", where_hidden(release)
+            )
+        mapping = (
+            "Device mapping:\n/job:localhost/replica:0/task:0/device:GPU:0 -> device: 0, name: "
+            "GeForce GTX 1080 Ti, pci bus id: 0000:01:00.0, compute capability: 6.1\n"
+            "c: (Add): /job:localhost/replica:0/task:0/device:"
+        )
+        yield Case(
+            release, "placed on the GPU", f"{gpu(release)}\n{mapping}GPU:0", ("nothing-wrong",)
+        )
+        yield Case(release, "placed on the CPU", f"{gpu(release)}\n{mapping}CPU:0", ("gpu-unused",))
+        yield Case(
+            release,
+            "no device to place on",
+            "Device mapping: no known devices.\n"
+            "c: (Add): /job:localhost/replica:0/task:0/device:CPU:0",
+            ("gpu-unused",),
+        )
+        waits = "CreateSession still waiting for response from worker: /job:worker/replica:0/task:1"
+        line = record(release, "I", "core/distributed_runtime/master.cc", 221, waits)
+        yield Case(release, "a worker that does not answer", line, ("unknown",))
+        refused = (
+            "failed to allocate 10.17G (10916724736 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"
+        )
+        line = record(release, "E", "stream_executor/cuda/cuda_driver.cc", 806, refused)
+        again = line.replace("10.17G (10916724736", "9.15G (9825052160")
+        yield Case(
+            release,
+            "less memory than reserved",
+            "\n".join((gpu(release), line, again, WORK)),
+            ("oom-other-process",),
+        )
+        if release not in ("1.4", "1.8"):
+            text = (
+                "The TF_FORCE_GPU_ALLOW_GROWTH environment variable is set but could not be "
+                'parsed: "1". Valid values are "true" or "false". Using original config value of 0.'
+            )
+            line = record(release, "E", "core/common_runtime/gpu/gpu_bfc_allocator.cc", 43, text)
+            yield Case(
+                release,
+                "TF_FORCE_GPU_ALLOW_GROWTH=1",
+                "\n".join((line, gpu(release), WORK)),
+                ("environment-variable-ineffective",),
+            )
+        small = (
+            "Ignoring visible gpu device (device: 1, name: Quadro K420, pci bus id: 0000:02:00.0, "
+            "compute capability: 3.0) with Cuda multiprocessor count: 1. The minimum required "
+            "count is 8. You can adjust this requirement with the env var "
+            "TF_MIN_GPU_MULTIPROCESSOR_COUNT."
+        )
+        line = record(release, "I", GPU_DEVICE, 1711, small)
+        yield Case(
+            release,
+            "a second GPU that is small",
+            "\n".join((line, gpu(release), WORK)),
+            ("nothing-wrong",),
+        )
+
+
 CASES = (
     *placements(),
     *sessions(),
@@ -608,6 +857,9 @@ CASES = (
     *memory(),
     *keras(),
     *others(),
+    *libraries(),
+    *gpu_libraries_at_work(),
+    *reports(),
 )
 
 
@@ -621,3 +873,34 @@ def answer_of(explanation: Explanation) -> tuple[str, ...]:
 @each("case", CASES, ids=str)
 def test_the_answer_is_an_experts(case: Case) -> None:
     assert answer_of(explained(case.log)) == case.answer, case.log
+
+
+TF_CONFIG, OF_SESSIONS = "tf.config", ("ConfigProto", "GPUOptions", "Session")
+
+
+@each("case", [case for case in CASES if case.answer[0] != "session-api-removed-in-tf2"], ids=str)
+def test_remedies_are_written_in_the_api_of_the_program(case: Case) -> None:
+    said = " ".join(
+        remedy.text for root in explained(case.log).root_causes for remedy in root.remedies
+    )
+    if "client/session.py" in case.log:
+        assert TF_CONFIG not in said
+        assert "tf.keras.mixed_precision" not in said
+    elif TF_CONFIG in case.log or "enable_soft_placement" in case.log:
+        assert not any(word in said for word in OF_SESSIONS)
+
+
+def test_a_report_of_no_gpu_alone_says_so_and_asks_why() -> None:
+    explanation = explained("Num GPUs Available:  0")
+    assert "sees no GPU" in explanation.headline
+    assert explanation.guidance is not None
+    assert explanation.guidance.candidates
+
+
+@each("missing", ["tensorflow", "torch", "jax"])
+def test_the_backend_that_is_missing_is_not_proposed(missing: str) -> None:
+    frame = ("keras/src/backend/__init__.py", f"import {missing}")
+    end = f"ModuleNotFoundError: No module named '{missing}'"
+    (root,) = explained(raised("2.16", "import keras", end, frame)).root_causes
+    assert f"KERAS_BACKEND={missing}" not in repr(root.remedies)
+    assert SetVariable("KERAS_BACKEND", missing) not in {one.action for one in root.remedies}
