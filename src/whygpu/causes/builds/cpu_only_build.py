@@ -226,6 +226,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _worked_without(log, version)
     elif unavailable is not None:
         yield _unavailable(log, unavailable)
+    elif (refused := log.first(_NOT_ENABLED)) is not None and log.says(_SINCE_1_15):
+        yield _placed_without(log, refused)
     elif (only := log.first(ONLY_CPU)) is not None and not log.says(PLATFORM_SET):
         yield _only_cpu(log, only)
     elif fell_back is not None and not log.statuses:
@@ -271,6 +273,27 @@ def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
             *(() if unrelated else ended),
         ),
         remedies=_log_remedies(log),
+    )
+
+
+_NOT_ENABLED = late(r"requested device appears to be a GPU, but CUDA is not enabled")
+_SINCE_1_15 = late(
+    r"tensorflow_core[/\\]|Detected at node|\bcompat[./\\]v1\b|python[/\\]eager[/\\]"
+)
+
+
+def _placed_without(log: Log, refused: Match) -> Finding:
+    """TensorFlow says so of its build; before 1.15, builds with CUDA said it as well."""
+    return CAUSE.finding(
+        subject="tensorflow",
+        effect="broken",
+        message="the program pins operations to a GPU, but this TensorFlow is a build without GPU "
+        "support; it says that CUDA is not enabled",
+        evidence=log.evidence(refused.line, *ended_after(log, refused.line)),
+        remedies=_log_remedies(log._replace(framework="tensorflow")),
+        confidence="likely",
+        ask="Does `python -c 'import tensorflow as tf; print(tf.test.is_built_with_cuda())'` print "
+        "False?",
     )
 
 

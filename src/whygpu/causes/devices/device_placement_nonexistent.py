@@ -91,6 +91,8 @@ _STATEMENTS = late(
     r"|[Uu]nknown device[ :'\"]{1,4}\S{0,60}[GT]PU:\d"
     r"|(?:devices? in|requested) [^\n]{0,60}(?:is"
     r"|are) not visible to TensorFlow: (?P<strategy>\S{3,80})"
+    r"|Unknown attribute:? '[^'\n]{0,40}' (?:in|is encountered while parsing the device spec:)"
+    r" '(?P<unread>[^'\n]{0,60})'"
     r"|Unable to find any devices for spec (?P<spec>\S{0,60}[GT]PU:[\d*]+)"
     r"|No matching devices found for '(?P<listed>\S{0,60}GPU:\d+)'"
     r"|Device (?P<absent>\S{0,60}(?:GPU|gpu):\d+) (?:is )?not found"
@@ -136,9 +138,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     elif statement is not None:
         lines = [statement.line]
         name = statement.groups["spec"] or statement.groups["listed"]
+        unread = statement.groups["unread"]
         what = (
             f"the program uses {name}, which this process does not have"
             if name
+            else f"the program gives a device the name {unread!r}, which TensorFlow cannot read; a "
+            "GPU has a name like /gpu:0"
+            if unread
             else f"the program needs a device that this process does not have: "
             f"{excerpt(statement.text)}"
         )
@@ -161,7 +167,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         message=what,
         evidence=log.evidence(*(n for n in lines if any(line.number == n for line in log.lines))),
-        remedies=tuple(_remedies(log, without)),
+        remedies=_NAME
+        if statement and statement.groups["unread"]
+        else tuple(_remedies(log, without)),
         # If there is no GPU at all, this is certain, but hardly the root cause.
         confidence="possible" if weak and statement else "likely" if weak or bare else "certain",
         effect="broken" if failed_at(log, lines) or without else "cpu",
@@ -173,6 +181,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 def _short(devices: str) -> str:
     """Without the part that all devices of one process share."""
     return devices.replace("/job:localhost/replica:0/task:0", "")
+
+
+_NAME = (Remedy("Write the kind and the number: /gpu:0, /cpu:0."),)
 
 
 def _remedies(log: Log, without: list[Placement]) -> Iterator[Remedy]:

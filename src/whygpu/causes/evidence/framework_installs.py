@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known
 from whygpu.model.remedy import Install, InstallFramework, PlannedFramework
@@ -49,10 +50,17 @@ def gpu_build_of(framework: Framework, *, removes: tuple[str, ...] = ()) -> Inst
     return gpu_build(framework.name, installed=framework.version, removes=removes)
 
 
+_LAST_OF_1 = late(r"tensorflow_core[/\\]python[/\\]client[/\\]session\.py|\b_api\.v1\b")
+"""Sessions in the package that only 1.15 and 2.0 have."""
+
+
 def gpu_build_in_log(log: Log, *, removes: tuple[str, ...] = ()) -> InstallFramework | None:
     """The same for the framework that wrote a log; logs of Keras are TensorFlow's."""
     name = "tensorflow" if log.framework == "keras" else log.framework
-    return gpu_build(name, installed=log.version_of(name) or "", removes=removes)
+    installed = log.version_of(name) or ""
+    if name == "tensorflow" and not installed and log.says(_LAST_OF_1):
+        installed = "1.15"
+    return gpu_build(name, installed=installed, removes=removes)
 
 
 def newest_release(framework: Framework) -> Install | InstallFramework:

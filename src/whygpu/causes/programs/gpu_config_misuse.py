@@ -244,6 +244,16 @@ _MISUSES = (
         (Remedy("Remove one of the two: the limits of the virtual devices are the share."),),
     ),
     _Misuse(
+        late(r"Setting memory limit is required for GPU virtual devices"),
+        "divides a GPU into virtual devices without a memory limit for each",
+        (
+            Remedy(
+                "Give every part a limit in MB: "
+                "tf.config.experimental.VirtualDeviceConfiguration(memory_limit=4096)."
+            ),
+        ),
+    ),
+    _Misuse(
         late(r"number of GPUs in visible_device_list doesn't match the number of elements"),
         "divides another number of GPUs into virtual devices than visible_device_list names",
         (Remedy("Give virtual_devices one element for each GPU in visible_device_list."),),
@@ -278,9 +288,9 @@ _MISUSES = (
         ),
     ),
     _Misuse(
-        late(r"ValueError: Unrecognized device: (?:PhysicalDevice\(|LogicalDevice\(|['\"])"),
+        late(r"ValueError: Unrecognized device: (?:\[|PhysicalDevice\(|LogicalDevice\(|['\"])"),
         "configures something that is not one of TensorFlow's physical devices of that kind: a "
-        "device of another kind, or only the name of one",
+        "device of another kind, a list instead of one device, or only the name of one",
         (
             Remedy(
                 "Pass a device of tf.config.experimental.list_physical_devices('GPU'), not its "
