@@ -23,7 +23,7 @@ from tests.causes.release_logs import (
 )
 from tests.kit import explained
 from whygpu.model.explanation import Explanation
-from whygpu.model.remedy import SetVariable
+from whygpu.model.remedy import InstallFramework, SetVariable
 
 
 class Case(NamedTuple):
@@ -147,6 +147,34 @@ def placements() -> Iterator[Case]:
             f"{gpu(release)}\n{end}",
             ("device-placement-no-gpu-kernel",),
         )
+    for release in RELEASES:
+        unread = "Unknown attribute: 'gpu0' in 'gpu0'"
+        if release in ("2.10", "2.16", "2.21"):
+            unread = (
+                "Unknown attribute 'gpu0' is encountered while parsing the device spec: 'gpu0'."
+            )
+        end = raised(release, "with tf.device('gpu0'):", f"ValueError: {unread}")
+        yield Case(
+            release,
+            "a name that is no device",
+            f"{gpu(release)}\n{end}",
+            ("device-placement-nonexistent",),
+        )
+    for release, frame, answer in (
+        # Builds of 1.13 and 1.14 with CUDA said so too.
+        ("1.12", RUN, ("device-placement-nonexistent",)),
+        ("1.15", (SESSION.replace("tensorflow", "tensorflow_core"), RUN[1]), ("cpu-only-build",)),
+        ("2.4", ("tensorflow/python/eager/execute.py", "inputs, attrs)"), ("cpu-only-build",)),
+        ("2.21", ("tensorflow/python/eager/execute.py", "inputs, attrs)"), ("cpu-only-build",)),
+    ):
+        text = (
+            "Cannot assign a device for operation a: {{node a}} was explicitly assigned to "
+            f"/device:GPU:0 but available devices are [ {devices()} ]. Make sure the device "
+            "specification refers to a valid device. The requested device appears to be a GPU, but "
+            "CUDA is not enabled."
+        )
+        end = raised(release, "step()", tf_error(release, "InvalidArgumentError", text), frame)
+        yield Case(release, "a GPU in a build without CUDA", end, answer)
     for release in ("2.0", "2.4"):
         unknown = "/job:localhost/replica:0/task:0/device:GPU:1 unknown device."
         kind = "RuntimeError: Error copying tensor to device: /device:GPU:1. " + unknown
@@ -458,6 +486,16 @@ def configuration() -> Iterator[Case]:
                 "ValueError: Cannot set memory growth on non-GPU devices"
                 if release in ("1.15", "2.0", "2.4")
                 else "ValueError: Cannot set memory growth on non-GPU and non-Pluggable devices",
+            ),
+            (
+                "a list instead of a GPU",
+                "tf.config.experimental.set_memory_growth(gpus, True)",
+                f"ValueError: Unrecognized device: [{cpu.replace('CPU', 'GPU')}]",
+            ),
+            (
+                "virtual devices without a limit",
+                "tf.config.experimental.set_virtual_device_configuration(gpus[0], parts)",
+                "ValueError: Setting memory limit is required for GPU virtual devices",
             ),
             (
                 "the CPU among the visible GPUs",
@@ -904,3 +942,10 @@ def test_the_backend_that_is_missing_is_not_proposed(missing: str) -> None:
     (root,) = explained(raised("2.16", "import keras", end, frame)).root_causes
     assert f"KERAS_BACKEND={missing}" not in repr(root.remedies)
     assert SetVariable("KERAS_BACKEND", missing) not in {one.action for one in root.remedies}
+
+
+def test_a_program_of_tensorflow_1_15_is_not_told_to_install_tensorflow_2() -> None:
+    case = next(one for one in CASES if str(one) == "1.15 a GPU in a build without CUDA")
+    (root,) = explained(case.log).root_causes
+    (wish,) = (one.action for one in root.remedies if isinstance(one.action, InstallFramework))
+    assert wish.installed == "1.15"
