@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.cases import each
 from tests.planner.small_table import GTX_1080, K80, TABLE, machine, table_of, tensorflow
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Unknown
@@ -37,6 +38,13 @@ def test_no_driver_is_proposed_that_has_dropped_the_gpu() -> None:
     newer = K80._replace(capability=(5, 0))
     served = table_of([tensorflow("2.15.0", "3.11", "12.2", architectures=("sm_50",))])
     assert changes(machine(driver="470.82", gpu=newer), wishes, served) != ()
+
+
+def test_the_last_driver_for_a_gpu_is_proposed() -> None:
+    """Driver 580 is the last for Pascal."""
+    table = table_of([tensorflow("2.30.0", "3.11", "13.0", architectures=("sm_60",))])
+    found = changes(machine(driver="470.82", gpu=GTX_1080), parse_all(["tensorflow"]), table)
+    assert [change.what for change in found] == ["driver 580 or newer"]
 
 
 def test_data_center_gpus_may_keep_their_driver() -> None:
@@ -109,3 +117,56 @@ def test_linux_is_proposed_on_windows_only() -> None:
     for platform in ("linux_x86_64", "macosx_arm64"):
         found = possible("tensorflow==2.12", machine(python="3.13", platform=platform))
         assert not any("WSL2" in what for what, _ in found)
+
+
+@each(
+    ("wish", "where", "kinds"),
+    [
+        ("tensorflow==2.12", machine(python="3.13"), [("release",), ("python",)]),
+        ("tensorflow==2.20", machine(driver="390.48"), [("driver",)]),
+        ("jax", machine(glibc="2.17"), [("glibc",)]),
+        ("jax", machine(platform="win_amd64"), [("platform",)]),
+        ("jax", machine(python="3.10", glibc="2.17"), [("python", "glibc")]),
+    ],
+)
+def test_a_change_has_the_kinds_of_its_parts(
+    wish: str, where: MachineSpec, kinds: list[tuple[str, ...]]
+) -> None:
+    assert [change.kinds for change in changes(where, parse_all([wish]), TABLE)] == kinds
+
+
+def test_at_most_two_pairs_of_changes_are_proposed() -> None:
+    table = table_of(
+        [
+            tensorflow("2.10.0", "3.12", "11.2"),
+            tensorflow("2.11.0", "3.11", "12.2"),
+            tensorflow("2.12.0", "3.11", "11.2", glibc="2.27"),
+            tensorflow("2.20.0", "3.12", "12.2", glibc="2.27"),
+        ]
+    )
+    where = machine(driver="470.82", glibc="2.17")
+    found = changes(where, parse_all(["tensorflow==2.20"]), table)
+    assert [change.kinds for change in found] == [("release", "python"), ("release", "driver")]
+
+
+@each(
+    ("pythons", "mine", "nearest"),
+    [
+        ("3.9 3.13", "3.11", "3.13"),
+        ("3.9 3.10", "3.11", "3.10"),
+        ("2.7 3.14", "3.6", "3.14"),
+        ("3.9 3.10", "2.7", "3.9"),
+    ],
+)
+def test_the_nearest_python_is_proposed_and_of_two_the_newer(
+    pythons: str, mine: str, nearest: str
+) -> None:
+    table = table_of([tensorflow("2.20.0", pythons, "12.5.1")])
+    found = changes(machine(python=mine), parse_all(["tensorflow"]), table)
+    assert [change.what for change in found] == [f"Python {nearest}"]
+
+
+def test_a_patch_release_of_the_same_python_is_no_change_of_python() -> None:
+    table = table_of([tensorflow("2.20.0", "3.11 3.12", "12.5.1", requires_python=">=3.11.4")])
+    found = changes(machine(python="3.11.2"), parse_all(["tensorflow"]), table)
+    assert [change.what for change in found] == ["Python 3.12"]

@@ -12,7 +12,6 @@ from whygpu.model.observed import Known
 from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.constraints import first_branch_knowing
 from whygpu.planner.planning import make_plan
-from whygpu.planner.wishes import allows
 from whygpu.tables.driver_branches import last_branch_for
 from whygpu.tables.driver_floors import FLOORS
 from whygpu.tables.python_releases import RELEASES
@@ -31,7 +30,7 @@ class Relaxed(NamedTuple):
 
 def changes(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tuple[Change, ...]:
     """One sufficient change of each kind; pairs of changes only if no single one suffices."""
-    kinds = [options for options in _relaxations(machine, wishes, table) if options]
+    kinds = list(_relaxations(machine, wishes, table))
 
     def first(options: Iterable[tuple[Relaxed, ...]]) -> Change | None:
         made = (_made_possible(option, machine, wishes, table) for option in options)
@@ -101,45 +100,46 @@ def _as(value: str) -> Known[str]:
 def _pythons(machine: MachineSpec) -> list[str]:
     """Other Python versions, the nearest first, newer before older."""
     mine = machine.python_minor
-    if mine is None:
+    own = release_numbers(mine or "")
+    if len(own) < 2:
         return []
-    own = release_numbers(mine)
-    others = [row.version for row in RELEASES if row.version != mine and own[:1] == (3,)]
 
-    def distance(version: str) -> tuple[int, int]:
+    def distance(version: str) -> tuple[int, int, int]:
         major, minor = release_numbers(version)
-        return (abs((major - own[0]) * 10 + minor - own[1]), -minor)
+        return (abs(major - own[0]), abs(minor - own[1]), -minor)
 
-    return sorted(others, key=distance)
+    return sorted((row.version for row in RELEASES if row.version != mine), key=distance)
 
 
 def _drivers(machine: MachineSpec) -> list[str]:
     """Newer drivers that make a difference and still support the GPU, smallest step first."""
     if not isinstance(machine.driver, Known):
         return []
-    mine = release_numbers(machine.driver.value)
     gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
     last = [row.branch for gpu in gpus if (row := last_branch_for(gpu.capability))]
     known = [first for gpu in gpus if (first := first_branch_knowing(gpu.capability))]
     floors = {row.driver for row in FLOORS} | {str(first.branch) for first in known}
     return [
         floor
-        for floor in sorted(floors, key=release_numbers)
-        if release_numbers(floor) > mine and (not last or release_numbers(floor)[0] <= min(last))
+        for floor in _newer(floors, machine.driver.value)
+        if not last or release_numbers(floor)[0] <= min(last)
     ]
 
 
 def _glibcs(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> list[str]:
-    """The minimum glibc versions of releases that are above this machine's glibc."""
+    """The minimum glibc versions of the frameworks' releases above this machine's glibc."""
     if not isinstance(machine.glibc, Known):
         return []
     floors = {
         part.glibc
         for wish in wishes
         for candidate in candidates(wish.framework, table)
-        if allows(wish, candidate.version)
         for part in candidate.parts
-        if part.glibc
     }
-    mine = release_numbers(machine.glibc.value)
-    return sorted((f for f in floors if release_numbers(f) > mine), key=release_numbers)
+    return _newer(floors, machine.glibc.value)
+
+
+def _newer(versions: Iterable[str], mine: str) -> list[str]:
+    """The versions after mine, oldest first."""
+    newer = (each for each in versions if release_numbers(each) > release_numbers(mine))
+    return sorted(newer, key=release_numbers)
