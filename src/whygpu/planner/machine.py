@@ -146,11 +146,13 @@ def _glibc(system: System) -> Observed[str]:
 def _gpus(driver: Driver, seen: Observed[str]) -> Observed[tuple[PlannedGpu, ...]]:
     listed = driver.gpus
     if isinstance(listed, Known) and listed.value:
-        known = [_planned(gpu) for gpu in listed.value]
-        unclear = [gpu for gpu in known if isinstance(gpu, Unknown)]
-        if unclear:
-            return unclear[0]
-        return Known(tuple(gpu for gpu in known if isinstance(gpu, PlannedGpu)), listed.source)
+        known = list[PlannedGpu]()
+        for gpu in listed.value:
+            planned = _planned(gpu)
+            if isinstance(planned, Unknown):
+                return planned
+            known.append(planned)
+        return Known(tuple(known), listed.source)
     if isinstance(seen, Known):
         return Unknown(
             f"there is {seen.value}, but only a working driver reports its model (--gpu)"
