@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.planner.small_table import GTX_1080, K80, RTX_5090, TABLE, machine
+from tests.planner.small_table import (
+    A6000,
+    GTX_1080,
+    K80,
+    LINUX,
+    RTX_5090,
+    TABLE,
+    machine,
+    release,
+)
 from whygpu.model.install_plan import Candidate, FitCheck
 from whygpu.model.machine_spec import MachineSpec, PlannedGpu
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.planner.candidates import candidates
-from whygpu.planner.constraints import checks
+from whygpu.planner.constraints import checks, usable
 from whygpu.planner.planning import judge
 
 
@@ -28,6 +37,15 @@ TF_2_20 = candidate("tensorflow", "2.20.0")
 TF_2_12 = candidate("tensorflow", "2.12.1")
 JAX_12 = candidate("jax", "0.7.2", "cuda12")
 JAX_13 = candidate("jax", "0.7.2", "cuda13")
+KERAS = candidate("keras", "3.12.0")
+BLANK = machine()._replace(**dict.fromkeys(MachineSpec._fields, Unknown("nobody looked")))
+ALPINE = machine()._replace(glibc=Absent("the C library is musl 1.2.5"))
+HOPPER = PlannedGpu("H200", (9, 0), "data-center")
+ORIN = PlannedGpu("Jetson AGX Orin", (8, 7), "jetson")
+
+
+def with_gpus(*gpus: PlannedGpu) -> MachineSpec:
+    return machine()._replace(gpus=Known(gpus, "example"))
 
 
 @each(
@@ -62,6 +80,29 @@ JAX_13 = candidate("jax", "0.7.2", "cuda13")
             "breaks",
             "has no wheel for Linux on aarch64",
         ),
+        ("platform", TF_2_20, machine(), "holds", "has wheels for Linux on x86_64"),
+        (
+            "platform",
+            TF_2_20._replace(parts=(release("tensorflow", "2.20.0"),)),
+            machine(platform="macosx_arm64"),
+            "breaks",
+            "has no GPU support on macOS: CUDA no longer supports macOS",
+        ),
+        (
+            "platform",
+            KERAS,
+            machine(platform="macosx_arm64"),
+            "holds",
+            "has wheels for macOS on Apple silicon",
+        ),
+        (
+            "glibc",
+            TF_2_20,
+            machine(platform="linux_aarch64", glibc="2.5"),
+            "holds",
+            "has no glibc requirement on record except for Linux on x86_64",
+        ),
+        ("glibc", KERAS, ALPINE, "holds", "does not need a specific glibc"),
         (
             "glibc",
             JAX_12,
@@ -70,6 +111,43 @@ JAX_13 = candidate("jax", "0.7.2", "cuda13")
             "its jax-cuda12-plugin needs glibc 2.27 or newer, you have 2.26",
         ),
         ("glibc", JAX_12, machine(glibc="2.27"), "holds", "needs glibc 2.27 or newer"),
+        ("build", TF_2_12, machine(), "holds", "is built for CUDA 11.8 and cuDNN 8"),
+        ("build", JAX_12, machine(), "holds", "is built for CUDA 12"),
+        (
+            "build",
+            candidate("jax", "0.4.20"),
+            machine(),
+            "breaks",
+            "its GPU builds were never on the package index, only on the project's own page",
+        ),
+        (
+            "driver",
+            TF_2_20._replace(cuda="99.0"),
+            machine(),
+            "unchecked",
+            "no driver floor is on record for CUDA 99.0",
+        ),
+        (
+            "driver",
+            TF_2_20,
+            machine()._replace(driver=Absent("no driver")),
+            "unchecked",
+            "needs driver 525.60.13 or newer, and there is none here",
+        ),
+        (
+            "driver",
+            TF_2_20,
+            machine(platform="win_amd64", driver="525.60.13"),
+            "breaks",
+            "needs driver 527.41 or newer, you have 525.60.13",
+        ),
+        (
+            "driver",
+            TF_2_20._replace(cuda="10"),
+            machine(driver="418.39"),
+            "unchecked",
+            "needs driver 410.48 or 440.33, depending on its exact CUDA; you have 418.39",
+        ),
         (
             "driver",
             TF_2_20,
@@ -101,6 +179,49 @@ JAX_13 = candidate("jax", "0.7.2", "cuda13")
         (
             "architecture",
             TF_2_20,
+            machine(gpu=A6000),
+            "holds",
+            "has machine code for RTX A6000 (8.6): sm_60 to sm_90 and PTX for 9.0",
+        ),
+        (
+            "architecture",
+            TF_2_20._replace(architectures=("sm_90", "compute_100", "compute_120")),
+            machine(gpu=HOPPER),
+            "holds",
+            "has machine code for H200 (9.0): sm_90 and PTX for 10.0 and 12.0",
+        ),
+        (
+            "architecture",
+            JAX_12._replace(architectures=("compute_80",)),
+            machine(gpu=A6000),
+            "note",
+            "has PTX for 8.0: on RTX A6000 (8.6) its few own kernels are compiled at their first "
+            "use",
+        ),
+        (
+            "architecture",
+            TF_2_20._replace(architectures=("sm_80",)),
+            machine(gpu=HOPPER),
+            "breaks",
+            "has sm_80: H200 (9.0) is too new for all of it",
+        ),
+        (
+            "architecture",
+            TF_2_20._replace(architectures=("sm_80",)),
+            machine(gpu=ORIN),
+            "unchecked",
+            "has sm_80: NVIDIA does not promise that this runs on Jetson AGX Orin (8.7)",
+        ),
+        (
+            "architecture",
+            TF_2_20,
+            machine()._replace(gpus=Absent("the PCI bus")),
+            "unchecked",
+            "was not checked against the GPU: none was found (the PCI bus)",
+        ),
+        (
+            "architecture",
+            TF_2_20,
             machine(gpu=RTX_5090),
             "note",
             "has sm_60 to sm_90 and PTX for 9.0: on GeForce RTX 5090 (12.0) every kernel is "
@@ -121,6 +242,22 @@ JAX_13 = candidate("jax", "0.7.2", "cuda13")
             "is built for CUDA 13, which needs 7.5 and excludes GeForce GTX 1080 (6.1)",
         ),
         (
+            "architecture",
+            JAX_12._replace(cuda="11.8"),
+            machine(gpu=RTX_5090),
+            "unchecked",
+            "is built for CUDA 11.8, which supports up to 9.0: whether it has PTX for GeForce RTX "
+            "5090 (12.0) is not on record",
+        ),
+        (
+            "architecture",
+            JAX_12._replace(cuda="99.0"),
+            machine(),
+            "unchecked",
+            "its GPU code is not on record",
+        ),
+        ("defect", TF_2_20, machine(), "holds", "has no defect on record"),
+        (
             "defect",
             candidate("tensorflow", "2.21.0"),
             machine(),
@@ -137,14 +274,42 @@ def test_a_constraint(
 
 def test_ptx_needs_a_driver_that_reads_it() -> None:
     """Compatibility within a major CUDA release covers machine code only."""
-    hopper = PlannedGpu("H200", (9, 0), "data-center")
     old = candidate("tensorflow", "2.12.1")
-    assert step("driver", old, machine(driver="520.61.05", gpu=hopper)).outcome == "holds"
+    assert step("driver", old, machine(driver="520.61.05", gpu=HOPPER)).outcome == "holds"
     newer = old._replace(cuda="12.5.1", architectures=("sm_80", "compute_80"))
-    broken = step("driver", newer, machine(driver="550.54.14", gpu=hopper))
+    broken = step("driver", newer, machine(driver="550.54.14", gpu=HOPPER))
     assert broken.outcome == "breaks"
     assert "needs driver 555 or newer to compile its PTX (CUDA 12.5)" in broken.reason
-    assert step("driver", newer, machine(driver="555.42.02", gpu=hopper)).outcome == "holds"
+    assert step("driver", newer, machine(driver="555.42.02", gpu=HOPPER)).outcome == "holds"
+
+
+@each(
+    ("driver", "cuda", "gpu"),
+    [
+        ("537.13", "12.5.1", HOPPER),  # no branch on record has this number
+        ("595.10", "13.9", HOPPER),  # no branch on record has this CUDA release
+        ("580.65.06", "12.5.1", ORIN),  # the driver of a Jetson is a part of its system
+        ("580.65.06", "12.5.1", PlannedGpu("a GPU", (99, 0), None)),
+    ],
+)
+def test_a_driver_is_refused_only_for_a_floor_on_record(
+    driver: str, cuda: str, gpu: PlannedGpu
+) -> None:
+    compiled = TF_2_20._replace(cuda=cuda, architectures=("compute_80",))
+    assert step("driver", compiled, machine(driver=driver, gpu=gpu)).outcome == "holds"
+
+
+@each(
+    ("capability", "outcome"),
+    [((4, 9), "breaks"), ((5, 0), "note"), ((9, 0), "note"), ((9, 1), "unchecked")],
+)
+def test_the_cuda_release_shows_what_unread_binaries_cannot_contain(
+    capability: tuple[int, int], outcome: str
+) -> None:
+    """CUDA 12.5 builds code for 5.0 to 9.0."""
+    unread = TF_2_20._replace(architectures=(), cuda="12.5")
+    gpu = PlannedGpu("a GPU", capability, None)
+    assert step("architecture", unread, machine(gpu=gpu)).outcome == outcome
 
 
 def test_the_first_constraint_in_order_is_the_one_that_is_named() -> None:
@@ -158,16 +323,17 @@ def test_the_first_constraint_in_order_is_the_one_that_is_named() -> None:
 
 @each("fact", ["python", "platform", "glibc", "driver", "gpus"])
 def test_an_unknown_fact_is_unchecked_and_excludes_nothing(fact: str) -> None:
+    constraint = "architecture" if fact == "gpus" else fact
     unknown = machine()._replace(**{fact: Unknown("nobody looked")})
     verdict = judge(TF_2_20, unknown)
     assert verdict.fits
     assert len(verdict.unchecked) == 1
     assert "nobody looked" in verdict.unchecked[0]
+    assert step(constraint, TF_2_20, unknown).outcome == "unchecked"
 
 
 def test_musl_excludes_what_needs_glibc() -> None:
-    alpine = machine()._replace(glibc=Absent("the C library is musl 1.2.5"))
-    verdict = judge(TF_2_20, alpine)
+    verdict = judge(TF_2_20, ALPINE)
     assert (verdict.breaks, verdict.reason) == (
         "glibc",
         "needs glibc, and the C library is musl 1.2.5",
@@ -179,17 +345,52 @@ def test_every_gpu_has_to_be_served() -> None:
     assert judge(TF_2_20, both).breaks == "architecture"
 
 
+@each(
+    ("gpus", "outcome"),
+    [
+        ((A6000, HOPPER), "holds"),
+        ((A6000, RTX_5090), "note"),
+        ((RTX_5090, ORIN), "unchecked"),
+        ((ORIN, K80, A6000), "breaks"),
+    ],
+)
+def test_of_several_gpus_the_worst_served_decides(
+    gpus: tuple[PlannedGpu, ...], outcome: str
+) -> None:
+    found = TF_2_20._replace(architectures=("sm_80", "sm_90", "compute_90"))
+    assert step("architecture", found, with_gpus(*gpus)).outcome == outcome
+
+
+@each(
+    ("facts", "where", "fits"),
+    [
+        ({}, machine(), True),
+        ({"platforms": ()}, machine(), True),
+        ({"platforms": LINUX}, machine(), True),
+        ({"platforms": ("linux_x86_64",)}, machine(), True),
+        ({"platforms": ("manylinux_2_17_aarch64",)}, machine(), False),
+        ({"platforms": ("macosx_10_9_x86_64",)}, machine(), False),
+        ({"platforms": ("macosx_11_0_universal2",)}, machine(platform="macosx_arm64"), True),
+        ({"platforms": ("macosx_11_0_universal2",)}, machine(), False),
+        ({"platforms": ("win_amd64",)}, machine(platform="win_amd64"), True),
+        ({"pythons": ("3.12",)}, machine(), False),
+        ({"requires_python": ">=3.11.4"}, machine(python="3.11"), True),
+        ({"requires_python": ">=3.11.4"}, machine(python="3.11.2"), False),
+        ({"requires_python": "!=3.11.2"}, machine(python="3.11.2"), False),
+        ({"glibc": "2.28"}, machine(glibc="2.28"), True),
+        ({"glibc": "2.28"}, machine(glibc="2.27"), False),
+        ({"glibc": "2.28"}, machine(glibc="2.27", platform="linux_aarch64"), True),
+        ({"glibc": "2.28"}, ALPINE, False),
+        ({"glibc": ""}, ALPINE, True),
+        ({"platforms": LINUX, "pythons": ("3.6",), "glibc": "2.28"}, BLANK, True),
+    ],
+)
+def test_a_package_needs_a_wheel_for_the_machine(
+    facts: dict[str, object], where: MachineSpec, fits: bool
+) -> None:
+    assert usable(release("numpy", "2.0", **facts), where) is fits
+
+
 def _gpus(where: MachineSpec) -> tuple[PlannedGpu, ...]:
     assert isinstance(where.gpus, Known)
     return where.gpus.value
-
-
-def test_macos_has_no_cuda() -> None:
-    mac = machine(platform="macosx_arm64")
-    everywhere = TF_2_20._replace(parts=(TF_2_20.parts[0]._replace(platforms=("any",)),))
-    assert "macOS" in step("platform", everywhere, mac).reason
-
-
-def test_a_cuda_release_without_a_floor_is_unchecked() -> None:
-    future = TF_2_20._replace(cuda="99.0")
-    assert step("driver", future, machine()).outcome == "unchecked"

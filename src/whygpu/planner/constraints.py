@@ -9,7 +9,7 @@ from whygpu.model.machine_spec import PLATFORMS, MachineSpec, PlannedGpu, dotted
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.release import Release
 from whygpu.planner.wishes import contains
-from whygpu.tables.architectures import TEGRA, fit, parse_code
+from whygpu.tables.architectures import TEGRA, Fit, fit, parse_code
 from whygpu.tables.cuda_architectures import ROWS as CUDA_ROWS
 from whygpu.tables.cuda_architectures import built_for
 from whygpu.tables.driver_branches import DriverBranch, branch_of, first_branch_for
@@ -173,11 +173,8 @@ def first_branch_knowing(gpu: tuple[int, int]) -> DriverBranch | None:
 def _ptx_floor(candidate: Candidate, machine: MachineSpec, driver: str) -> str | None:
     """Minor-version compatibility of CUDA does not include PTX: an older driver refuses it."""
     compiled = [gpu for gpu in _gpus(machine) if _fit(candidate, gpu) == "compiled"]
-    built, branch = release_numbers(candidate.cuda)[:2], branch_of(driver)
-    if not compiled or len(built) < 2 or branch is None or branch.cuda >= built:
-        return None
-    first = first_branch_for((built[0], built[1]))
-    if first is None:
+    mine, first = branch_of(driver), first_branch_for(release_numbers(candidate.cuda)[:2])
+    if not compiled or mine is None or first is None or mine.cuda >= first.cuda:
         return None
     return (
         f"needs driver {first.branch} or newer to compile its PTX (CUDA {dotted(first.cuda)}) for "
@@ -239,9 +236,9 @@ def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
     return FitCheck("architecture", "note", reason)
 
 
-def _fit(candidate: Candidate, gpu: PlannedGpu) -> str:
+def _fit(candidate: Candidate, gpu: PlannedGpu) -> Fit:
     codes = [code for name in candidate.architectures if (code := parse_code(name)) is not None]
-    return fit(codes, gpu.capability) if codes else "unknown"
+    return fit(codes, gpu.capability)
 
 
 def _codes(names: tuple[str, ...]) -> str:

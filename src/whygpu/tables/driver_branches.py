@@ -80,7 +80,7 @@ def branch_of(driver: str) -> DriverBranch | None:
     return next((row for row in BRANCHES if (row.branch,) == number), None)
 
 
-def first_branch_for(cuda: tuple[int, int]) -> DriverBranch | None:
+def first_branch_for(cuda: tuple[int, ...]) -> DriverBranch | None:
     """The oldest branch that supports a CUDA release without minor-version compatibility."""
     return next((row for row in BRANCHES if row.cuda >= cuda), None)
 
