@@ -18,6 +18,7 @@ from whygpu.errors import UsageError
 from whygpu.model.install_plan import PlanAnswer
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Absent, Unknown
+from whygpu.planner import resolve
 from whygpu.planner.candidates import Table
 from whygpu.planner.planning import make_plan, why_not
 from whygpu.planner.wishes import parse, parse_all
@@ -88,6 +89,107 @@ def test_the_first_wish_gives_way_before_another_is_left_far_behind() -> None:
     )
     answer = plan("tensorflow torch", table=table_of(rows))
     assert chosen(answer) == ["tensorflow==2.19.0", "torch==4.0"]
+
+
+def torch_and_tensorflow(torch: str, tensorflows: str) -> Table:
+    """Releases of both, oldest first, each with the release of a package that it needs."""
+    return table_of(
+        [
+            *(
+                release("torch", f"{n}.0", cuda="12.8", requires=(f"six=={six}",))
+                for n, six in enumerate(torch, 1)
+            ),
+            *(
+                tensorflow(f"2.{n}.0", "3.11", "12.5.1", f"six=={six}")
+                for n, six in enumerate(tensorflows, 18)
+            ),
+            *(release("six", version) for version in "123"),
+        ]
+    )
+
+
+@each(
+    ("torch", "tensorflows", "expected"),
+    [
+        # The other wish is one release behind, and not in its older half.
+        ("1112", "21", ["torch==4.0", "tensorflow==2.18.0"]),
+        ("1121", "32", ["torch==3.0", "tensorflow==2.19.0"]),
+        ("12", "1121", ["torch==2.0", "tensorflow==2.20.0"]),
+        ("1112", "2111", ["torch==3.0", "tensorflow==2.21.0"]),
+        # Both ways leave one of them far behind: the wish that is less far behind gives way.
+        ("2333331", "133332", ["torch==7.0", "tensorflow==2.18.0"]),
+        ("233331", "1333332", ["torch==1.0", "tensorflow==2.24.0"]),
+    ],
+)
+def test_how_far_behind_a_wish_may_be_left(
+    torch: str, tensorflows: str, expected: list[str]
+) -> None:
+    answer = plan("torch tensorflow", table=torch_and_tensorflow(torch, tensorflows))
+    assert chosen(answer) == expected
+
+
+def test_the_conflict_is_that_of_the_newest_releases() -> None:
+    table = torch_and_tensorflow("12", "33")
+    assert plan("torch tensorflow", table=table).conflict == (
+        "torch 2.0 needs six==2; tensorflow 2.19.0 needs six==3"
+    )
+
+
+def test_a_conflict_in_metadata_is_named_before_one_of_files_but_only_of_the_newest() -> None:
+    rows = [
+        release("torch", "1.0", cuda="12.8", requires=("numpy==1",)),
+        release("torch", "2.0", cuda="13.0", requires=("nvidia-cudnn-cu13",)),
+        tensorflow("2.20.0", "3.11", "12.5.1", "nvidia-cudnn-cu12", "numpy==2"),
+        *(release("numpy", version) for version in "12"),
+        *(release(f"nvidia-cudnn-cu{cuda}", "9.9") for cuda in (12, 13)),
+    ]
+    answer = plan("torch tensorflow", table=table_of(rows))
+    assert "these install the same files (nvidia/cudnn)" in answer.conflict
+
+
+def test_a_resolver_that_gives_up_on_what_is_excluded_leaves_the_reason_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resolve, "MOST_ROUNDS", 1)
+    answer = plan("torch tensorflow", table=torch_and_tensorflow("1", "2"))
+    assert answer.plan is None
+    assert answer.conflict == "no combination was found"
+    assert set(reasons(answer).values()) == {(None, "")}
+
+
+def test_a_release_with_a_defect_is_better_than_no_plan() -> None:
+    rows = [
+        tensorflow("2.20.0", "3.11", "12.5.1", "numpy==1"),
+        tensorflow("2.21.0", "3.11", "12.5.1", "numpy==2", unsearched=("cusolver",)),
+        release("torch", "2.8.0", cuda="12.8", requires=("numpy==2",)),
+        *(release("numpy", version) for version in "12"),
+    ]
+    answer = plan("tensorflow torch", table=table_of(rows))
+    assert chosen(answer) == ["tensorflow==2.21.0", "torch==2.8.0"]
+    assert answer.standing == "attention"
+
+
+def test_what_cannot_be_installed_says_so_even_if_it_is_old_or_has_a_defect() -> None:
+    missing = "numpy==9.9"
+    rows = [
+        tensorflow("2.19.0", "3.11", "12.5.1", missing),
+        tensorflow("2.20.0", "3.11", "12.5.1"),
+        tensorflow("2.21.0", "3.11", "12.5.1", missing, unsearched=("cusolver",)),
+        release("numpy", "1.0"),
+    ]
+    found = reasons(plan("tensorflow", table=table_of(rows)))
+    conflict = ("conflict", "needs numpy==9.9, which has no wheel for this machine")
+    assert found["tensorflow==2.19.0"] == found["tensorflow==2.21.0"] == conflict
+
+
+def test_a_keras_that_does_not_fit_the_machine_is_not_refused_for_its_backend() -> None:
+    rows = [
+        release("keras", "2.15.0", requires_python="<3.11"),
+        release("torch", "2.8.0", cuda="12.8"),
+    ]
+    answer = plan("keras torch", table=table_of(rows))
+    assert reasons(answer)["keras==2.15.0"] == ("python", "needs Python <3.11, you have 3.11")
+    assert answer.conflict == ""
 
 
 def test_a_conflict_names_both_sides() -> None:
@@ -254,8 +356,11 @@ def test_code_that_has_to_be_compiled_is_a_note_and_no_obstacle() -> None:
 
 
 def test_a_release_that_does_not_exist_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match=r"tensorflow==2\.99\.\*: no such release"):
+    known = r"tensorflow==2\.99\.\*: no such release in the table; it has 1.15.5 to 2.21.0"
+    with pytest.raises(UsageError, match=known):
         plan("tensorflow==2.99")
+    with pytest.raises(UsageError, match="torch: no such release in the table; it has none"):
+        plan("torch", table=table_of([]))
 
 
 def test_why_not_goes_through_the_whole_chain() -> None:
@@ -277,10 +382,45 @@ def test_why_not_goes_through_the_whole_chain() -> None:
 
 def test_why_not_in_company() -> None:
     chain = why_not(machine(), parse("tensorflow==2.15"), parse_all(["jax"]), TABLE).chain
-    assert chain[-1].outcome == "breaks"
+    assert chain[-1][:2] == ("conflict", "breaks")
     assert chain[-1].reason.startswith("needs nvidia-cudnn-cu12==8.9.4.25; jax-cuda12-plugin")
     chain = why_not(machine(), parse("tensorflow==2.20"), parse_all(["jax"]), TABLE).chain
-    assert chain[-1].reason == "is compatible with jax 0.7.2"
+    assert chain[-1] == ("conflict", "holds", "is compatible with jax 0.7.2")
+
+
+@each(
+    ("wish", "where", "broken"),
+    [
+        ("tensorflow==2.20", machine(python="3.14"), "python"),
+        ("tensorflow==2.20", machine(platform="win_amd64"), "platform"),
+        ("tensorflow==2.21", machine(glibc="2.17"), "glibc"),
+    ],
+)
+def test_what_cannot_be_installed_is_not_checked_for_conflicts(
+    wish: str, where: MachineSpec, broken: str
+) -> None:
+    answer = why_not(where, parse(wish), (), TABLE)
+    assert broken in [check.constraint for check in answer.broken]
+    assert "conflict" not in [check.constraint for check in answer.chain]
+
+
+@each(
+    ("others", "outcome", "reason"),
+    [
+        ([], "holds", "has all its requirements available"),
+        (["tensorflow==2.12"], "holds", "has all its requirements available"),
+        (["torch", "jax"], "holds", "is compatible with torch 2.8.0 and jax 0.7.2"),
+        (["cupy"], "unchecked", "was not checked: no release of cupy fits this machine"),
+    ],
+)
+def test_why_not_says_what_the_release_goes_with(
+    others: list[str], outcome: str, reason: str
+) -> None:
+    cupy = release("cupy-cuda12x", "13.6.0", pythons=("3.9",))
+    table = Table(lambda package: [cupy] if package == cupy.package else TABLE.versions(package))
+    wishes = parse_all(others) if others else ()
+    chain = why_not(machine(), parse("tensorflow==2.20"), wishes, table).chain
+    assert chain[-1] == ("conflict", outcome, reason)
 
 
 @each("wishes", ["tensorflow", "torch", "jax", "keras"])

@@ -167,8 +167,7 @@ def _in_company(verdict: ReleaseVerdict, company: Company, cache: CandidateCache
 
 def _best(fitting: Fitting, cache: CandidateCache) -> Solution | Nothing | GaveUp:
     """Earlier wishes choose first, unless that leaves a later one far behind."""
-    solutions: list[tuple[float, int, Solution]] = []
-    gave_up = GaveUp(0)
+    solutions: list[tuple[float, Solution]] = []
     for first in range(len(fitting)):
         order = [fitting[first], *fitting[:first], *fitting[first + 1 :]]
         found = search(order, cache)
@@ -176,15 +175,14 @@ def _best(fitting: Fitting, cache: CandidateCache) -> Solution | Nothing | GaveU
             # The order of the choices does not change the combinations.
             return found
         if isinstance(found, GaveUp):
-            gave_up = found
             continue
         by_name = {candidate.framework: candidate for candidate in found.chosen}
         solution = found._replace(chosen=tuple(by_name[name] for name, _ in fitting))
         age = _age(solution, fitting)
         if age <= _FAR_BEHIND:
             return solution
-        solutions.append((age, first, solution))
-    return min(solutions, key=lambda item: item[:2])[2] if solutions else gave_up
+        solutions.append((age, solution))
+    return min(solutions, key=lambda item: item[0])[1] if solutions else found
 
 
 def _age(solution: Solution, fitting: Fitting) -> float:
