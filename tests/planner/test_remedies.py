@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import each
 from tests.kit import machine
+from tests.planner.small_table import release, table_of, tensorflow
 from whygpu import api
 from whygpu.model.commands import shell_text
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log, Version
+from whygpu.model.observed import Known, Unknown
+from whygpu.model.release import Release
 from whygpu.model.remedy import Install, InstallFramework, SetVariable, Steps
+from whygpu.planner import release_search, remedies
 from whygpu.planner.remedies import Place, fulfilled, place_of, place_of_log
 from whygpu.tables.release_defects import search_list_defect
 from whygpu.tables.releases import versions_of
@@ -56,6 +62,28 @@ def test_what_is_not_known_of_the_machine_is_said() -> None:
     told = after(InstallFramework("torch"), python="3.11.9")
     assert told.text.startswith("Install it. Not known here: its driver and GPU.")
     assert "`whygpu plan torch`" in told.text
+    seen = on(target("3.11.9", "580.65.06"), InstallFramework("torch"))
+    assert seen.text == "Install it."
+
+
+def test_a_log_tells_its_python_its_driver_and_windows() -> None:
+    versions = (Version(1, "python", "3.11.9"), Version(2, "driver", "535.54.03"))
+    told = place_of_log(Log((), versions=versions, platform="windows")).machine
+    assert told.python == Known("3.11.9", "the log")
+    assert told.driver == Known("535.54.03", "the log")
+    assert told.platform == Known("win_amd64", "the log")
+    nothing = place_of_log(Log((), platform="linux")).machine
+    assert set(nothing) == {Unknown("the log does not say")}
+
+
+def test_findings_without_a_wish_stay_as_they_are_and_no_machine_is_looked_at() -> None:
+    plain = Remedy("Set it.", SetVariable("A", "1"))
+    finding = Finding("WG000", "example", "error", "machine", "", (), (plain,), "none")
+
+    def nowhere() -> Place:
+        raise AssertionError("the place was asked for")
+
+    assert fulfilled((finding,), nowhere) == (finding,)
 
 
 @each(
@@ -96,10 +124,92 @@ def test_a_release_with_a_defect_is_replaced_by_its_nearest() -> None:
     assert requirements(next_to) == ("tensorflow[and-cuda]==2.20.0",)
 
 
+@each(
+    ("wish", "wanted"),
+    [
+        (InstallFramework("torch", installed="2.7.0"), "torch==2.7.0"),  # 2.7.1 would fit as well
+        (InstallFramework("tensorflow", installed="2.16"), "tensorflow[and-cuda]==2.16.2"),
+        (InstallFramework("tensorflow", installed="2"), "tensorflow[and-cuda]==2.20.0"),
+        (InstallFramework("onnxruntime", installed="1.24.1"), "onnxruntime-gpu==1.24.1"),
+    ],
+)
+def test_the_nearest_release_to_the_installed_one_is_taken(
+    wish: InstallFramework, wanted: str
+) -> None:
+    assert requirements(on(target("3.11.9", "580.65.06"), wish)) == (wanted,)
+
+
+@each(
+    ("wish", "reason"),
+    [
+        (
+            InstallFramework("tensorflow", installed="2.20.0", newer=True),
+            "tensorflow 2.21.0 does not search the folder of its own cusolver, and none newer fits",
+        ),
+        (
+            InstallFramework("jax", installed="99.0", newer=True),
+            "jax<100,>99.0: no such release in the table; it has ",
+        ),
+    ],
+)
+def test_where_there_is_no_newer_release_the_reason_is_said(
+    wish: InstallFramework, reason: str
+) -> None:
+    told = on(target("3.11.9", "580.65.06"), wish)
+    assert told.action is None
+    assert told.text.startswith(f"Install it. whygpu knows no command for it: {reason}")
+
+
+def with_table(monkeypatch: pytest.MonkeyPatch, *rows: Release) -> None:
+    monkeypatch.setattr(remedies, "versions_of", table_of(rows).versions)
+
+
+def test_packages_that_exclude_each_other_are_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_table(
+        monkeypatch,
+        tensorflow("2.20.0", "3.11", "12.5.1", "keras", "h5py", 'absl; extra == "and-cuda"'),
+        release("keras", "3.0", requires=("six<2",)),
+        release("h5py", "4.0", requires=("six>=2",)),
+        *(release("six", version) for version in "12"),
+    )
+    told = on(target("3.11.9", "580.65.06"), InstallFramework("tensorflow"))
+    assert told.action is None
+    assert told.text.endswith(
+        "whygpu knows no command for it: h5py 4.0 needs six>=2; keras 3.0 needs six<2."
+    )
+
+
+def test_a_search_that_gave_up_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_search, "MOST_TRIES", 0)
+    told = on(target("3.11.9", "580.65.06"), InstallFramework("torch"))
+    assert told.action is None
+    assert "no combination was found in 0 steps, but not all were tried" in told.text
+
+
+def test_without_a_known_driver_the_build_for_the_oldest_cuda_has_to_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wheels = {"12": ("3.12",), "13": ("3.11", "3.12")}
+    with_table(
+        monkeypatch,
+        release(
+            "jax",
+            "0.9.0",
+            requires=tuple(
+                f'jax-cuda{cuda}-plugin[with-cuda]; extra == "cuda{cuda}"' for cuda in wheels
+            ),
+        ),
+        *(release(f"jax-cuda{cuda}-plugin", "0.9.0", pythons=wheels[cuda]) for cuda in wheels),
+    )
+    for python, wanted in (("3.11.9", "jax[cuda13]==0.9.0"), ("3.12.1", "jax[cuda12]==0.9.0")):
+        assert requirements(after(InstallFramework("jax"), python=python)) == (wanted,)
+
+
 def test_a_newer_release_is_newer() -> None:
     wish = InstallFramework("torch", installed="2.8.0", newer=True)
-    (wanted,) = requirements(on(target("3.11.9", "580.65.06"), wish))
-    assert wanted != "torch==2.8.0"
+    for installed in ((), ("torch",)):
+        (wanted,) = requirements(on(target("3.11.9", "580.65.06", *installed), wish))
+        assert wanted != "torch==2.8.0"
 
 
 def test_tensorflow_1_is_not_replaced_by_tensorflow_2() -> None:
@@ -110,7 +220,15 @@ def test_tensorflow_1_is_not_replaced_by_tensorflow_2() -> None:
     ):
         assert told.action is None
         assert "whygpu knows no command for it: tensorflow-gpu 1.15.5" in told.text
-        assert "needs CUDA 10" in told.text
+        assert told.text.endswith("needs CUDA 10.0 and cuDNN 7 on the machine.")
+
+
+def test_a_release_without_a_known_cudnn_needs_its_cuda_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_table(monkeypatch, tensorflow("1.0.1", "3.5", "8.0", package="tensorflow-gpu", cudnn=""))
+    told = after(InstallFramework("tensorflow"), python="3.5.2")
+    assert told.text.endswith("needs CUDA 8.0 on the machine.")
 
 
 def test_where_nothing_fits_the_reason_is_said() -> None:
@@ -131,7 +249,27 @@ def test_what_is_installed_beside_it_has_to_go_on_working() -> None:
     assert [str(wish) for wish in beside] == ["jax==0.7.2", "torch==2.8.0"]
     found = on('only = ["torch", "jax"]', InstallFramework("tensorflow"))
     assert requirements(found) == ("tensorflow[and-cuda]==2.20.0",)
-    assert "environment of its own" not in found.text
+    assert "not compatible" not in found.text
+
+
+@each(
+    "kind",
+    ['"cpu"', '"rocm"', '{unknown = "no binary was read"}', '{absent = "it has no binaries"}'],
+)
+def test_only_gpu_builds_beside_it_have_to_go_on_working(kind: str) -> None:
+    toml = f'only = ["torch", "jax"]\n[target.frameworks.torch.build]\nkind = {kind}'
+    assert [str(wish) for wish in place_of(machine(toml)).beside] == ["jax==0.7.2"]
+
+
+def test_what_the_planner_has_no_releases_of_is_not_kept_beside_it() -> None:
+    toml = """
+only = ["keras"]
+[target.frameworks.numba]
+version = "0.61.0"
+[target.frameworks.numba.build]
+kind = "cuda"
+"""
+    assert place_of(machine(toml)).beside == ()
 
 
 def test_what_does_not_go_together_is_said() -> None:

@@ -48,7 +48,6 @@ def place_of(machine: Snapshot) -> Place:
         Wish(framework.name, f"=={release}")
         for framework in installed
         if framework.name in FRAMEWORKS
-        and framework.name != "keras"
         and isinstance(framework.build.kind, Known)
         and framework.build.kind.value == "cuda"
         and (release := _release(framework.version))
@@ -108,6 +107,9 @@ def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] 
     for company in dict.fromkeys((others, ())):
         for versions in _ranges(wish):
             answer = _asked(machine, (Wish(wish.framework, versions), *company))
+            if isinstance(answer, str):
+                refused = answer
+                continue
             found = _chosen(answer)
             if isinstance(found, Candidate):
                 return found, _notes(answer, () if company == others else others)
@@ -147,11 +149,10 @@ def _asked(machine: MachineSpec, wishes: tuple[Wish, ...]) -> PlanAnswer | str:
         return str(error)
 
 
-def _chosen(answer: PlanAnswer | str) -> Candidate | str:
-    if isinstance(answer, str):
-        return answer
+def _chosen(answer: PlanAnswer) -> Candidate | str:
+    """The first choice of the plan, or why there is no command for it."""
     if answer.plan is None:
-        return answer.conflict or _newest_refusal(answer)
+        return answer.gave_up or answer.conflict or _newest_refusal(answer)
     candidate = _modest(answer, answer.plan.chosen[0])
     name = f"{candidate.package} {candidate.version}"
     if candidate.unsearched:
@@ -179,17 +180,11 @@ def _modest(answer: PlanAnswer, chosen: Candidate) -> Candidate:
 
 
 def _newest_refusal(answer: PlanAnswer) -> str:
-    first = answer.wishes[0].framework
-    refused = (verdict for verdict in answer.candidates if verdict.candidate.framework == first)
-    newest = next((verdict for verdict in refused if verdict.reason), None)
-    if newest is None:
-        return f"no release of {first} fits"
+    newest = answer.candidates[0]
     return f"{newest.candidate.package} {newest.candidate.version} {newest.reason}"
 
 
-def _notes(answer: PlanAnswer | str, left_out: tuple[Wish, ...]) -> str:
-    if isinstance(answer, str):
-        return ""
+def _notes(answer: PlanAnswer, left_out: tuple[Wish, ...]) -> str:
     notes = ""
     if left_out:
         names = and_list([f"{display_name(o.framework)} {o.specifier[2:]}" for o in left_out])
@@ -197,7 +192,7 @@ def _notes(answer: PlanAnswer | str, left_out: tuple[Wish, ...]) -> str:
     machine = answer.machine
     facts = (("Python", machine.python), ("driver", machine.driver), ("GPU", machine.gpus))
     unknown = [name for name, fact in facts if isinstance(fact, Unknown)]
-    if unknown and answer.unchecked:
+    if unknown:
         framework = answer.wishes[0].framework
         notes += (
             f" Not known here: its {and_list(unknown)}. Run `whygpu plan {framework}` on that "
