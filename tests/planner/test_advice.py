@@ -8,23 +8,28 @@ import re
 import pytest
 
 import whygpu
-from tests.planner.small_table import GTX_1080, TABLE, machine
+from tests.cases import each
+from tests.planner.small_table import GTX_1080, TABLE, machine, release, table_of, tensorflow
 from whygpu.model.commands import shell_texts
 from whygpu.model.install_plan import Advice
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Unknown
+from whygpu.model.release import Release
 from whygpu.model.target import Installer
 from whygpu.planner.advice import advice
+from whygpu.planner.candidates import Table
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import parse_all
 
 TODAY = "2026-11-15"
 
 
-def advised(wishes: str, where: MachineSpec | None = None) -> Advice:
-    answer = make_plan(where or machine(), parse_all(wishes.split()), TABLE)
+def advised(
+    wishes: str, where: MachineSpec | None = None, table: Table = TABLE, today: str = TODAY
+) -> Advice:
+    answer = make_plan(where or machine(), parse_all(wishes.split()), table)
     assert answer.plan is not None
-    return advice(answer, answer.plan, TODAY)
+    return advice(answer, answer.plan, today)
 
 
 def installs(found: Advice) -> tuple[str, ...]:
@@ -69,6 +74,55 @@ def test_an_old_release_gets_its_cuda_from_conda() -> None:
     assert advised("tensorflow").preparations == ()
 
 
+@each(
+    ("version", "cuda", "cudnn", "command"),
+    [
+        ("2.13.1", "11.8.0", "8", "cudatoolkit=11.8 'cudnn>=8.6,<9'"),
+        ("2.99.0", "12.5.1", "9", "cudatoolkit=12.5 'cudnn>=9,<10'"),
+        ("2.99.0", "12.5.1", "", "cudatoolkit=12.5"),
+    ],
+)
+def test_cudnn_from_conda_is_the_one_on_record_or_that_of_the_release(
+    version: str, cuda: str, cudnn: str, command: str
+) -> None:
+    found = advised("tensorflow", table=table_of([tensorflow(version, "3.11", cuda, cudnn=cudnn)]))
+    assert shell_texts(found.preparations, found.installer) == (
+        f"conda install -c conda-forge {command}",
+    )
+
+
+@each(
+    ("row", "note"),
+    [
+        (release("onnxruntime-gpu", "1.31.0", cuda="12.8", cudnn="9"), "CUDA 12.8 and cuDNN 9"),
+        (release("cupy-cuda12x", "13.6.0", cuda="12"), "CUDA 12"),
+    ],
+)
+def test_a_framework_that_never_brings_cuda_says_what_has_to_be_there(
+    row: Release, note: str
+) -> None:
+    found = advised(row.package.partition("-")[0], table=table_of([row]))
+    said = f"{row.package} {row.version} does not include the CUDA libraries: "
+    assert f"{said}{note} must be on the machine" in found.notes
+    assert found.preparations == ()
+
+
+def test_a_framework_that_brings_cuda_needs_none_on_the_machine() -> None:
+    for framework in ("tensorflow", "jax", "torch"):
+        found = advised(framework)
+        assert not any("must be on the machine" in note for note in found.notes)
+        assert found.preparations == ()
+
+
+def test_without_a_known_python_the_commands_name_none() -> None:
+    found = advised("torch", machine()._replace(python=Unknown("nobody asked")))
+    assert installs(found) == (
+        "python -m pip install torch==2.11.0",
+        "uv pip install torch==2.11.0",
+    )
+    assert found.preparations == ()
+
+
 def test_a_pip_that_sees_no_wheels_is_updated_first() -> None:
     old = advised("tensorflow", machine(python="3.6", gpu=GTX_1080))
     first, *_ = shell_texts(old.preparations, old.installer)
@@ -85,6 +139,15 @@ def test_a_defect_gets_its_remedy() -> None:
     assert any("set LD_LIBRARY_PATH" in note for note in found.notes)
 
 
+def test_the_remedy_names_the_folders_of_the_libraries() -> None:
+    libraries = ("libcublasLt.so.12", "libcublas.so.12", "libcudart.so.12", "libcupti.so.12")
+    row = tensorflow("2.16.1", "3.11", "12.3", unsearched=libraries)
+    found = advised("tensorflow", table=table_of([row]))
+    (remedy,) = shell_texts(found.remedies, found.installer)
+    paths = "$NVIDIA/cublas/lib:$NVIDIA/cuda_runtime/lib:$NVIDIA/cuda_cupti/lib"
+    assert f'export LD_LIBRARY_PATH="{paths}$' in remedy
+
+
 def test_no_search_list_of_ours_ends_in_a_bare_variable() -> None:
     """Empty, it would leave an empty entry, which stands for the current folder."""
     sources = pathlib.Path(whygpu.__file__).parent.rglob("*.py")
@@ -94,7 +157,8 @@ def test_no_search_list_of_ours_ends_in_a_bare_variable() -> None:
 
 def test_keras_without_tensorflow_has_to_be_told_its_backend() -> None:
     assert any("KERAS_BACKEND=jax" in note for note in advised("keras jax").notes)
-    assert not any("KERAS_BACKEND" in note for note in advised("keras tensorflow jax").notes)
+    for wishes in ("keras tensorflow jax", "jax"):
+        assert not any("KERAS_BACKEND" in note for note in advised(wishes).notes)
 
 
 def test_pytorch_has_an_index_of_its_own() -> None:
@@ -111,6 +175,23 @@ def test_pytorch_has_an_index_of_its_own() -> None:
 def test_what_is_at_its_end_of_life(where: MachineSpec, note: str) -> None:
     assert note in advised("tensorflow", where).notes
     assert note not in advised("tensorflow").notes
+
+
+@each(
+    ("where", "today", "ended"),
+    [
+        (machine(python="3.9"), "2025-10-31", False),
+        (machine(python="3.9"), "2025-11-01", True),
+        (machine(driver="535.54.03"), "2026-06-30", False),
+        (machine(driver="535.54.03"), "2026-07-01", True),
+        (machine(driver="550.54.14"), "2099-01-01", False),  # its end is not on record
+        (machine(driver="537.13"), "2099-01-01", False),  # nor is this branch
+    ],
+)
+def test_a_life_ends_with_its_month(where: MachineSpec, today: str, ended: bool) -> None:
+    notes = advised("tensorflow", where, today=today).notes
+    words = "security fixes" if where.python_minor == "3.9" else "end of life"
+    assert any(words in note for note in notes) is ended
 
 
 def test_an_unknown_driver_leaves_a_note_with_the_floor() -> None:
