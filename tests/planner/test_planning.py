@@ -269,6 +269,36 @@ def test_a_limit_that_metadata_leave_open_is_pinned() -> None:
     )
 
 
+def test_a_pin_is_named_once_for_a_release_with_an_extra() -> None:
+    extra = 'nvidia-cublas-cu12; extra == "and-cuda"'
+    rows = (
+        tensorflow("2.10.1", "3.11", "11.2", "numpy>=1.20", extra),
+        *(release("numpy", version) for version in ("1.26.4", "2.1.3")),
+        release("nvidia-cublas-cu12", "12.5"),
+    )
+    answer = plan("tensorflow", table=table_of(rows))
+    assert chosen(answer) == ["tensorflow[and-cuda]==2.10.1"]
+    assert answer.plan is not None
+    assert [requirement for requirement, _ in answer.plan.solution.pins] == ["numpy<2"]
+
+
+def test_a_pinned_cudnn_that_dropped_the_gpu_is_a_conflict() -> None:
+    rows = (
+        tensorflow("2.20.0", "3.11", "12.5.1", "nvidia-cudnn-cu12==9.27.0.42"),
+        release("nvidia-cudnn-cu12", "9.27.0.42"),
+    )
+    answer = plan("tensorflow", machine(gpu=GTX_1080), table_of(rows))
+    assert reasons(answer)["tensorflow==2.20.0"] == (
+        "conflict",
+        "needs nvidia-cudnn-cu12==9.27.0.42, which does not support this GPU",
+    )
+
+
+def test_a_release_that_another_one_excludes_is_named_as_requested() -> None:
+    answer = plan("keras==2.15 tensorflow==2.20")
+    assert answer.conflict == ("keras 2.15.0 is requested; tensorflow 2.20.0 needs keras>=3.10.0")
+
+
 def test_a_limit_on_a_package_outside_the_table_is_pinned() -> None:
     rows = (tensorflow("2.10.1", "3.10", "11.2", "numpy>=1.20"),)
     answer = plan("tensorflow", machine(python="3.10"), table_of(rows))

@@ -81,10 +81,10 @@ class _Search:
                 yield from self._companies(company, still, more)
 
     def _is_spent(self) -> bool:
-        if self._steps < MOST_STEPS and self._tries < MOST_TRIES:
-            return False
-        self._is_complete = False
-        return True
+        is_spent = self._steps >= MOST_STEPS or self._tries >= MOST_TRIES
+        if is_spent:
+            self._is_complete = False
+        return is_spent
 
     def _is_refused(self, company: tuple[Candidate, ...]) -> bool:
         names = {item.requirement for item in company}
@@ -130,7 +130,7 @@ class _Search:
         """The smallest part of the combination that the resolver still refuses."""
         for candidate in company:
             fewer = tuple(item for item in company if item != candidate)
-            if fewer and isinstance(self._resolved(fewer), Conflict):
+            if isinstance(self._resolved(fewer), Conflict):
                 company = fewer
         return company
 

@@ -52,19 +52,20 @@ class Conflict(NamedTuple):
 
     def reason(self, candidate: Candidate | None = None) -> str:
         """The causes as a sentence. With a candidate, its own requirements come first."""
-        own = (
-            {f"{part.package} {part.version}": part for part in candidate.parts}
-            if candidate
-            else {}
+        own = _names_of_parts(candidate) if candidate else {}
+        needs = sorted(self.needs, key=lambda need: need.owner not in own)
+        wants = (f"{own.get(need.owner, need.owner)} {_wants(need)}".strip() for need in needs)
+        return "; ".join(dict.fromkeys(wants)) + self.end
+
+
+def _names_of_parts(candidate: Candidate) -> dict[str, str]:
+    """What a sentence that starts with the candidate calls its parts, by their owners."""
+    return {
+        f"{part.package} {part.version}": (
+            "" if part.package == candidate.package else f"its {part.package}"
         )
-        needs: dict[str, None] = {}
-        for need in sorted(self.needs, key=lambda need: need.owner not in own):
-            owner = need.owner
-            if candidate is not None and owner in own:
-                part = own[owner]
-                owner = "" if part.package == candidate.package else f"its {part.package}"
-            needs[f"{owner} {_wants(need)}".strip()] = None
-        return "; ".join(needs) + self.end
+        for part in candidate.parts
+    }
 
 
 class TooDeep(NamedTuple):
@@ -85,10 +86,11 @@ def resolve(
         return TooDeep()
     choices = tuple(result.mapping.values())
     chosen = [result.mapping[root.name].candidate for root in roots]
+    packages = [c.row for c in choices if c.row is not None and "[" not in c.name]
     return Solution(
         chosen=tuple(candidate for candidate in chosen if candidate is not None),
-        packages=tuple(sorted((c.name, c.version) for c in choices if _is_package(c))),
-        pins=tuple(_pins(choices, cache)),
+        packages=tuple(sorted((row.package, row.version) for row in packages)),
+        pins=tuple(_pins(choices, packages, cache)),
     )
 
 
@@ -111,11 +113,11 @@ class _Provider(AbstractProvider[Need, Choice, str]):
         information: Mapping[str, Iterator[Any]],
         backtrack_causes: Sequence[Any],
     ) -> tuple[int, str]:
-        """Wishes first, then the need with the fewest choices."""
+        """Wishes first, then exact pins, because they leave no choice."""
         if identifier in self._order:
             return (self._order[identifier] - len(self._order), "")
         pinned = any("==" in item.requirement.specifier for item in information[identifier])
-        return (0 if pinned else 1, identifier)
+        return (not pinned, identifier)
 
     def find_matches(
         self,
@@ -200,10 +202,6 @@ def _meets(specifier: str, choice: Choice) -> bool:
     return contains(specifier, choice.version)
 
 
-def _is_package(choice: Choice) -> bool:
-    return choice.row is not None and "[" not in choice.name
-
-
 def _conflict(causes: Iterable[Any], cache: CandidateCache) -> Conflict:
     """The causes, each need once even if several packages have it."""
     needs = {(need.name, need.specifier): need for need in (cause.requirement for cause in causes)}
@@ -217,11 +215,8 @@ def _conflict(causes: Iterable[Any], cache: CandidateCache) -> Conflict:
 
 
 def _wants(need: Need) -> str:
-    kind, _, name = need.name.partition(":")
-    if kind == "folder":
+    if need.name.startswith("folder:"):
         return f"needs {need.specifier.removeprefix('==')}"
-    if kind == "wish":
-        return f"no release of {name} is left"
     if not need.owner:
         return f"{need.name.partition('[')[0]} {need.specifier.removeprefix('==')} is requested"
     return f"needs {need.name}{need.specifier}"
@@ -236,17 +231,18 @@ def _why_none(name: str, cache: CandidateCache) -> str:
     return ", which has no wheel for this machine"
 
 
-def _pins(choices: Sequence[Choice], cache: CandidateCache) -> Iterator[tuple[str, str]]:
+def _pins(
+    choices: Sequence[Choice], packages: Sequence[Release], cache: CandidateCache
+) -> Iterator[tuple[str, str]]:
     """Pins that the command must add, because pip reads metadata only."""
     declared: dict[str, set[str]] = {}
     for choice in choices:
         if choice.row is not None:
             for need in cache.declared(choice.row, choice.name.rstrip("]").partition("[")[2]):
                 declared.setdefault(need.name, set()).add(need.specifier)
-    for choice in choices:
-        if choice.row is not None and _is_package(choice):
-            yield from _limits(choice.row, declared, cache)
-            yield from _cudnn_pin(choice.row, declared, cache)
+    for row in packages:
+        yield from _limits(row, declared, cache)
+        yield from _cudnn_pin(row, declared, cache)
 
 
 def _limits(
@@ -266,10 +262,14 @@ def _cudnn_pin(
     if not row.package.startswith("nvidia-cudnn-cu"):
         return
     open_to = cache.allowed(row.package, declared.get(row.package, set()))
-    served = [cudnn_support(other.version) for other in open_to if cache.cudnn_refuses(other)]
-    if served and served[-1] is not None:
-        first = f"{served[-1].first[0]}.{served[-1].first[1]}"
+    refused = [
+        served
+        for other in open_to
+        if cache.cudnn_refuses(other) and (served := cudnn_support(other.version))
+    ]
+    if refused:
+        first, oldest = dotted(refused[-1].first), dotted(refused[-1].oldest)
         yield (
             f"{row.package}=={row.version}",
-            f"cuDNN {first} and newer need compute capability {dotted(served[-1].oldest)}",
+            f"cuDNN {first} and newer need compute capability {oldest}",
         )
