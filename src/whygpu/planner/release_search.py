@@ -104,7 +104,7 @@ class _Search:
         return all(
             can_meet(need.name, asked[need.name] | {need.specifier}, self._cache)
             for need in self._cache.closure(candidate)
-            if need.name in asked and need.specifier not in asked[need.name]
+            if need.name in asked
         )
 
     def _with(self, asked: Asked, candidate: Candidate) -> Asked:
