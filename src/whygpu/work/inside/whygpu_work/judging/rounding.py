@@ -138,11 +138,13 @@ def allowance(
 
 
 def _worst(gap: "numpy.ndarray", allowed: "numpy.ndarray") -> "tuple[float, int | None]":
-    """The largest ratio and its position; numbers that are not finite are counted elsewhere."""
+    """The largest ratio and its position; numbers that are not finite are counted elsewhere.
+
+    No difference is 0, even if nothing is allowed: in float32, that of a float64 zero is 0.
+    """
     if not gap.size:
         return 0.0, None
     with numpy.errstate(all="ignore"):
-        ratio = numpy.abs(gap) / allowed
-        ratio = numpy.where(numpy.isfinite(gap), ratio, 0.0)
+        ratio = numpy.where(numpy.isfinite(gap) & (gap != 0.0), numpy.abs(gap) / allowed, 0.0)
     place = int(ratio.argmax())
     return min(1e29, float(ratio.reshape(-1)[place])), place
