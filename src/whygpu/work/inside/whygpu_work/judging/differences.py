@@ -32,13 +32,15 @@ def compare(
         "shape_b": list(other.shape),
     }
     result.update(_NOTHING)
-    numbers = floats.is_floating(dtype_a) and floats.is_floating(dtype_b)
+    floating = (floats.is_floating(dtype_a), floats.is_floating(dtype_b))
+    # The bits of a bfloat16 are kept as integers.
+    whole = not any(floating) and one.dtype.kind in "biu" and other.dtype.kind in "biu"
     if one.shape != other.shape or (dtype_a in _COMPLEX) != (dtype_b in _COMPLEX):
         return result
-    if numbers:
+    if all(floating):
         result["how"] = "numbers"
         result.update(_numbers(one, dtype_a, other, dtype_b))
-    elif dtype_a == dtype_b or (one.dtype.kind in "biu" and other.dtype.kind in "biu"):
+    elif dtype_a == dtype_b or whole:
         result["how"] = "exactly"
         result.update(_exactly(one, other))
     return result
@@ -173,7 +175,7 @@ def _cosine(product: float, lengths: float, rms: "Sequence[float]") -> "float | 
     if not lengths:
         # Two arrays of zeros have the same direction; zeros and anything else have none.
         return 1.0 if rms[0] == rms[1] else None
-    if not (lengths < float("inf") and abs(product) < float("inf")):
+    if not lengths < float("inf"):
         return None
     return bounded(max(-1.0, min(1.0, product / lengths)))
 

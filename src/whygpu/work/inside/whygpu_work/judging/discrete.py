@@ -17,8 +17,8 @@ def source_of(
 ) -> "tuple[str, float | None]":
     """The name of the array that the choices of two lanes were made from, and the margin there.
 
-    `choices` is a pair of arrays of integers or truth values; `candidates` are (name, a, b) of
-    float64 arrays. Returns ("", None) if none of them explains both choices.
+    `choices` is a pair of different arrays of integers or truth values, of one shape; `candidates`
+    are (name, a, b) of float64 arrays. Returns ("", None) if none of them explains both choices.
     """
     for name, a, b in candidates:
         for taken, margin in _WAYS:
@@ -33,7 +33,6 @@ def _is_largest(choice: "numpy.ndarray", values: "numpy.ndarray") -> bool:
         choice.dtype.kind in "iu"
         and values.ndim > 0
         and values.shape[-1] > 1
-        and choice.shape == values.shape[:-1]
         and numpy.array_equal(values.argmax(axis=-1), choice)
     )
 
@@ -54,21 +53,16 @@ def _largest_margin(
 
 def _is_top(choice: "numpy.ndarray", values: "numpy.ndarray") -> bool:
     """The positions of the k largest along the last axis, largest first."""
-    if (
-        choice.dtype.kind not in "iu"
-        or not values.ndim
-        or choice.ndim != values.ndim
-        or choice.shape[:-1] != values.shape[:-1]
-        or not 0 < choice.shape[-1] <= values.shape[-1]
-        or not _within(choice, values.shape[-1])
-    ):
-        return False
-    ordered = numpy.sort(values, axis=-1)[..., ::-1][..., : choice.shape[-1]]
-    return numpy.array_equal(numpy.take_along_axis(values, choice, -1), ordered)
-
-
-def _within(choice: "numpy.ndarray", length: int) -> bool:
-    return choice.size == 0 or (choice.min() >= 0 and choice.max() < length)
+    return (
+        choice.dtype.kind in "iu"
+        and choice.ndim == values.ndim > 0
+        and choice.shape[:-1] == values.shape[:-1]
+        and bool(choice.min() >= 0 and choice.max() < values.shape[-1])
+        and numpy.array_equal(
+            numpy.take_along_axis(values, choice, -1),
+            numpy.sort(values, axis=-1)[..., ::-1][..., : choice.shape[-1]],
+        )
+    )
 
 
 def _top_margin(
@@ -85,17 +79,19 @@ def _top_margin(
 
 def _is_above(choice: "numpy.ndarray", values: "numpy.ndarray") -> bool:
     """True where a value is above some threshold, which then lies between the two kinds."""
-    if choice.dtype.kind != "b" or choice.shape != values.shape:
-        return False
-    above, below = values[choice], values[~choice]
-    return bool(above.size and below.size and above.min() >= below.max())
+    return (
+        choice.dtype.kind == "b"
+        and choice.shape == values.shape
+        and bool(choice.any() and not choice.all())
+        and bool(values[choice].min() >= values[~choice].max())
+    )
 
 
 def _threshold_margin(
     choices: "tuple[numpy.ndarray, numpy.ndarray]", a: "numpy.ndarray", b: "numpy.ndarray"
 ) -> "Any":
     odd = choices[0] != choices[1]
-    return numpy.abs(a[odd] - b[odd]).max() if odd.any() else 0.0
+    return numpy.abs(a[odd] - b[odd]).max()
 
 
 _WAYS = (
