@@ -25,7 +25,7 @@ _ABSENT = object()
 
 
 def _flat(prefix: str, value: "Any") -> "Iterator[tuple[str, Any]]":
-    if not isinstance(value, dict) or not value:
+    if not isinstance(value, dict) or (prefix and not value):
         yield prefix, value
         return
     for key, inner in value.items():
