@@ -70,6 +70,45 @@ def test_bfloat16_is_rounded_to_the_even_of_two_that_are_as_near() -> None:
     assert steps((bfloat16(0x3F81) + bfloat16(0x3F82)) / 2, bfloat16(0x3F82), "bfloat16") == 0
 
 
+@each(
+    ("name", "bits", "smallest"),
+    [
+        # The bits of a fraction, of which the first is not stored.
+        ("float64", 53, float(numpy.finfo(numpy.float64).tiny)),
+        ("float32", 24, float(numpy.finfo(numpy.float32).tiny)),
+        ("tf32", 10, float(numpy.finfo(numpy.float32).tiny)),  # 11, but it does not round
+        ("float16", 11, float(numpy.finfo(numpy.float16).smallest_subnormal)),
+        ("bfloat16", 8, float(numpy.finfo(numpy.float32).tiny)),
+    ],
+)
+def test_the_precision_of_each_format(name: str, bits: int, smallest: float) -> None:
+    assert floats.FORMATS[name] == (name, 0.5**bits, smallest)
+
+
+NAN, INF = numpy.nan, numpy.inf
+
+
+@each(
+    ("one", "other", "expected"),
+    [
+        ([1.0, 1e6], [1.0 + 1e-4, 1e6], True),  # relative to the largest
+        ([1.0, 1e6], [1.0 + 1e-2, 1e6], False),
+        ([1.0], [1.5], False),
+        ([NAN, INF, 1.0], [NAN, INF, 1.0], True),
+        ([NAN, 1.0], [2.0, 1.0], False),
+        ([NAN], [NAN], True),
+        ([1.0], [1.0, 1.0], False),
+        ([1j], [1j + 1e-12], True),
+        ([1, 2], [1, 2], True),
+        ([10**10, 2], [10**10, 3], False),  # whole numbers are the same only if they are equal
+    ],
+)
+def test_two_results_are_the_same_up_to_the_order_of_sums(
+    one: list[Any], other: list[Any], expected: bool
+) -> None:
+    assert floats.same(numpy.array(one), numpy.array(other)) is expected
+
+
 def test_the_coarser_of_two_formats() -> None:
     assert floats.coarser("float32", "bfloat16") == "bfloat16"
     assert floats.coarser("float16", "bfloat16") == "bfloat16"
