@@ -64,3 +64,146 @@ def test_what_is_left_of_a_bias_is_rounding(tmp_path: pathlib.Path, names: tuple
     assert [each["units"]["own"] < 1 for each in fine] == [True, True]
     off = task.output_differences(one, wrong, exact)
     assert [each["units"]["own"] > 1 for each in off] == [True, True]
+
+
+class Written:
+    """A writer that keeps the rounding of each tensor."""
+
+    def __init__(self) -> None:
+        self.rounding: dict[str, tuple[Any, int, str]] = {}
+
+    def tensor(self, name: str, kind: str, array: Any, rounding: Any) -> None:
+        self.rounding[name] = rounding
+
+    def spread(self, name: str) -> list[float]:
+        return [float(each) for each in self.rounding[name][0]]
+
+
+class Trained:
+    """Training with given results: gradients, and the weights before and after it."""
+
+    def __init__(self, gradients: dict[str, Any], before: dict[str, Any], after: dict[str, Any]):
+        self._gradients, self._before, self._after = gradients, before, after
+        self.steps: list[int] = []
+
+    def train(self, writer: Any, steps: int, change: Any = None) -> None:
+        self.steps.append(steps)
+        change = change or (lambda array: array)
+        for name, values in self._gradients.items():
+            writer.tensor(f"gradient {name}", "gradient", change(numpy.array(values)))
+        for name, values in (self._after if steps else self._before).items():
+            writer.tensor(f"weight {name}", "weight", change(numpy.array(values)))
+
+
+ONES = [1.0] * 50
+BEFORE = {
+    "conv/kernel": [1.0] * 50,
+    "conv/bias": [0.0, 0.0],
+    "norm/mean": [0.0],
+    "seed/state": [0],
+    "none/weight": [],
+}
+AFTER = {
+    "conv/kernel": [0.9] * 50,
+    "conv/bias": [0.3, 0.2],
+    "norm/mean": [0.1],
+    "seed/state": [1000],
+    "none/weight": [],
+    "late/weight": [50.0],
+}
+SMALL = 1e-5
+
+
+def trained(
+    folder: pathlib.Path, bias_gradient: list[float], lane_bias: list[float] | None
+) -> tuple[Written, Trained]:
+    """With one lane, whose weights were trained as well."""
+    lifted = Trained({"conv/kernel": ONES, "conv/bias": bias_gradient}, BEFORE, AFTER)
+    writer = recording.Writer(str(folder))
+    if lane_bias is not None:
+        bias = numpy.array(lane_bias, dtype=numpy.float32)
+        writer.tensor("weight conv/bias", "weight", bias)
+        writer.tensor("gradient conv/bias", "gradient", bias)
+    writer.tensor("weight norm/mean", "weight", numpy.array([7.0], dtype=numpy.float32))
+    writer.close()
+    found = Written()
+    reference_training.record(lifted, found, 2, recording.Recording(str(folder)))
+    return found, lifted
+
+
+def test_a_weight_without_a_gradient_of_its_own_may_go_as_far_as_any_weight(
+    tmp_path: pathlib.Path,
+) -> None:
+    """The first bias has only rounding for a gradient, and Adam makes a full step of it."""
+    found, lifted = trained(tmp_path, [0.0, 1.0], [0.25, 9.0])
+    bias = found.spread("weight conv/bias")
+    assert bias[0] == pytest.approx(0.3)
+    assert bias[1] < SMALL
+    assert max(found.spread("weight conv/kernel")) < SMALL
+    assert max(found.spread("gradient conv/bias")) < SMALL
+    # An average of results follows the biases, as far as those of the lane went.
+    assert found.spread("weight norm/mean") == pytest.approx([0.05])
+    assert lifted.steps == [2, 2, 2, 2, 0]
+
+
+def test_averages_follow_no_further_than_any_weight_went(tmp_path: pathlib.Path) -> None:
+    found, _ = trained(tmp_path, [0.0, 1.0], [-5.0, 9.0])
+    assert found.spread("weight norm/mean") == pytest.approx([0.3])
+
+
+@pytest.mark.parametrize("lane_bias", [None, [0.25, 0.0, 0.0]])
+def test_a_lane_without_that_weight_says_nothing_about_averages(
+    tmp_path: pathlib.Path, lane_bias: list[float] | None
+) -> None:
+    found, _ = trained(tmp_path, [0.0, 1.0], lane_bias)
+    assert max(found.spread("weight norm/mean")) < SMALL
+    assert found.spread("weight conv/bias")[0] == pytest.approx(0.3)
+
+
+def test_where_every_gradient_is_larger_than_rounding_nothing_is_left_to_chance(
+    tmp_path: pathlib.Path,
+) -> None:
+    found, lifted = trained(tmp_path, [1.0, 1.0], [0.25, 0.0])
+    assert max(found.spread("weight conv/bias")) < SMALL
+    assert max(found.spread("weight norm/mean")) < SMALL
+    assert lifted.steps == [2, 2, 2, 2]
+
+
+def test_a_gradient_has_at_least_the_rounding_of_the_largest_one_of_its_layer(
+    tmp_path: pathlib.Path,
+) -> None:
+    found, _ = trained(tmp_path, [0.0, 1.0], [0.25, 0.0])
+    unit = 2.0**-24
+    assert found.spread("gradient conv/bias")[0] == unit
+    # The kernel moves by twice that where both changes go the same way.
+    assert max(found.spread("gradient conv/kernel")) == pytest.approx(2 * unit, rel=1e-3)
+    # The weights were stored, not summed.
+    assert found.spread("weight seed/state") == [pytest.approx(0.05)]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "precisions", "expected"),
+    [
+        ({}, [], (1, "float32")),
+        ({"layer": (4, 6, 8), "weight": (50, 4)}, ["float32"] * 3, (150, "float32")),
+        ({"layer": (50, 1)}, ["float32", "float16", "bits"], (150, "float16")),
+        ({"weight": (4, 6, 8)}, ["bfloat16"], (24, "bfloat16")),
+        ({"output": (1000, 2), "weight": (900,), "layer": (3, 2)}, [], (3, "float32")),
+    ],
+)
+def test_sums_are_as_long_as_those_of_all_steps_together(
+    tmp_path: pathlib.Path,
+    tensors: dict[str, tuple[int, ...]],
+    precisions: list[str],
+    expected: tuple[int, str],
+) -> None:
+    writer = recording.Writer(str(tmp_path))
+    for kind, shape in tensors.items():
+        writer.tensor(kind, kind, numpy.zeros(shape, dtype=numpy.float32))
+    for number, precision in enumerate(precisions):
+        writer.step(f"step{number}", "Layer", [], precision, {}, "")
+    writer.close()
+    found = Written()
+    lane = recording.Recording(str(tmp_path))
+    reference_training.record(Trained({"bias": ONES}, {}, {}), found, 1, lane)
+    assert found.rounding["gradient bias"][1:] == expected
