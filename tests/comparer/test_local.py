@@ -268,3 +268,311 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: pathlib.Path) -> None:
     assert read.array("none").shape == (0, 2)
     assert read.rounding("exact")[1:] == (5, "float32")
     assert read.rounding("bits") is None
+
+
+class PlainTools(Tools):
+    """Tools for functions instead of layers: they have weights in a list, and sum nothing."""
+
+    def weights(self, layer: Any) -> list[Any]:
+        return list(layer)
+
+    def set_weights(self, layer: Any, weights: list[Any]) -> None:
+        layer[:] = weights
+
+    def keeps_state(self, layer: Any) -> bool:
+        return "state" in map(str, layer)
+
+    def facts(self, layer: Any, given: Any, outputs: Any) -> Any:
+        return Facts(1, False)
+
+
+def lane_of(folder: pathlib.Path, precision: str = "float32", **steps: Any) -> Any:
+    """A recording of steps with these outputs."""
+    writer = recording.Writer(str(folder))
+    for name, outputs in steps.items():
+        names = [f"{name}.{number}" for number in range(len(outputs))]
+        for output, array in zip(names, outputs, strict=True):
+            writer.tensor(output, "layer", numpy.asarray(array))
+        writer.step(name, "Layer", names, precision, {}, "")
+    writer.close()
+    return recording.Recording(str(folder))
+
+
+class Run:
+    """The passes of a program with its steps, for one lane."""
+
+    def __init__(
+        self, folder: pathlib.Path, lane: Any, program: Callable[[Any], None], before: Any = None
+    ) -> None:
+        writer = local.ErrorWriter(str(folder))
+        inputs = [VECTOR]
+        self.forcing = local.Forcing(PlainTools(), lane, writer, inputs, before)
+        self.passes = 0
+        for _ in self.forcing.passes():
+            self.passes += 1
+            program(self)
+        writer.close()
+        self.errors = local.Errors(str(folder))
+
+    def step(self, name: str, compute: Callable[..., Any], *args: Any, weights: Any = ()) -> Any:
+        layer = weights if isinstance(weights, list) else list(weights)
+        return self.forcing(name, layer, lambda given, kwargs: compute(*given), args, {})
+
+    def reason(self, name: str) -> str:
+        return str(self.errors.steps[name]["unknown"])
+
+
+VECTOR = numpy.linspace(1.0, 2.0, 40)
+UNIT = 2.0**-24
+MOVED = 8 * UNIT
+"""Numbers are moved as rounding moves a sum of 64 products."""
+
+
+def test_a_step_that_the_lane_did_not_make_gives_its_own_result(tmp_path: pathlib.Path) -> None:
+    results = []
+
+    def program(run: Run) -> None:
+        results.append(run.step("other", numpy.sqrt, VECTOR))
+        run.step("known", numpy.sqrt, VECTOR)
+
+    run = Run(tmp_path / "local", lane_of(tmp_path / "lane", known=[VECTOR**0.5]), program)
+    assert run.passes == 5
+    assert all(numpy.array_equal(result, numpy.sqrt(VECTOR)) for result in results)
+    assert list(run.errors.steps) == ["known"]
+
+
+@pytest.mark.parametrize(("precision", "size"), [("float32", MOVED), ("float16", 2 * 2.0**-11)])
+def test_what_each_pass_gives_to_the_steps(
+    tmp_path: pathlib.Path, precision: str, size: float
+) -> None:
+    """Twice the lane's own numbers, then each number moved by as much as rounding moves it."""
+    recorded = (VECTOR + 0.5).astype(numpy.float32)
+    seen: list[tuple[Any, Any, Any]] = []
+
+    def first(x: Any, places: Any) -> Any:
+        seen.append((x, places, None))
+        return x + 0.5
+
+    def program(run: Run) -> None:
+        places = numpy.arange(40)
+        passed = run.step("first", first, VECTOR.copy(), places)
+        kept: dict[str, Any] = {}
+        run.step("second", lambda x: kept.update(x=x) or x * 2, passed)
+        seen[-1] = (*seen[-1][:2], (passed, kept["x"]))
+
+    lane = lane_of(tmp_path / "lane", precision, first=[recorded], second=[recorded * 2])
+    run = Run(tmp_path / "local", lane, program)
+    assert run.passes == len(seen) == 5
+    for number, (x, places, (passed, given)) in enumerate(seen):
+        assert numpy.array_equal(places, numpy.arange(40))
+        assert given is passed
+        for array, exact in ((x, VECTOR), (passed, recorded.astype(numpy.float64))):
+            if number < 2:
+                assert numpy.array_equal(array, exact)
+            else:
+                factors = numpy.abs(array / exact - 1)
+                # Separately and together: both ways add up, or they cancel out.
+                assert (factors < 2.01 * size).all()
+                assert factors.max() > 1.99 * size
+    assert run.errors.read("second")[0].products is None  # no code before it
+
+
+def test_a_step_that_fails_or_keeps_a_state_does_not_stop_the_others(
+    tmp_path: pathlib.Path,
+) -> None:
+    recorded = VECTOR.astype(numpy.float32)
+    results: dict[str, list[Any]] = {"fails": [], "state": [], "pair": []}
+
+    def fails(x: Any) -> Any:
+        raise ValueError("not in float64")
+
+    def program(run: Run) -> None:
+        results["fails"].append(run.step("fails", fails, VECTOR))
+        results["state"].append(run.step("state", lambda x: {"x": x}, VECTOR, weights=["state"]))
+        results["pair"].append(run.step("pair", fails, VECTOR))
+        run.step("known", lambda x: x * 1, VECTOR)
+
+    one = [recorded]
+    lane = lane_of(
+        tmp_path / "lane", fails=one, state=one, pair=[recorded, recorded * 2], known=one
+    )
+    run = Run(tmp_path / "local", lane, program)
+    assert run.passes == 5
+    for number in range(5):
+        close: dict[str, Any] = {"rtol": 0 if number < 2 else 3 * MOVED}
+        numpy.testing.assert_allclose(results["fails"][number], recorded, **close)
+        numpy.testing.assert_allclose(results["state"][number]["x"], recorded, **close)
+        numpy.testing.assert_allclose(results["pair"][number][1], recorded * 2, **close)
+    assert run.reason("fails") == "float64 does not work in it: ValueError: not in float64"
+    assert run.reason("state") == "it keeps a state from call to call"
+    assert run.errors.read("state") == []
+    assert run.errors.steps["state"]["precision"] == "float32"
+    assert run.reason("known") == ""
+
+
+def test_a_step_with_other_shapes_gives_its_own_result(tmp_path: pathlib.Path) -> None:
+    results = []
+
+    def program(run: Run) -> None:
+        results.append(run.step("cut", lambda x: x[:3], VECTOR))
+        run.step("known", lambda x: x * 1, VECTOR)
+
+    recorded = VECTOR.astype(numpy.float32)
+    run = Run(
+        tmp_path / "local", lane_of(tmp_path / "lane", cut=[recorded], known=[recorded]), program
+    )
+    assert [result.tolist() for result in results] == [VECTOR[:3].tolist()] * 5
+    assert run.reason("cut") == "its outputs have other shapes in float64"
+
+
+def allowed(tmp_path: pathlib.Path, compute: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What rounding explains of a single step, whose lane has its exact result."""
+    result = [numpy.asarray(each) for each in trees.flat(compute(*args), lambda item: True)]
+    lane = lane_of(tmp_path / "lane", options.pop("precision", "float32"), step=result)
+    run = Run(tmp_path / "local", lane, lambda run: run.step("step", compute, *args, **options))
+    (error,) = run.errors.read("step")
+    return error
+
+
+def test_a_step_that_only_passes_numbers_on_may_be_off_by_what_moves_them(
+    tmp_path: pathlib.Path,
+) -> None:
+    error = allowed(tmp_path, lambda x: x * 1, VECTOR)
+    assert error.products is None
+    assert numpy.array_equal(error.gap, numpy.zeros(40))
+    # Eight times one unit of its size, and twice that by moving.
+    numpy.testing.assert_allclose(error.own / VECTOR / (8 * UNIT), 3, atol=0.9)
+
+
+def test_code_before_a_step_counts_as_long_sums_of_products(tmp_path: pathlib.Path) -> None:
+    plain = allowed(tmp_path / "1", lambda x: x * 1, VECTOR)
+    between = allowed(tmp_path / "2", lambda x: x * 1, VECTOR + 1e-9)
+    assert plain.products is None
+    assert between.products is not None
+    numpy.testing.assert_allclose(between.own / plain.own, 16, rtol=1e-3)
+
+
+def test_moving_weights_shows_what_they_do_and_puts_them_back(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = [VECTOR.copy()]
+    ids = numpy.arange(40)
+
+    def look_up(ids: Any) -> Any:
+        return weights[0][ids]
+
+    moved = allowed(tmp_path / "1", look_up, ids, weights=weights)
+    assert numpy.array_equal(weights[0], VECTOR)
+    monkeypatch.setattr(local, "LARGEST_MOVED", 40)
+    as_large = allowed(tmp_path / "2", look_up, ids, weights=weights)
+    monkeypatch.setattr(local, "LARGEST_MOVED", 39)
+    too_large = allowed(tmp_path / "3", look_up, ids, weights=weights)
+    assert numpy.array_equal(moved.own, as_large.own)
+    assert moved.own.min() > 1.5 * too_large.own.min()
+
+
+def test_whole_numbers_are_right_or_wrong(tmp_path: pathlib.Path) -> None:
+    order = numpy.argsort(-VECTOR)
+    results = []
+
+    def program(run: Run) -> None:
+        results.append(run.step("step", lambda x: (numpy.argsort(-x), x * 1), VECTOR)[0])
+
+    run = Run(tmp_path / "local", lane_of(tmp_path / "lane", step=[order, VECTOR]), program)
+    assert [result.tolist() for result in results] == [order.tolist()] * 5
+    places, numbers = run.errors.read("step")
+    assert places.own.tolist() == [0.5] * 40
+    assert numbers.own.max() < 1e-5
+
+
+def test_a_layer_that_sums_products_is_compared_with_tensor_cores(tmp_path: pathlib.Path) -> None:
+    lane = record(tmp_path / "lane", network()[:2])
+    errors = local.Errors(force(lane, tmp_path / "local", layers=network()[:2]))
+    assert all(errors.read(name)[0].products is not None for name in ("layer0", "layer1"))
+
+
+def test_a_result_whose_shape_depends_on_rounding_is_judged_by_its_size(
+    tmp_path: pathlib.Path,
+) -> None:
+    error = allowed(tmp_path, lambda x: x[numpy.isin(x, VECTOR)], VECTOR)
+    numpy.testing.assert_allclose(error.own / VECTOR / (8 * UNIT), 1)
+
+
+@pytest.mark.parametrize(
+    ("precision", "known", "unit"),
+    [
+        ("float16", "float16", 2 * 2.0**-11),
+        ("float64", "float64", 2.0**-53),
+        ("fp4", "float32", UNIT),
+    ],
+)
+def test_rounding_is_that_of_the_precision_of_the_step(
+    tmp_path: pathlib.Path, precision: str, known: str, unit: float
+) -> None:
+    lane = lane_of(tmp_path / "lane", precision, step=[VECTOR])
+    run = Run(tmp_path / "local", lane, lambda run: run.step("step", lambda x: x * 1, VECTOR))
+    assert run.errors.steps["step"]["precision"] == known
+    (error,) = run.errors.read("step")
+    numpy.testing.assert_allclose(error.own / VECTOR / (8 * unit), 3, atol=0.9)
+
+
+def test_a_lane_without_steps_has_nothing_to_judge(tmp_path: pathlib.Path) -> None:
+    run = Run(tmp_path / "local", lane_of(tmp_path / "lane"), lambda run: None)
+    assert run.passes == 1
+    assert not run.errors.steps
+
+
+@pytest.mark.parametrize(
+    ("exact", "before", "precision", "passes"),
+    [
+        (VECTOR, {"step": [VECTOR * 1.04]}, "float32", 1),
+        (VECTOR, {"step": [VECTOR * 0.96]}, "float32", 1),
+        (VECTOR * 100, {"step": [VECTOR * 104]}, "float32", 1),
+        (VECTOR[:0], {"step": [VECTOR[:0]]}, "float32", 1),
+        (VECTOR, {"step": [VECTOR * 1.06]}, "float32", 5),
+        (VECTOR, {"step": [-VECTOR]}, "float32", 5),
+        (VECTOR, {"step": [VECTOR]}, "float16", 5),
+        (VECTOR, {"step": [VECTOR, VECTOR]}, "float32", 5),
+        (VECTOR, {"step": [VECTOR[:20]]}, "float32", 5),
+        (VECTOR, {"other": [VECTOR]}, "float32", 5),
+        (numpy.arange(40), {"step": [numpy.arange(40)]}, "float32", 5),
+    ],
+)
+def test_rounding_is_not_measured_again_where_another_lane_has_nearly_the_same_result(
+    tmp_path: pathlib.Path, exact: Any, before: dict[str, Any], precision: str, passes: int
+) -> None:
+    def program(run: Run) -> None:
+        run.step("step", lambda x: exact * 1, VECTOR)
+
+    def of_before(run: Run) -> None:
+        for name, outputs in before.items():
+            run.step(name, lambda x, outputs=outputs: [each * 1 for each in outputs], VECTOR)
+
+    other = lane_of(tmp_path / "other", precision, **before)
+    there = Run(tmp_path / "there", other, of_before)
+    lane = lane_of(tmp_path / "lane", step=[exact])
+    run = Run(tmp_path / "here", lane, program, (other, there.errors))
+    assert run.passes == passes
+    if passes == 1:
+        pair = [each.errors.read("step")[0].own for each in (run, there)]
+        assert numpy.array_equal(*pair)
+
+
+def test_what_another_lane_could_not_judge_is_measured_here(tmp_path: pathlib.Path) -> None:
+    def fails(x: Any) -> Any:
+        raise ValueError("not in float64")
+
+    lane = lane_of(tmp_path / "lane", step=[VECTOR])
+    there = Run(tmp_path / "there", lane, lambda run: run.step("step", fails, VECTOR))
+    here = Run(
+        tmp_path / "here",
+        lane,
+        lambda run: run.step("step", lambda x: x * 1, VECTOR),
+        (lane, there.errors),
+    )
+    assert (there.passes, here.passes) == (1, 5)
+    without = (lane_of(tmp_path / "without", other=[VECTOR]), here.errors)
+    again = Run(
+        tmp_path / "again", lane, lambda run: run.step("step", lambda x: x * 1, VECTOR), without
+    )
+    assert again.passes == 5

@@ -54,12 +54,12 @@ class ErrorWriter(object):
                 if array is not None:
                     arrays["{}{}".format(field, number)] = _single(array)
         numpy.savez(os.path.join(self._folder, file), **arrays)
-        entry = {"name": name, "precision": precision, "file": file, "outputs": len(errors)}
-        self._steps.append(dict(entry, unknown=""))
+        entry = {"name": name, "precision": precision, "file": file, "unknown": ""}
+        self._steps.append(dict(entry, outputs=len(errors)))
 
     def unknown(self, name: str, precision: str, reason: str) -> None:
-        entry = {"name": name, "precision": precision, "file": None, "outputs": 0}
-        self._steps.append(dict(entry, unknown=reason))
+        entry = {"name": name, "precision": precision, "file": None, "unknown": reason}
+        self._steps.append(entry)
 
     def close(self) -> None:
         with open(os.path.join(self._folder, INDEX), "w") as stream:
