@@ -252,6 +252,7 @@ def test_what_lies_above_a_threshold_follows_from_the_values() -> None:
 
 VALUES = numpy.array([[0.1, 0.4, 0.9], [0.7, 0.2, 0.3]])
 NEAR = numpy.array([[0.1, 0.8, 0.6], [0.7, 0.2, 0.3]])
+PAIRS = numpy.array([[0.1, 0.2], [0.9, 0.8]])
 
 
 def integers(*rows: Any) -> Any:
@@ -276,9 +277,24 @@ def test_a_choice_follows_from_what_it_was_made_from(choices: Any, margin: float
     assert (name, found) == ("logits", pytest.approx(margin))
 
 
-def test_of_two_classes_and_of_a_single_example_the_largest_is_a_choice() -> None:
-    a, b = numpy.array([[0.2, 0.3]]), numpy.array([[0.4, 0.3]])
-    assert discrete.source_of((integers(1), integers(0)), [("x", a, b)])[0] == "x"
+@each(
+    ("choices", "a", "b"),
+    [
+        ((integers(1), integers(0)), [[0.2, 0.3]], [[0.4, 0.3]]),
+        ((numpy.array(1), numpy.array(0)), [0.2, 0.3], [0.4, 0.3]),
+        ((integers(1), integers(0)), [0.2, 0.3], [0.4, 0.3]),
+    ],
+)
+def test_of_two_classes_and_of_a_single_example_the_largest_is_a_choice(
+    choices: Any, a: Any, b: Any
+) -> None:
+    assert discrete.source_of(choices, [("x", numpy.array(a), numpy.array(b))])[0] == "x"
+
+
+def test_scores_that_were_rounded_to_the_threshold_may_be_on_either_side_of_it() -> None:
+    a, b = numpy.array([0.2, 0.5, 0.5]), numpy.array([0.2, 0.5, 0.6])
+    choices = (numpy.array([False, False, True]), numpy.array([False, True, True]))
+    assert discrete.source_of(choices, [("scores", a, b)]) == ("scores", 0.0)
 
 
 @each(
@@ -291,7 +307,7 @@ def test_of_two_classes_and_of_a_single_example_the_largest_is_a_choice() -> Non
         ((integers(0, 0), integers(0, 1)), VALUES[:, :1], NEAR[:, :1]),
         ((numpy.array(0), numpy.array(1)), numpy.array(1.0), numpy.array(2.0)),
         # Truth values are no positions, and positions no truth values.
-        ((numpy.array([True, False]), numpy.array([True, True])), VALUES[:, :2], NEAR[:, :2]),
+        ((numpy.array([True, False]), numpy.array([True, True])), PAIRS, PAIRS[:1].repeat(2, 0)),
         ((integers([True, False]) * 1, integers([False, True]) * 1), VALUES[:1, :2], NEAR[:1, :2]),
         # Positions outside, and positions from the end, which argsort does not give.
         ((integers([3], [0]), integers([1], [0])), VALUES, NEAR),
@@ -304,7 +320,8 @@ def test_of_two_classes_and_of_a_single_example_the_largest_is_a_choice() -> Non
             VALUES,
             NEAR,
         ),
-        ((numpy.array([False, True]), numpy.array([True, True])), VALUES, NEAR),
+        ((numpy.array([True, False]), numpy.array([False, True])), PAIRS[::-1], PAIRS),
+        ((integers([0]), integers([1])), PAIRS[1:].repeat(2, 0), PAIRS[:1].repeat(2, 0)),
         # No threshold: all are above it, none is, or some that are above are below others.
         ((VALUES > 0, NEAR > 0.5), VALUES, NEAR),
         ((VALUES > 1, NEAR > 0.5), VALUES, NEAR),

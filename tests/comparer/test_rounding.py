@@ -143,6 +143,14 @@ def test_an_element_that_did_not_move_has_the_level_of_its_example_and_channel(a
     assert (level[rest] >= spread[rest]).all()
 
 
+def test_a_row_and_a_column_that_are_large_allow_more_where_they_cross() -> None:
+    sizes = numpy.array([1.0] * 20 + [100.0])
+    spread = numpy.outer(sizes, sizes)
+    spread[20, 20] = 0.0
+    level = rounding.typical(spread)
+    assert level[20, 20] > 5 * level[0, 0]
+
+
 def test_the_allowance_of_a_difference_is_the_larger_of_two() -> None:
     one = rounding.Allowance(numpy.array([1.0, 4.0]), numpy.array([5.0, 2.0]))
     other = rounding.Allowance(numpy.array([3.0, 2.0]), numpy.array([1.0, 6.0]))
@@ -186,6 +194,7 @@ def test_an_allowance_is_made_of_size_spread_and_the_smallest_number() -> None:
         (["Activation"], [], [], [], 16),
         (["Softmax"], [], [(2, 100)], [(2, 100)], 100),
         (["LayerNormalization"], [(64,), (64,)], [(2, 64)], [(2, 64)], 64),
+        (["Scale"], [(64,)], [(2, 64)], [(2, 64)], 64),
         (["Dense"], [(300, 10), (10,)], [(2, 500, 300)], [(2, 500, 10)], 300),
         (["Dense"], [(1, 1)], [], [], 1),
         (["EinsumDense"], [(4, 8, 16)], [(2, 4, 8)], [(2, 16)], 32),

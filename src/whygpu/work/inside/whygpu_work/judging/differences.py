@@ -72,7 +72,7 @@ _NOTHING: "dict[str, Any]" = {
 
 def pieces(*arrays: "numpy.ndarray") -> "Iterator[Any]":
     """The same range of each flattened array, with the position at which it begins."""
-    flat = [array.reshape(-1) for array in arrays]
+    flat = [array.ravel() for array in arrays]
     for start in range(0, flat[0].size, PIECE):
         yield (start,) + tuple(array[start : start + PIECE] for array in flat)
 
@@ -91,7 +91,7 @@ class _Sums(object):
             ("unequal", "nan_a", "nan_b", "inf_a", "inf_b", "not_finite_in_one"), 0
         )
         self.finite = 0
-        self.max_abs = -1.0
+        self.max_abs = 0.0
         self.worst: "int | None" = None
         self.max_rel, self.max_ulp, self.scale = 0.0, 0, 0.0
         self.squares = [0.0, 0.0, 0.0]  # of a, b, and a - b
@@ -193,15 +193,15 @@ def _numbers(
             sums.add(start, floats.widened(a, real_a), floats.widened(b, real_b), step)
     result = sums.figures()
     worst = sums.worst if sums.first_not_finite is None else sums.first_not_finite
-    if worst is not None and result["unequal"]:
+    if worst is not None:
         result["where"] = _index(worst, one.shape)[: len(shape)]
-        result["value_a"] = repr(
-            float(floats.widened(one.reshape(-1)[worst : worst + 1], real_a)[0])
-        )
-        result["value_b"] = repr(
-            float(floats.widened(other.reshape(-1)[worst : worst + 1], real_b)[0])
-        )
+        result["value_a"] = _number(one, real_a, worst)
+        result["value_b"] = _number(other, real_b, worst)
     return result
+
+
+def _number(array: "numpy.ndarray", dtype: str, place: int) -> str:
+    return repr(float(floats.widened(array.flat[place : place + 1], dtype)[0]))
 
 
 def _exactly(one: "numpy.ndarray", other: "numpy.ndarray") -> "dict[str, Any]":
@@ -216,8 +216,8 @@ def _exactly(one: "numpy.ndarray", other: "numpy.ndarray") -> "dict[str, Any]":
     return {
         "unequal": unequal,
         "where": _index(first, one.shape),
-        "value_a": _shown(one.reshape(-1)[first]),
-        "value_b": _shown(other.reshape(-1)[first]),
+        "value_a": _shown(one.flat[first]),
+        "value_b": _shown(other.flat[first]),
     }
 
 

@@ -29,12 +29,7 @@ def source_of(
 
 def _is_largest(choice: "numpy.ndarray", values: "numpy.ndarray") -> bool:
     """argmax along the last axis."""
-    return (
-        choice.dtype.kind in "iu"
-        and values.ndim > 0
-        and values.shape[-1] > 1
-        and numpy.array_equal(values.argmax(axis=-1), choice)
-    )
+    return choice.dtype.kind in "iu" and numpy.array_equal(values.argmax(axis=-1), choice)
 
 
 def _largest_margin(

@@ -53,9 +53,10 @@ def moved(array: "numpy.ndarray", size: float, random: "Any") -> "numpy.ndarray"
     In addition, all of them are changed by the same amount: in a sum of numbers of one sign, the
     separate changes cancel out.
     """
-    signs = random.randint(0, 2, size=array.shape) * 2.0 - 1.0
-    together = random.randint(0, 2) * 2.0 - 1.0
-    return array * ((1.0 + size * signs) * (1.0 + size * together))
+    up, down = 1.0 + size, 1.0 - size
+    separately = numpy.where(random.randint(0, 2, size=array.shape), up, down)
+    together = up if random.randint(0, 2) else down
+    return array * (separately * together)
 
 
 def spread(middle: "numpy.ndarray", samples: "Iterable[numpy.ndarray]") -> "numpy.ndarray":
@@ -147,4 +148,4 @@ def _worst(gap: "numpy.ndarray", allowed: "numpy.ndarray") -> "tuple[float, int 
     with numpy.errstate(all="ignore"):
         ratio = numpy.where(numpy.isfinite(gap) & (gap != 0.0), numpy.abs(gap) / allowed, 0.0)
     place = int(ratio.argmax())
-    return min(1e29, float(ratio.reshape(-1)[place])), place
+    return min(1e29, float(ratio.flat[place])), place
