@@ -89,8 +89,10 @@ class Trained:
     def train(self, writer: Any, steps: int, change: Any = None) -> None:
         self.steps.append(steps)
         change = change or (lambda array: array)
+        writer.tensor("loss", "loss", change(numpy.array([2.0 + steps])))
         for name, values in self._gradients.items():
-            writer.tensor(f"gradient {name}", "gradient", change(numpy.array(values)))
+            gradient = numpy.array(values) if steps else numpy.array(values) + 7.0
+            writer.tensor(f"gradient {name}", "gradient", change(gradient))
         for name, values in (self._after if steps else self._before).items():
             writer.tensor(f"weight {name}", "weight", change(numpy.array(values)))
 
@@ -99,6 +101,10 @@ ONES = [1.0] * 50
 BEFORE = {
     "conv/kernel": [1.0] * 50,
     "conv/bias": [0.0, 0.0],
+    "dense/kernel": [0.0, 1.0],
+    "dead/bias": [1.0],
+    "scale": [1.0],
+    "shift": [1.0],
     "norm/mean": [0.0],
     "seed/state": [0],
     "none/weight": [],
@@ -106,8 +112,12 @@ BEFORE = {
 AFTER = {
     "conv/kernel": [0.9] * 50,
     "conv/bias": [0.3, 0.2],
+    "dense/kernel": [0.0, 1.0],
+    "dead/bias": [1.0],
+    "scale": [1.0],
+    "shift": [1.0],
     "norm/mean": [0.1],
-    "seed/state": [1000],
+    "seed/state": [10**9],
     "none/weight": [],
     "late/weight": [50.0],
 }
@@ -118,13 +128,22 @@ def trained(
     folder: pathlib.Path, bias_gradient: list[float], lane_bias: list[float] | None
 ) -> tuple[Written, Trained]:
     """With one lane, whose weights were trained as well."""
-    lifted = Trained({"conv/kernel": ONES, "conv/bias": bias_gradient}, BEFORE, AFTER)
+    gradients = {
+        "conv/kernel": ONES,
+        "conv/bias": bias_gradient,
+        "dense/kernel": [1.0, 1.0],
+        "scale": [100.0],
+        "shift": [1e-5],
+    }
+    dead = {"dead/bias": [0.0]} if 0.0 in bias_gradient else {}
+    lifted = Trained({**gradients, **dead}, BEFORE, AFTER)
     writer = recording.Writer(str(folder))
     if lane_bias is not None:
         bias = numpy.array(lane_bias, dtype=numpy.float32)
         writer.tensor("weight conv/bias", "weight", bias)
         writer.tensor("gradient conv/bias", "gradient", bias)
     writer.tensor("weight norm/mean", "weight", numpy.array([7.0], dtype=numpy.float32))
+    writer.tensor("conv", "layer", numpy.zeros((100, 1), dtype=numpy.float32))
     writer.close()
     found = Written()
     reference_training.record(lifted, found, 2, recording.Recording(str(folder)))
@@ -141,6 +160,11 @@ def test_a_weight_without_a_gradient_of_its_own_may_go_as_far_as_any_weight(
     assert bias[1] < SMALL
     assert max(found.spread("weight conv/kernel")) < SMALL
     assert max(found.spread("gradient conv/bias")) < SMALL
+    # It is the gradient that decides, not the weight, and each layer by itself.
+    assert max(found.spread("weight dense/kernel")) < SMALL
+    assert max(found.spread("weight shift")) < SMALL
+    assert found.spread("weight dead/bias") == pytest.approx([0.3])
+    assert max(found.spread("loss")) < SMALL
     # An average of results follows the biases, as far as those of the lane went.
     assert found.spread("weight norm/mean") == pytest.approx([0.05])
     assert lifted.steps == [2, 2, 2, 2, 0]
@@ -173,11 +197,11 @@ def test_a_gradient_has_at_least_the_rounding_of_the_largest_one_of_its_layer(
     tmp_path: pathlib.Path,
 ) -> None:
     found, _ = trained(tmp_path, [0.0, 1.0], [0.25, 0.0])
-    unit = 2.0**-24
-    assert found.spread("gradient conv/bias")[0] == unit
+    size = 10 * 2.0**-24  # of a sum of 100
+    assert found.spread("gradient conv/bias")[0] == size
     # The kernel moves by twice that where both changes go the same way.
-    assert max(found.spread("gradient conv/kernel")) == pytest.approx(2 * unit, rel=1e-3)
-    # The weights were stored, not summed.
+    assert max(found.spread("gradient conv/kernel")) == pytest.approx(2 * size, rel=1e-3)
+    # Whole numbers are not rounded.
     assert found.spread("weight seed/state") == [pytest.approx(0.05)]
 
 
@@ -187,7 +211,7 @@ def test_a_gradient_has_at_least_the_rounding_of_the_largest_one_of_its_layer(
         ({}, [], (1, "float32")),
         ({"layer": (4, 6, 8), "weight": (50, 4)}, ["float32"] * 3, (150, "float32")),
         ({"layer": (50, 1)}, ["float32", "float16", "bits"], (150, "float16")),
-        ({"weight": (4, 6, 8)}, ["bfloat16"], (24, "bfloat16")),
+        ({"weight": (4, 6, 8), "layer": ()}, ["bfloat16"], (24, "bfloat16")),
         ({"output": (1000, 2), "weight": (900,), "layer": (3, 2)}, [], (3, "float32")),
     ],
 )

@@ -374,9 +374,13 @@ def _gap(recorded: "numpy.ndarray", exact: "Any") -> "numpy.ndarray":
 
 
 def _close(one: "numpy.ndarray", other: "numpy.ndarray") -> bool:
-    if one.shape != other.shape or one.dtype.kind != "f":
-        return False
     with numpy.errstate(all="ignore"):
-        distance = float(((one - other) ** 2).mean()) if one.size else 0.0
-        size = float((other**2).mean()) if other.size else 0.0
-    return distance <= CLOSE**2 * size
+        return (
+            one.shape == other.shape
+            and one.dtype.kind == "f"
+            and _mean_square(one - other) <= CLOSE**2 * _mean_square(other)
+        )
+
+
+def _mean_square(array: "numpy.ndarray") -> float:
+    return float((array**2).mean()) if array.size else 0.0

@@ -58,7 +58,7 @@ def _left_to_chance(tensors: "Any", floors: "Any") -> "dict[str, Any]":
     An optimizer such as Adam makes full steps of it, in a random direction."""
     found = {}
     for name, kind, values in tensors:
-        if kind == "gradient" and values.dtype.kind == "f":
+        if kind == "gradient":
             places = numpy.abs(values) <= rounding.SAFETY * floors[_layer(name, kind)]
             if places.any():
                 found[_weight(name)] = places
@@ -70,8 +70,8 @@ def _furthest(after: "Any", before: "Any") -> float:
     start = {name: values for name, kind, values in before if kind == "weight"}
     ways = [
         float(numpy.max(numpy.abs(values - start[name])))
-        for name, kind, values in after
-        if kind == "weight" and name in start and values.size and values.dtype.kind == "f"
+        for name, _, values in after
+        if name in start and values.size and values.dtype.kind == "f"
     ]
     return max(ways or [0.0])
 
@@ -112,8 +112,7 @@ def _floors(tensors: "Any", units: "dict[str, float]", unit: float) -> "dict[Any
 def _layer(name: str, kind: str) -> "tuple[str, str]":
     """What a tensor shares with those of the same layer: all but the last part of its name, which
     Keras divides by "/" and PyTorch by "."."""
-    end = max(name.rfind("/"), name.rfind("."))
-    return kind, name[:end] if end > 0 else name
+    return kind, name.replace("/", ".").rpartition(".")[0] or name
 
 
 def _trained(
