@@ -131,7 +131,7 @@ def trained(
     gradients = {
         "conv/kernel": ONES,
         "conv/bias": bias_gradient,
-        "dense/kernel": [1.0, 1.0],
+        "dense/kernel": [1e-6, 1e-6],
         "scale": [100.0],
         "shift": [1e-5],
     }
