@@ -253,7 +253,10 @@ def _gives_reason(failure: Failure) -> bool:
 
 
 def _worked(log: Log, roots: Sequence[Finding]) -> bool:
-    """Whether the program did its work after the last message about the GPU."""
+    """Whether the program did its work after the last message about the GPU, or at all, if the
+    messages only suggest something."""
+    if log.progress and _only_possible(roots):
+        return True
     last = max((e.line or 0 for root in roots for e in root.evidence), default=0)
     records = [line for line in log.lines if line.number > last and line.level == "info"]
     own = sum(1 for line in records if line.source.endswith(".py"))

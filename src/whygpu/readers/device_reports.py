@@ -106,7 +106,8 @@ def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
 
 def _of_line(line: Line) -> Iterator[DeviceReport]:
     """The first pattern that matches; the patterns with the strongest statement come first."""
-    if line.text.startswith(_SOURCE):
+    if line.text.startswith(_SOURCE) or "offload" in line.text:
+        # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
         return
     for says, pattern in _WORDS:
         if pattern.search(line.text):

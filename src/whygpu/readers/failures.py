@@ -62,7 +62,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|^E: (?:Unable|Package|Failed|The)|^[\w./: -]{1,120}: command not found$"
             r"|^/bin/sh: (?:line )?\d+: [\w./-]{1,80}: not found$"
             r"|^(?:\S{0,200}/)?python[\d.]{0,5}: (?:can't open file|No module named) "
-            r"|: error: (?:unrecognized|the following) arguments"
+            r"|: error: (?:unrecognized|the following) arguments|: error: argument \S"
             r"|^PackagesNotFoundError|^ResolvePackageNotFound|^UnsatisfiableError"
         ),
     ),

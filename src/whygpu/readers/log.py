@@ -14,6 +14,7 @@ from whygpu.readers.devices import devices
 from whygpu.readers.failures import failures
 from whygpu.readers.layout import joined, unprefixed
 from whygpu.readers.libraries import events
+from whygpu.readers.listings import without_listings
 from whygpu.readers.records import records
 from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
@@ -83,7 +84,13 @@ def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
 def read(sifted: Sifted, name: str = "") -> Log:
     """Read the lines that a sieve has kept."""
     numbered = unprefixed(
-        joined([(number, text) for number, raw in sifted.lines for text in cleaned(raw)])
+        joined(
+            [
+                (number, text)
+                for number, raw in without_listings(sifted.lines)
+                for text in cleaned(raw)
+            ]
+        )
     )
     every = [record for number, text in numbered for record in records(number, text)]
     # Empty lines only end a message.

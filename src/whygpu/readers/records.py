@@ -27,7 +27,7 @@ _NATIVE = re.compile(
     r"\[?(?:(?:\d{0,4}-\d\d-\d\d )?\d{0,2}:\d\d:\d\d\.\d{1,9}: )?(?<![A-Za-z])(?P<tf>[IWEF]) {1,4}"
     rf"(?P<tf_file>{_FILE}):\d{{1,6}}\] ?"
     # glog and absl: E0000 00:00:1751022113.204518    4711 cuda_dnn.cc:8310]
-    r"|\[?(?<![A-Za-z])(?P<g>[IWEF])\d{4,8} \d\d:\d\d:[\d.]{2,24} +(?:\d{1,20} +)?"
+    r"|\[?(?<![A-Za-z])(?P<g>[IWEF])\d{3,8} \d\d:\d\d:[\d.]{2,24} +(?:\d{1,20} +)?"
     rf"(?P<g_file>{_FILE}):\d{{1,6}}\] ?"
     # ONNX Runtime: 2025-01-10 00:39:47.087340896 [E:onnxruntime:Default, x.cc:1862 Load]
     r"|(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,9} )?\[(?P<ort>[IWEFV]):onnxruntime:[^,\]\n]{0,80}, "

@@ -25,7 +25,9 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("cudnn-built", rf"source was compiled with:? {_NUMBER}"),
         (
             "tensorflow",
-            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}",
+            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version:?|==|-| ) ?['\"]?v?"
+            # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
+            rf"(?=[012]\.){_NUMBER}",
         ),
         ("torch", rf"\b(?:torch|[Pp]y[Tt]orch)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}"),
         ("jaxlib", rf"\bjaxlib(?: version|==|-) ?{_NUMBER}"),

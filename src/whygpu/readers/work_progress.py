@@ -18,8 +18,8 @@ _WORK = re.compile(
             r"\d ?(?:FPS|fps)\b|\bFPS for\b|global_step/sec: [1-9]|\[#\d{3,8}\]\[\d{2,6}ms\]",
             r"Saving (?:checkpoint|model|summar)|[Ss]aved (?:model|checkpoint)",
             r"Successfully (?:saved|trained)|Test (?:loss|accuracy|score)",
-            # progress bars: 120/1000 [01:20<09:40, and YOLO's rows: 3/100  4.2G  0.085
-            r"\b[1-9]\d{0,8}/\d{1,9} \[\d{1,4}:\d\d<|^\s{1,12}\d{1,4}/\d{1,4}\s{2,12}[\d.]{1,6}G\s",
+            # progress bars: 120/1000 [01:20<09:40
+            r"\b[1-9]\d{0,8}/\d{1,9} \[\d{1,4}:\d\d<",
             # ends
             r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b|[Tt]ime taken\b",
             r"\b[Ii]nference time\b|\b(?:[Ee]lapsed time|[Tt]ime elapsed)\b[^\n\d]{0,12}\d",
@@ -35,6 +35,8 @@ _WORK = re.compile(
         )
     )
 )
+_ROW = re.compile(r"\s{4,12}\d{1,4}/\d{1,4}\s{2,12}[\d.]{1,6}G\s")
+"""A row of YOLO's table of epochs: 3/100  4.2G  0.085"""
 _NOT_A_NUMBER = re.compile(r"\b(?:\w{1,20}_)?[Ll]oss['\"]?[ :=]{1,3}-?(?:nan|inf)\b", re.IGNORECASE)
 _SOURCE = "    "
 """The indentation of source lines in a traceback."""
@@ -42,7 +44,9 @@ _SOURCE = "    "
 
 def shows_work(text: str) -> bool:
     """Whether a line reports steps, results, or a service that has started."""
-    return not text.startswith(_SOURCE) and _WORK.search(text) is not None
+    if text.startswith(_SOURCE):
+        return _ROW.match(text) is not None
+    return _WORK.search(text) is not None
 
 
 def lost_numbers(lines: Sequence[Line]) -> tuple[int, ...]:

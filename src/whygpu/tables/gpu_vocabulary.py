@@ -23,7 +23,7 @@ FRAMEWORK_PARTS = (
 )
 PHRASES = (
     *("stream did not", "error state", "out of memory", "prefill"),
-    *(r"\bxla\b", r"\bdevice\b", r"\boom\b", r"\bdnn\b", r"\bblas\b", r"hip\w*error"),
+    *(r"\bxla\b", r"(?<!left on )\bdevice\b", r"\boom\b", r"\bdnn\b", r"\bblas\b", r"hip\w*error"),
     r"(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
 )
 
@@ -37,7 +37,8 @@ _SURELY = re.compile(
 )
 """Source files of PyTorch's GPU code and TensorFlow's names of devices, which look like paths."""
 _TENSOR = re.compile(
-    r"\bTensor\([^()\n]{1,400}\)|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>"
+    r"\bTensor\(\"[^\n]{1,300}?, dtype=\w{1,20}(?:, device=[^)\n]{1,120})?\)"
+    r"|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>"
     r"|\[\[(?:\{\{)?[Nn]ode [^\n]{1,600}\]\]"
 )
 """A message that shows a tensor or a node also shows where it is; it may be about its shape."""

@@ -232,6 +232,7 @@ CAUSE = cause("WG322", __name__, __doc__, severity="error", effect="broken")
 
 _COUNTED_AS = {
     "other-build": "cuda-version-mismatch",
+    "not-loaded": "cuda-version-mismatch",
     "other-cuda": "cuda-version-mismatch",
     "without-cuda": "cpu-only-build",
 }

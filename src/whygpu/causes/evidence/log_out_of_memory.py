@@ -415,7 +415,8 @@ def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
         return (
             "leak",
             "likely",
-            f"it worked for {len(epochs) - 1} epochs and needs more memory than before",
+            f"it came to epoch {max(map(int, filter(None, epochs)))}, and then needed more memory "
+            "than before",
             "too-big",
         )
     return None

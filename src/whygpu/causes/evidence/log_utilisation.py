@@ -9,7 +9,8 @@ from whygpu.model.log import Log
 
 _SAMPLES = late(
     # nvidia-smi's table: |  6012MiB / 40960MiB |      3%      Default |
-    r"\d{1,7}MiB\s{0,4}/\s{0,4}\d{1,7}MiB\s{0,4}\|\s{0,8}(?P<smi>\d{1,3})%"
+    # (a GPU that holds less than some hundred MiB is not used by the program at all).
+    r"\b(?:[3-9]\d\d|\d{4,7})MiB\s{0,4}/\s{0,4}\d{1,7}MiB\s{0,4}\|\s{0,8}(?P<smi>\d{1,3})%"
     # what programs and monitors print: GPU utilization: 3%, gpu_util=3.2%
     r"|(?i:\bgpu[ _-]?(?:\d{1,2}[ _-])?util(?:i[sz]ation)?)\W{1,8}(?P<said>\d{1,3})(?:\.\d{1,4})? ?%"
     # nvidia-smi --query-gpu=utilization.gpu --format=csv

@@ -65,6 +65,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_subjects import (
@@ -76,7 +77,7 @@ from whygpu.causes.evidence.log_subjects import (
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Status
+from whygpu.model.log import Log, Match, Status
 from whygpu.model.remedy import command_line, shell_script
 
 CAUSE = cause(
@@ -143,8 +144,10 @@ _PHRASES = late(
     r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
     r"|(?:src|dst|[Ss]ource|[Dd]estination) pointer is not actually on (?:GPU|CPU)"
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
-    r"|out of resources?: (?:shared memory|registers|threads), Required: \d"
 )
+_OUT_OF_RESOURCES = late(r"out of resources?: (?:shared memory|registers|threads), Required: \d")
+"""A kernel that Triton compiled needs more of a multiprocessor than this GPU has. Its tuner tries
+several variants and goes on."""
 _PROGRAMS_XID = late(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
 """The driver reports an error in a program's kernel. Alone it is weak evidence."""
 _ASSERTED = ("cudaErrorAssert", "CUDA_ERROR_ASSERT")
@@ -179,13 +182,18 @@ _OWN_FILES = late(
 _MOST_LINES = 6
 
 
+def _ended_by(log: Log, pattern: re.Pattern[str]) -> Match | None:
+    ends = {number for end in log.failures for number in range(end.line, end.last + 1)}
+    return next((match for match in log.find(pattern) if match.line in ends), None)
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.says(_ASSERTION) or log.status_named(*_ASSERTED) or log.says(_VERSIONS):
         return
     hard = log.status_named(*_ACCESS, *_LAUNCH)
     soft = () if log.says(_MEMORY_LACKING) else _library_faults(log)
-    phrase = None if hard or soft else log.first(_PHRASES)
+    phrase = None if hard or soft else log.first(_PHRASES) or _ended_by(log, _OUT_OF_RESOURCES)
     if phrase is None and log.failures:
         phrase = log.first(_PROGRAMS_XID)
     if not hard and not soft and phrase is None:

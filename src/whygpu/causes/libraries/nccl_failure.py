@@ -119,6 +119,10 @@ _WAITED = late(
     r"|submitted to be reduced, gathered or broadcasted by subset of ranks"
     r"|Stuck waiting for all-?reduce|AllReduce[^\n]{0,60}rendezvous[^\n]{0,60}(?:timed|stuck)"
 )
+_OF_A_LOST_PEER = late(
+    r"aborted|shut ?down|remote (?:process exited|error)|timed? ?out|[Cc]onnection (?:closed|reset)"
+)
+"""What the other processes print if one of them has ended."""
 _CONSEQUENCE = late(r"unhandled (?:cuda|hip) error|UnhandledCudaError")
 _HARMLESS_WARNING = late(
     r"NET/Plugin|MNNVL|NCCL_\w+ set by environment|Could not enable P2P|Missing \"|cudaHostRegister"
@@ -180,7 +184,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if port_taken(log) is not None:
         return
     first = min(match.line for match in (*failed, *waited, *warned))
-    if not failed and _unrelated_failure_before(log, first):
+    followed = all(_OF_A_LOST_PEER.search(match.text) for match in failed)
+    if followed and _unrelated_failure_before(log, first):
         return
     consequence = bool(failed) and not warned and all(_CONSEQUENCE.search(m.text) for m in failed)
     lines = _chosen(warned, failed, waited)

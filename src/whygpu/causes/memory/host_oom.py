@@ -180,7 +180,9 @@ _BUS_ERROR = late(r"[Bb]us error|SIGBUS")
 _WORKERS = late(r"DataLoader|/dev/shm|shared memory|shm")
 _PAGING = late(PAGING_FILE)
 _PINNED = late(r"pinned host memory|on host|pin_memory")
-_PIN_FRAME = late(r"pin_memory\w{0,12}\.py|in _pin_memory_loop|\.pin_memory\(")
+_PIN_FRAME = late(
+    r"pin_memory\w{0,12}\.py|in _pin_memory_loop|\.pin_memory\(|in allocate_cpu_cache\b"
+)
 _HINTS = late(r"exceeds 10% of (?:free )?system memory")
 _TINY = 1 << 20
 _MOST_LINES = 6
