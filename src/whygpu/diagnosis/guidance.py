@@ -28,6 +28,29 @@ _CHECK = Remedy(
 )
 
 
+_SAYS_WHY = {
+    "tensorflow": shell_script(
+        "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=dso_loader=1 python -c 'import tensorflow as tf; "
+        'tf.config.list_physical_devices("GPU")\' 2>&1 | whygpu explain'
+    ),
+    "torch": shell_script(
+        "python -c 'import torch; torch.zeros(1).cuda()' 2>&1 | whygpu explain",
+    ),
+    "jax": shell_script(
+        "JAX_PLATFORMS=cuda python -c 'import jax; jax.devices()' 2>&1 | whygpu explain"
+    ),
+}
+"""How a framework is made to say why it sees no GPU."""
+
+
+def _next_steps(log: Log) -> tuple[Remedy, ...]:
+    """For a framework that sees no GPU."""
+    action = _SAYS_WHY.get("tensorflow" if log.framework == "keras" else log.framework)
+    if action is None or (log.version_of("tensorflow") or "").startswith("1."):
+        return (_CHECK, _WHOLE_OUTPUT)
+    return (_CHECK, Remedy(f"Let {framework_title(log)} say why it sees none.", action))
+
+
 _WHY_NONE_IS_SEEN = (
     "no driver or no GPU on that machine",
     "a build without GPU support",
@@ -51,13 +74,13 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
             f"{sees} ({quoted}); the log does not say why",
             candidates=_WHY_NONE_IS_SEEN,
             ask="Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?",
-            steps=(_CHECK, _WHOLE_OUTPUT),
+            steps=_next_steps(log),
         )
     return Guidance(
         f"the program says that it works on the CPU ({quoted}); the log does not say why",
         candidates=("the program was told to use the CPU", *_WHY_NONE_IS_SEEN),
         ask="Does the program or its configuration ask for the CPU?",
-        steps=(_CHECK, _WHOLE_OUTPUT),
+        steps=_next_steps(log),
     )
 
 
@@ -166,7 +189,7 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
             "why",
             candidates=_WHY_NONE_IS_SEEN,
             ask="Does `nvidia-smi` list the GPU where the program runs?",
-            steps=(_CHECK, _WHOLE_OUTPUT),
+            steps=_next_steps(log),
         )
     return Guidance(
         f"line {failure.line} ended the program ({excerpt(failure.text)}); it may be related to "

@@ -254,6 +254,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '86b5e1aa3c0': ('torch',),
     '87afa85e680': ("[physicaldevice(name='/physical_device:cpu:0', device_type='cpu')]", 'num gpus'),
     '87e784834b0': ('cannot allocate memory in static tls block', 'inconsistency detected by ld.so'),
+    '88ba8795230': ('assert _default_backend is not none',),
     '88ea002d1190': ('cuda version: err!', 'nvidia driver version: could not collect'),
     '8948c77d2b0': ('ptxas',),
     '8af4e1c26c0': ("' not found",),

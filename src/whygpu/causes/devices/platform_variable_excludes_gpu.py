@@ -64,6 +64,14 @@ $ export JAX_PLATFORMS=rocm
 RuntimeError: Unable to initialize backend 'rocm': Backend 'rocm' is not in the list of known backends: dict_keys(['cpu', 'cuda', 'tpu']). (set JAX_PLATFORMS='' to automatically choose an available backend)
 ```
 
+The platform that is set does not start, and newer releases give no reason.
+
+```
+  File "/opt/venv/lib/python3.12/site-packages/jax/_src/xla_bridge.py", line 869, in backends
+    assert _default_backend is not None
+AssertionError
+```
+
 ## Quiet on (log)
 
 The message suggests the variable, but it is not set.
@@ -212,9 +220,36 @@ def _named_backend(log: Log, named: Match) -> Finding:
     )
 
 
+_NONE_STARTED = late(r"assert _default_backend is not None")
+
+
+def _none_started(log: Log, silent: Match) -> Finding:
+    return CAUSE.finding(
+        subject="jax",
+        message="JAX may only use the platforms that JAX_PLATFORMS, or the setting of the same "
+        "name, lists, and none of them started: for cuda, its plugin is not installed or found "
+        "no GPU",
+        evidence=log.evidence(silent.line, *ended_after(log, silent.line)),
+        remedies=(
+            Remedy(
+                "Let JAX choose, and use the CPU if nothing else starts.",
+                UnsetVariable(("JAX_PLATFORMS",)),
+            ),
+            Remedy("For an NVIDIA GPU, install JAX with CUDA.", gpu_build_in_log(log)),
+        ),
+        confidence="likely",
+        effect="broken",
+        ask="What does `echo $JAX_PLATFORMS` print, and does `pip list` show a jax-cuda plugin?",
+    )
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     chosen = log.first(_SET) or log.first(_CONFIGURED)
+    stopped = log.first(_NONE_STARTED)
+    if stopped is not None and not log.says(_OTHER_REASON):
+        yield _none_started(log, stopped)
+        return
     named = log.first(_NAMED_BACKEND)
     if named is not None:
         yield _named_backend(log, named)
