@@ -32,6 +32,17 @@ FAILURES: tuple[Elsewhere, ...] = (
         command_line("ss -ltnp"),
     ),
     Elsewhere(
+        late(
+            r"Max retries exceeded with url|Temporary failure in name resolution"
+            r"|NameResolutionError|ConnectTimeoutError|Network is unreachable|couldn't connect to 'https://"
+        ),
+        "a server could not be reached over the network, for example to download a model",
+        "Check the connection, the proxy and the name server of that machine or container; a "
+        "container needs its own. With the files on disk, switch downloads off "
+        "(HF_HUB_OFFLINE=1 for models of Hugging Face).",
+        None,
+    ),
+    Elsewhere(
         late(r"No session factory registered for the given session options"),
         "the target that tf.Session was given names no kind of session that TensorFlow knows",
         "Leave the target out, or write it as grpc://host:port.",

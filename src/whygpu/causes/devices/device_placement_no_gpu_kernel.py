@@ -82,6 +82,9 @@ _XLA = late(
     r"|Could not run '(?!torchvision)(?P<torch>[\w:.]{2,60})' with arguments from the 'CUDA"
     r"|\"(?P<kernel>\w{0,50}cuda\w{0,50})\" not implemented for '"
     r"|No registered '(?P<op>\w{2,60})' OpKernel for '?(?:XLA_)?GPU\w{0,5}'? devices"
+    # Only the end of the message: the list of kernels, and the node that was pinned.
+    r"|Registered kernels:\n(?:\s{1,8}device='CPU'[^\n]{0,80}\n){1,40}\s{0,8}\[\[Node: "
+    r"(?P<node>[\w/.-]{1,120}) = [^\n]{1,200}_device=\"[^\"\n]{0,80}GPU:\d"
 )
 
 
@@ -120,7 +123,7 @@ def _is_remark(log: Log, match: Match) -> bool:
 
 def _named(match: Match | None) -> str | None:
     groups = match.groups if match else {}
-    return groups.get("op") or groups.get("torch") or groups.get("kernel")
+    return groups.get("op") or groups.get("torch") or groups.get("kernel") or groups.get("node")
 
 
 def _is_kept(log: Log, number: int) -> bool:

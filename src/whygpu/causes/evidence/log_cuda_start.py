@@ -50,7 +50,7 @@ _SETTING = late(
     re.MULTILINE,
 )
 _GPU_WANTED = late(
-    r"[Nn]o (?:CUDA |Nvidia |NVIDIA )?GPUs? (?:(?:is|are|was|were) )?(?:found|available|detected)"
+    r"[Nn]o (?:CUDA |Nvidia |NVIDIA )?GPUs? (?:devices? )?(?:(?:is|are|was|were) )?(?:found|available|detected)"
     r"|visible device count is (?:-1|0)\b|CUDA (?:is|was) not available|CUDA unavailable"
     r"|[Nn]ot enough GPUs?\b|GPU (?:device )?(?:is |was )?(?:required|not (?:found|available|detected))"
     r"|no CUDA devices found"

@@ -92,6 +92,13 @@ A report that contains only versions, and they do not match:
 [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
 ```
 
+A TensorRT engine of another release.
+
+```
+[TRT] [E] 1: [stdArchiveReader.cpp::StdArchiveReader::40] Error Code 1: Serialization (Serialization assertion stdVersionRead == serializationVersion failed.Version tag does not match. Note: Current Version: 213, Serialized Engine Version: 205)
+AttributeError: 'NoneType' object has no attribute 'create_execution_context'
+```
+
 ## Quiet on (log)
 
 ```
@@ -153,7 +160,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
-from whygpu.model.remedy import Install, a_number, shell_script
+from whygpu.model.remedy import PYTHON, Install, a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.tensorflow_builds import build_of
@@ -216,7 +223,7 @@ def _seen(copy: LibraryCopy) -> Evidence:
 
 _STATEMENTS = late(
     r"The detected CUDA version(?: \((?P<there>[\d.]+)\))? mismatches the version that was used to "
-    r"compile\s{0,8}PyTorch(?: \((?P<wanted>[\d.]+)\))?"
+    r"compile\b(?:\s{0,8}PyTorch(?: \((?P<wanted>[\d.]+)\))?)?"
     r"|Installed CUDA version (?P<there2>[\d.]+) does not match the version torch was compiled with "
     r"(?P<wanted2>[\d.]*\d)"
     r"|\blib(?:torch(?:_(?:cpu|cuda|python))?|c10(?:_cuda)?)\.so: undefined symbol: "
@@ -252,6 +259,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if statement is not None:
         yield _stated_mismatch(log, statement)
         return
+    engine = log.first(_ENGINE)
+    if engine is not None:
+        yield _other_engine(log, engine)
+        return
     missing = missing_libraries(log)
     if missing is None:
         yield from _by_reported_versions(log)
@@ -263,6 +274,29 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _another_release(log, missing, foreign)
     elif missing.severity != "info":
         yield _perhaps(log, missing)
+
+
+_ENGINE = late(
+    r"Version tag does not match\. Note: Current Version: \d{1,5}, Serialized Engine Version: \d{1,5}"
+    r"|The engine plan file is not compatible with this version of TensorRT"
+)
+
+
+def _other_engine(log: Log, statement: Match) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken",
+        message="the TensorRT engine was built by another TensorRT release than the one that loads "
+        "it; an engine works only with the release that built it",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
+        remedies=(
+            Remedy("Build the engine again, from the ONNX model, with the installed TensorRT."),
+            Remedy(
+                "Or install the TensorRT release that built it; this one is installed.",
+                command_line(PYTHON, "-c 'import tensorrt; print(tensorrt.__version__)'"),
+            ),
+        ),
+    )
 
 
 def _stated_mismatch(log: Log, statement: Match) -> Finding:
