@@ -72,7 +72,8 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
         )
         return Guidance(
             f"{sees} ({quoted}); the log does not say why",
-            candidates=_WHY_NONE_IS_SEEN,
+            # A machine whose GPU the log lists has a driver that works.
+            candidates=_WHY_NONE_IS_SEEN[1 if log.devices else 0 :],
             ask="Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?",
             steps=_next_steps(log),
         )

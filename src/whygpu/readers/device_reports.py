@@ -49,7 +49,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"|\b(?:using|running on|training on|runs on|executing on|(?:falling|fell) back to)"
             r"(?: the)?(?: device)?\W{0,3}cpu\b(?! (?:cores?|threads?|instructions?|offload))"
             r"|\[(?:Tfrt)?CpuDevice\(|default_backend\(\)\W{1,8}cpu\b"
-            r"|\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]"
+            r"|\[PhysicalDevice\(name='?/physical_device:CPU:0'?, device_type='?CPU'?\)\]"
             r"|torch\W{1,3}(?:version\W{1,4})?\d+\.\d[\d.]{0,8}\+cpu\b"
             r"|FP16 is not supported on CPU",
             re.IGNORECASE,
@@ -58,7 +58,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
     (
         "on-gpu",
         re.compile(
-            r"\bused: True\b|\[(?:Cuda|Gpu|Rocm)Device\(|default_backend\(\)\W{1,8}(?:gpu|cuda)\b"
+            r"\bused: True\b|\[(?:(?:Cuda|Gpu|Rocm)Device|cuda|rocm)\("
+            r"|default_backend\(\)\W{1,8}(?:gpu|cuda)\b"
             r"|(?<![/\w.])(?<!initialize )(?:device|accelerator|backend|platform)"
             r"(?: (?:is|used|name|type))?"
             r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?(?:cuda|gpu|mps|tpu|xpu|rocm)\b"
@@ -84,10 +85,12 @@ _SOURCE = "    "
 
 _ASKED = re.compile(
     r"(?:cuda\.is_available|is_gpu_available|(?:physical|logical)_devices|cuda\.device_count)"
-    r"\([^()\n]{0,60}\)\)?$|^(?:torch\.)?cuda(?:\.is_available| available):$"
+    r"\([^()\n]{0,60}\)\)?['\";]{0,2}$|^(?:torch\.)?cuda(?:\.is_available| available):$"
 )
 """An expression of an interactive session, or of a notebook; its value follows on the next line."""
 _VALUES: dict[str, DeviceWord] = {"False": "no-gpu", "[]": "no-gpu", "0": "no-gpu", "True": "gpu"}
+_LAST_WORD = re.compile(r"(?:^|[\s,])(?P<value>False|\[\]|0|True)$")
+"""The value may follow others, as in `2.4.1+cu121 False`."""
 
 
 def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
@@ -95,8 +98,9 @@ def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
     asked = False
     for line in lines:
         text = line.text.strip()
-        if asked and text in _VALUES:
-            reports.append(DeviceReport(line.number, _VALUES[text]))
+        value = _LAST_WORD.search(text) if asked else None
+        if value is not None:
+            reports.append(DeviceReport(line.number, _VALUES[value["value"]]))
         elif text:
             reports += _of_line(line)
         # An empty line may stand between the expression and its value.

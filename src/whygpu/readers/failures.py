@@ -9,7 +9,11 @@ from collections.abc import Iterator, Sequence
 from whygpu.model.log import Failure, FailureKind, Line, Raised
 from whygpu.tables.failures_elsewhere import elsewhere
 from whygpu.tables.failures_without_reason import unexplained
-from whygpu.tables.gpu_vocabulary import code_is_about_gpu, message_is_about_gpu
+from whygpu.tables.gpu_vocabulary import (
+    code_is_about_gpu,
+    is_of_the_mathematics,
+    message_is_about_gpu,
+)
 
 _SHELL = r"^(?:\S{0,200}: line \d+: +\d+ |\[\d+\][ +-]+\d* *|\W{0,3})"
 _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
@@ -47,6 +51,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|[Kk]ernel (?:appears to have )?died|\bDead kernel\b|[Ww]orker died"
             r"|^thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
+            r"|CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION)|job killed: walltime"
         ),
     ),
     (
@@ -114,6 +119,8 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, follows_code: bool) -> b
     if elsewhere(failure.text):
         return False
     place = bisect_left(lines, failure.line, key=lambda line: line.number)
+    if is_of_the_mathematics(failure.text):
+        return False
     if message_is_about_gpu(failure.text) or message_is_about_gpu(lines[place].source):
         return True
     # The statement is the last line of a traceback. Newer Pythons add a line that underlines it.

@@ -41,6 +41,7 @@ _CHAINED = re.compile(
     r"^[\s|]{0,12}(?:During handling of the above exception, another exception occurred"
     r"|The above exception was the direct cause of the following exception)"
 )
+_OTHER_END = re.compile(r"^terminate called ")
 _NCCL_RECORD = re.compile(r"^\S{1,80}:\d{1,8}:\d{1,8} \[\d{1,3}\] NCCL ")
 _IGNORED = re.compile(r"^(?:Exception ignored (?:in|on)\b|--- Logging error ---)")
 _GOES_ON = re.compile(
@@ -193,5 +194,5 @@ def continuation(lines: Sequence[Line], start: int, *, like: Line) -> list[Line]
 
 
 def _ends_message(text: str) -> bool:
-    others = (_NCCL_RECORD, _FRAME, _HEADER, _IPYTHON_HEADER, _CHAINED, _LAST, _IGNORED)
+    others = (_OTHER_END, _NCCL_RECORD, _FRAME, _HEADER, _IPYTHON_HEADER, _CHAINED, _LAST, _IGNORED)
     return shows_work(text) or any(pattern.match(text) for pattern in others)

@@ -43,6 +43,12 @@ FAILURES: tuple[Elsewhere, ...] = (
         None,
     ),
     Elsewhere(
+        late(r"CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION)|job killed: walltime"),
+        "the scheduler ended the job: its time was over, or another job took its place",
+        "Ask for more time (#SBATCH --time), and save checkpoints from which the next job goes on.",
+        None,
+    ),
+    Elsewhere(
         late(r"No session factory registered for the given session options"),
         "the target that tf.Session was given names no kind of session that TensorFlow knows",
         "Leave the target out, or write it as grpc://host:port.",

@@ -46,9 +46,26 @@ _PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
 """The names of a user's folders say nothing about the failure."""
 
 
+_OF_THE_MATHEMATICS = re.compile(
+    r"shapes? [^\n]{0,80}(?:cannot be multiplied|not (?:aligned|compatible))|[Ss]ize mismatch"
+    r"|must match the (?:existing )?size of tensor|[Ii]ncompatible shapes|have the same dtype"
+    r"|(?:Input|weight) type \([^()\n]{4,40}\) (?:and|should)"
+    r"|needed for gradient computation has been modified by an inplace operation"
+    r"|does not require grad|Trying to backward through the graph a second time"
+    r"|Cannot copy out of meta tensor|[Ee]xpected (?:input|target) batch_size"
+)
+"""Errors that name the kind of a tensor, such as torch.cuda.HalfTensor, and would be the same on a
+CPU."""
+
+
+def is_of_the_mathematics(text: str) -> bool:
+    """Whether a message is about shapes, types or gradients, on whatever device."""
+    return _OF_THE_MATHEMATICS.search(text) is not None
+
+
 def message_is_about_gpu(text: str) -> bool:
     """Whether a message speaks of a GPU, or of the native code that drives one."""
-    return _uses(_IN_MESSAGES, text)
+    return not is_of_the_mathematics(text) and _uses(_IN_MESSAGES, text)
 
 
 def code_is_about_gpu(text: str) -> bool:

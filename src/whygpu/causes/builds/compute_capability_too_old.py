@@ -224,6 +224,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if statement is not None and (lacking := _DATA_TYPE.search(statement.text)) is not None:
         yield _lacks_type(log, statement, lacking["type"])
         return
+    if statement is not None and (part := _part_of_it(statement)) is not None:
+        yield _for_newer_gpus(log, statement, *part)
+        return
     if statement is not None:
         ready = any(device.event == "ready" for device in log.devices)
         used = ready and not ended_after(log, statement.line)
@@ -263,6 +266,39 @@ def _lacks_type(log: Log, statement: Match, name: str) -> Finding:
         remedies=(Remedy(f"Make the program compute with {other}."),),
         confidence="likely",
         ask="Does the program work with the other data type?",
+    )
+
+
+_TRITON_NEEDS = late(r"[Tt]riton")
+_ATTENTION_NEEDS = late(r"FlashAttention only supports")
+
+
+def _part_of_it(statement: Match) -> tuple[str, tuple[Remedy, ...]] | None:
+    """A part of the program that needs a newer GPU, while the framework itself can use this one."""
+    if _TRITON_NEEDS.search(statement.text):
+        return "torch.compile (its compiler Triton)", (
+            Remedy(
+                "Run without torch.compile; everything else works on this GPU.",
+                SetVariable("TORCHDYNAMO_DISABLE", "1"),
+            ),
+        )
+    if _ATTENTION_NEEDS.search(statement.text):
+        return "FlashAttention", (
+            Remedy(
+                "Choose another implementation of attention: attn_implementation='sdpa' in "
+                "Transformers, or the option for it of the program."
+            ),
+        )
+    return None
+
+
+def _for_newer_gpus(log: Log, statement: Match, what: str, remedies: tuple[Remedy, ...]) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"this GPU is too old for {what}: {excerpt(statement.text, 200)}",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
+        remedies=remedies,
+        effect="broken",
     )
 
 

@@ -134,7 +134,15 @@ from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Failure, Log
 from whygpu.model.observed import Absent, Known, Unknown, need
-from whygpu.model.remedy import PYTHON, Action, Install, SetVariable, command_line, shell_script
+from whygpu.model.remedy import (
+    PYTHON,
+    Action,
+    Install,
+    InstallFramework,
+    SetVariable,
+    command_line,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
 from whygpu.tables.graphics_devices import INTEL_INTEGRATED, display_only
@@ -249,7 +257,7 @@ def _remedy(framework: Framework, vendor: str) -> Remedy:
 
 
 _ROCM = late(
-    r"with AMDGPU version ?: gfx|rocBLAS error|ROCm error|HIP error: (?!out of memory)|hipError(?!OutOfMemory"
+    r"with AMDGPU version ?: gfx|rocBLAS error|ROCm error|HIP error: (?!out of memory|device-side assert)|hipError(?!OutOfMemory"
     r"|InvalidDevice\b)[A-Z]\w{4,40}"
     r"|HIP_ERROR_NO_DEVICE|No HIP GPUs are available|ROCk module is NOT loaded"
     r"|[Nn]o ROCm-capable device|[Uu]nable to open /dev/kfd|HSA_STATUS_ERROR"
@@ -306,6 +314,7 @@ _ONEAPI = late(
     r"|libsycl[^\n]{0,40}cannot open"
     r"|not compiled with XPU|[Nn]o SYCL|XPU is not available"
 )
+_ROCM_BUILD = late(r"\d\+rocm\d")
 _CUDA_ASKED = late(
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system"
     r"|Attempting to deserialize object on a CUDA device"
@@ -333,6 +342,17 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if lines:
             yield _in_log(log, backend, tuple(lines[:8]))
             return
+    rocm_build = log.first(_ROCM_BUILD)
+    if rocm_build is not None and log.devices and log.without_gpu():
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message="the installed PyTorch is built for ROCm (AMD GPUs), and the log lists "
+            f"{log.devices[0].name or 'an NVIDIA GPU'}",
+            evidence=log.evidence(rocm_build.line, log.devices[0].line),
+            remedies=(Remedy("Install PyTorch's build for CUDA.", InstallFramework("torch")),),
+            effect="cpu",
+        )
+        return
     asked = log.first(_CUDA_ASKED)
     card = log.first(_OTHER_CARD)
     if asked is None or (card is None and log.platform != "macos"):

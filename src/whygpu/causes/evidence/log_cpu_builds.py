@@ -47,10 +47,12 @@ NO_SUCH_EXTRA = late(
 CPU_VERSION = late(
     r"CUDA used to build PyTorch: (?:None|N/A|Could not collect)"
     r"|\bpytorch\b[^\n]{0,40}\bpy\d[\d.]{0,4}_cpu_\d"
-    r"|(?i:torch|pytorch)\W{1,3}(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)"
+    r"|^\d\.\d{1,2}\.\d\+cpu(?= |$)"
+    r"|(?i:torch|pytorch)\W{1,3}(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
+    re.MULTILINE,
 )
 NO_GPU_THERE = late(
-    r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|CUDA available\W{1,4}False|Found no NVIDIA"
+    r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|\+cpu False$|CUDA available\W{1,4}False|Found no NVIDIA"
     r"|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
     re.MULTILINE | re.IGNORECASE,
 )

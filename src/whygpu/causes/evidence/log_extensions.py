@@ -433,8 +433,19 @@ def _without_gpu_code(log: Log) -> Iterator[BrokenExtension]:
             name = _importing_package(_raised_at(log, match.line), anywhere=True)
             if not name and "implementation for device" in match.text:
                 name = "mmcv"
+            name = name or _named_below(log, match.line)
         if name:
             yield BrokenExtension(match.line, "without-cuda", name, extension_with(name))
+
+
+_IN_ITS_SOURCE = late(r"[/\\](?P<name>detectron2|mmcv|torch_scatter|torch_sparse|pytorch3d)[/\\]")
+
+
+def _named_below(log: Log, line: int) -> str:
+    """A report may quote the exception first and the frame below it."""
+    near = (at for at in log.lines if 0 <= at.number - line <= 2)
+    found = (_IN_ITS_SOURCE.search(at.text) for at in near)
+    return next((match["name"] for match in found if match is not None), "")
 
 
 def _missing_cuda(log: Log) -> bool:

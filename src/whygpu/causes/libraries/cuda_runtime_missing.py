@@ -254,7 +254,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _no_provider(log, provider)
         return
     unseen = log.first(NO_CUDART)
-    if missing is None and unseen is not None and not log.devices and not log.statuses:
+    has_gpu = log.devices or any(report.says in ("gpu", "on-gpu") for report in log.reports)
+    if missing is None and unseen is not None and not has_gpu and not log.statuses:
         yield _perhaps_missing(log, unseen.line)
 
 

@@ -86,6 +86,8 @@ CAUSE = cause(
 
 _ARRAYS = ("cupy", "numba")
 """Libraries that compute with arrays and have neither batches nor gradients."""
+_OWN_LIMIT = late(r"\bis free\. (?P<limit>[\d.]{1,8} [KMG]iB) allowed;")
+"""PyTorch was told to use a fraction of the GPU."""
 _WHOLE_DATA_SET = late(r"_EagerConst|from_tensor_slices")
 _SERVING = late(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization")
 
@@ -98,6 +100,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     asked = how_far(found)
     failure = f"{framework_title(log)} ran out of GPU memory"
     first = f"{failure}: it {asked}" if asked else failure
+    own_limit = log.first(_OWN_LIMIT)
+    if own_limit is not None:
+        first += f" within its own limit of {own_limit.groups['limit']}"
     because = f"; {found.because}" if found.because and found.reason == "too-big" else ""
     yield CAUSE.finding(
         subject=subject_of(log),
@@ -121,6 +126,12 @@ def _question(found: Shortage) -> str | None:
 
 
 def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
+    if log.says(_OWN_LIMIT):
+        yield Remedy(
+            "The program limits its own share of the GPU: raise or remove "
+            "torch.cuda.set_per_process_memory_fraction (or per_process_memory_fraction in "
+            "PYTORCH_CUDA_ALLOC_CONF)."
+        )
     if log.says(_WHOLE_DATA_SET):
         yield Remedy(
             "Keep the data set in main memory: build it under tf.device('/CPU:0'), or feed it "
