@@ -229,10 +229,12 @@ def _leads_to(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:
 
 
 def _open_error(log: Log, noise: Sequence[Finding]) -> bool:
-    """Whether a record marked as an error is about the GPU, is in no finding, and work did not
-    follow it."""
+    """Whether an error of CUDA, or a record marked as an error about the GPU, is in no finding, and
+    no work followed it."""
     claimed = {evidence.line for finding in noise for evidence in finding.evidence}
     last = max(log.progress, default=0)
+    if any(status.line > last and status.line not in claimed for status in log.statuses):
+        return True
     return any(
         line.level in ("error", "fatal")
         and line.number not in claimed
