@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 _TIME = r"(?:\d{4}-\d\d-\d\dT[\d:.]{8,18}Z )?"
 _ERROR = re.compile(_TIME + r"E {3,16}\S")
+_STATEMENT = re.compile(_TIME + r"> {3}")
 _SOURCE = re.compile(_TIME + r"(?: {4}|\s{0,80}$)")
 _ENOUGH = 120
 """The start of a line, in characters, shows what it is."""
@@ -27,12 +28,10 @@ def without_listings(lines: Sequence[Raw]) -> list[Raw]:
     for place, start in enumerate(starts):
         if not _ERROR.match(start) or (place and _ERROR.match(starts[place - 1])):
             continue
-        above = place - 1
-        if above >= 0 and starts[above].lstrip().startswith(">"):
-            # The statement that failed belongs to the error.
-            above -= 1
-        least = max(above - _MOST_LINES, -1)
-        while above > least and _SOURCE.match(starts[above]):
-            dropped.add(above)
-            above -= 1
+        for above in range(place - 1, max(place - 1 - _MOST_LINES, -1), -1):
+            if _SOURCE.match(starts[above]):
+                dropped.add(above)
+            elif not _STATEMENT.match(starts[above]):
+                # The statement that failed belongs to the error; it may go on over several lines.
+                break
     return [line for place, line in enumerate(lines) if place not in dropped]

@@ -1,0 +1,75 @@
+"""The source code that pytest prints around an error holds texts of errors that did not happen."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from whygpu.readers.listings import without_listings
+from whygpu.readers.log import read_text
+
+FUNCTION = (
+    "    def load(path):",
+    "        if not torch.cuda.is_available():",
+    '            raise RuntimeError("No CUDA GPUs are available")',
+    "",
+    "        data = open(path)",
+)
+STATEMENT = ">       return parse(data)"
+CONTINUED = (">       return parse(", "            data,", "        )")
+ERROR = "E       ValueError: not a number: 'x'"
+TIME = "2024-05-01T10:11:12.1234567Z "
+
+
+def kept(*lines: str) -> list[str]:
+    numbered = [(number, line.encode()) for number, line in enumerate(lines, 1)]
+    return [raw.decode() for _, raw in without_listings(numbered)]
+
+
+@each(
+    ("lines", "left"),
+    [
+        ((*FUNCTION, STATEMENT, ERROR), [STATEMENT, ERROR]),
+        ((*FUNCTION, *CONTINUED, ERROR), [CONTINUED[0], ERROR]),
+        ((*FUNCTION, ERROR), [ERROR]),
+        (("train.py:3: in main", *FUNCTION, ERROR), ["train.py:3: in main", ERROR]),
+        ((*FUNCTION, STATEMENT, ERROR, ERROR, "", "rest"), [STATEMENT, ERROR, ERROR, "", "rest"]),
+        # Two functions, each with its error.
+        ((*FUNCTION, ERROR, "____", *FUNCTION, ERROR), [ERROR, "____", ERROR]),
+        ((ERROR,), [ERROR]),
+        ((STATEMENT, ERROR), [STATEMENT, ERROR]),
+        ((), []),
+    ],
+)
+@each("before", ["", TIME])
+def test_the_listing_above_an_error_is_left_out(
+    lines: tuple[str, ...], left: list[str], before: str
+) -> None:
+    assert kept(*(before + line for line in lines)) == [before + line for line in left]
+
+
+@each(
+    "last",
+    [
+        "E tensorflow/core/a.cc:9] a record of TensorFlow",
+        "E",
+        "ValueError: of a traceback",
+        "Error",
+    ],
+)
+def test_lines_above_anything_else_stay(last: str) -> None:
+    assert kept(*FUNCTION, last) == [*FUNCTION, last]
+
+
+@each("stop", ["plain text", ">>> session", "> a quotation", "  two spaces"])
+def test_a_listing_ends_at_the_first_line_that_is_no_source(stop: str) -> None:
+    assert kept("    far above", stop, "    near", ERROR) == ["    far above", stop, ERROR]
+
+
+@each(("length", "left"), [(299, 1), (300, 1), (301, 2)])
+def test_a_listing_has_a_longest_length(length: int, left: int) -> None:
+    assert len(kept(*["    x = 1"] * length, ERROR)) == left
+
+
+def test_line_numbers_stay_and_messages_of_other_errors_are_not_read() -> None:
+    log = read_text("\n".join((*FUNCTION, STATEMENT, ERROR)))
+    assert [failure.line for failure in log.failures] == [7]
+    assert "CUDA" not in log.text
