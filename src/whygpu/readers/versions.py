@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from whygpu.model.log import Line, Version
+from whygpu.tables.distributions import PROVIDERS
 
 _NUMBER = r"(\d+(?:\.\d+)*(?:(?:a|b|rc|\.?dev|\.?post)\d+)?)"
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -47,8 +48,9 @@ _LONGEST = 2000
 
 
 _SHOWN = re.compile(r"Name: (?P<of>[\w.-]{2,40})\s{0,4}")
-_SHOWN_VERSION = re.compile(rf"Version: {_NUMBER}\s{{0,4}}")
+_SHOWN_VERSION = re.compile(rf"Version: {_NUMBER}(?:\+[\w.]{{1,40}})?\s{{0,4}}")
 """`pip show` prints the name and the version on two lines."""
+_MODULES = {row.name: row.module for row in PROVIDERS}
 
 
 def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
@@ -58,13 +60,13 @@ def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
     for line in lines:
         text = line.text[:_LONGEST]
         if (name := _SHOWN.fullmatch(text)) is not None:
-            shown = name["of"].lower()
+            shown = name["of"].lower().replace("_", "-")
             continue
         if not _TELLING.search(text):
             shown = ""
             continue
         if shown and (version := _SHOWN_VERSION.fullmatch(text)) is not None:
-            found.append(Version(line.number, shown, version[1]))
+            found.append(Version(line.number, _MODULES.get(shown, shown), version[1]))
         shown = ""
         for of, pattern in _PATTERNS:
             for match in pattern.finditer(text):
