@@ -45,6 +45,8 @@ def kinds(text: str) -> list[str]:
         ("python: can't open file 'train.py': [Errno 2] No such file or directory", "fatal"),
         ("/usr/bin/python3: No module named trainer", "fatal"),
         ("train.py: error: unrecognized arguments: --gpu", "fatal"),
+        ("train.py: error: argument --epochs: invalid int value: 'ten'", "fatal"),
+        ("LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.shfl.sync.bfly.i32", "fatal"),
         ("Process finished with exit code 1", "exit"),
         ("command terminated with exit code 2", "exit"),
         ("KeyError: 1", "exception"),
@@ -102,10 +104,27 @@ def test_cpp_says_below_what_it_threw() -> None:
     assert "CUDA error" in failure.text
 
 
+def test_docker_says_below_what_its_hook_printed() -> None:
+    daemon = (
+        "docker: Error response from daemon: OCI runtime create failed: error running hook #0: "
+        "exit status 1, stdout: , stderr: Auto-detected mode as 'legacy'"
+    )
+    reason = "nvidia-container-cli: initialization error: load library failed"
+    (failure,) = read_text(f"{daemon}\n{reason}\n").failures
+    assert (failure.line, failure.last) == (1, 2)
+    assert failure.text == f"{daemon}\n{reason}"
+    (alone,) = read_text(f"{daemon}\nsomething else\n").failures
+    assert (alone.last, alone.text) == (1, daemon)
+
+
 @each(
     "line",
     [
         "Epoch 1/10",
+        "      3/100      4.2G    0.0851    0.0312        41       640",
+        "    100/300      4.2G    0.0851    0.0312        41       640",
+        "   100/300     4.2G    0.0851    0.0312        41       640",
+        " 12%|█▏        | 120/1000 [01:20<09:40,  1.49batch/s]",
         "1563/1563 [======] - 14s 9ms/step - loss: 1.5077 - accuracy: 0.4",
         "{'loss': 0.4312, 'epoch': 1.0}",
         "step 100, loss = 2.31",
@@ -137,6 +156,8 @@ def test_work(line: str) -> None:
         "losses.py",
         "Chunk at 0x7f2c00000000 of size 1280",
         "    elapsed time 3",
+        "  0%|          | 0/1000 [00:00<?, ?batch/s]",
+        "    x = 3/100  4.2",
     ],
 )
 def test_no_work(line: str) -> None:

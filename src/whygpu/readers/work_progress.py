@@ -35,8 +35,8 @@ _WORK = re.compile(
         )
     )
 )
-_ROW = re.compile(r"\s{4,12}\d{1,4}/\d{1,4}\s{2,12}[\d.]{1,6}G\s")
-"""A row of YOLO's table of epochs: 3/100  4.2G  0.085"""
+_ROW = re.compile(r"\s{1,12}\d{1,4}/\d{1,4}\s{2,12}[\d.]{1,6}G\s")
+"""A row of YOLO's table of epochs: 3/100  4.2G  0.085. It is indented like source code."""
 _NOT_A_NUMBER = re.compile(r"\b(?:\w{1,20}_)?[Ll]oss['\"]?[ :=]{1,3}-?(?:nan|inf)\b", re.IGNORECASE)
 _SOURCE = "    "
 """The indentation of source lines in a traceback."""
@@ -44,9 +44,9 @@ _SOURCE = "    "
 
 def shows_work(text: str) -> bool:
     """Whether a line reports steps, results, or a service that has started."""
-    if text.startswith(_SOURCE):
-        return _ROW.match(text) is not None
-    return _WORK.search(text) is not None
+    if _ROW.match(text):
+        return True
+    return not text.startswith(_SOURCE) and _WORK.search(text) is not None
 
 
 def lost_numbers(lines: Sequence[Line]) -> tuple[int, ...]:
