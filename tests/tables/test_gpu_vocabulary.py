@@ -19,6 +19,24 @@ from whygpu.tables.gpu_vocabulary import code_is_about_gpu, message_is_about_gpu
         ("at /pytorch/aten/src/ATen/native/cuda/Loss.cu:240", True),
         ("FileNotFoundError: '/home/cuda_user/gpu/data.csv'", False),
         ("KeyError: 'label'", False),
+        ("LLVM ERROR: Cannot select: intrinsic", True),
+        ("OSError: [Errno 28] No space left on device", False),
+        ("RuntimeError: the device is gone", True),
+        # Where a tensor or a node is says nothing about what is wrong with it.
+        (
+            'ValueError: shapes: Tensor("x:0", shape=(?, 3), dtype=float32, device=/device:GPU:0)',
+            False,
+        ),
+        ('TypeError: Tensor("Cast:0", shape=(), dtype=int32) must be float32', False),
+        ("TypeError: <tf.Tensor 'x:0' shape=() device=/gpu:0> is not a number", False),
+        ("TypeError: <tf.Variable 'w:0' shape=(3,) device=/gpu:0> is not trainable", False),
+        ("Incompatible shapes: [2] vs. [3] [[{{node loss/mul}} = Mul[T, _device=/gpu:0]]]", False),
+        ("Incompatible shapes: [2] vs. [3] [[Node: mul = Mul[_device=/device:GPU:0]]]", False),
+        ("Blas xGEMM launch failed [[{{node MatMul}}]]", True),
+        ("device /gpu:0 is gone [[{{node MatMul}}]]", True),
+        ('cuBLAS failed for Tensor("x:0", shape=(3,), dtype=float32)', True),
+        # Not a tensor's description.
+        ("RuntimeError: Tensor(device=cuda:0) is needed", True),
     ],
 )
 def test_messages(text: str, expected: bool) -> None:

@@ -39,7 +39,7 @@ _SURELY = re.compile(
 _TENSOR = re.compile(
     r"\bTensor\(\"[^\n]{1,300}?, dtype=\w{1,20}(?:, device=[^)\n]{1,120})?\)"
     r"|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>"
-    r"|\[\[(?:\{\{)?[Nn]ode [^\n]{1,600}\]\]"
+    r"|\[\[(?:\{\{)?[Nn]ode:? [^\n]{1,600}\]\]"
 )
 """A message that shows a tensor or a node also shows where it is; it may be about its shape."""
 _PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
