@@ -30,6 +30,8 @@ PLAIN = "RuntimeError: CUDA error: out of memory"
         "2023-01-01T00:00:00.123456789Z stderr F ",
         "2023-03-03T04:23:22.123456+00:00 host kernel: ",
         "Nov 15 01:02:03 gpu01 python3[4711]: ",
+        "Nov 15 01:02:03 python3[4711]: ",
+        "Nov  5 01:02:03 gpu01 kernel: ",
         "[  123.456789] ",
         "[Fri Mar  3 04:23:22 2023] ",
         "[rank0]: ",
@@ -55,6 +57,7 @@ def test_what_is_put_before_a_line_is_taken_away(before: str) -> None:
     "line",
     [
         "[multiproc_executor.py:783] Traceback",
+        "Nov 15 01:02:03 finished: all is well",
         "see [mnist] and [m_1]",
         ">>> import torch",
         "E tensorflow/stream_executor/cuda/cuda_driver.cc:481] failed call to cuInit",
@@ -85,6 +88,10 @@ def test_titles_of_terminals_are_taken_away() -> None:
 def test_bytes_that_are_not_utf_8_are_no_error() -> None:
     assert cleaned("Gerät".encode("cp1252")) == ["Gerät"]
     assert cleaned(b"\xff\xfe\x81") != [""]
+
+
+def test_an_empty_line_of_a_journal_is_empty() -> None:
+    assert cleaned(b"Nov 15 01:02:03 gpu01 python3[4711]:") == [""]
 
 
 def test_entities_of_web_pages() -> None:

@@ -34,7 +34,12 @@ from whygpu.readers.log import read_text
         ("Using device: cuda:0", "on-gpu"),
         ("[CudaDevice(id=0)]", "on-gpu"),
         ("GPU available: True (cuda), used: True", "on-gpu"),
+        ("Did not find any GPU, using the CPU.", "no-gpu"),
+        ("Please install GPU version of TF", "no-gpu"),
+        ('device_type: "CPU"', "no-gpu"),
+        ("FP16 is not supported on CPU; using FP32 instead", "on-cpu"),
         ("CUDA available: True", "gpu"),
+        ('device_type: "GPU"', "gpu"),
         ("Num GPUs Available:  2", "gpu"),
     ],
 )
@@ -53,6 +58,11 @@ def test_a_program_says_which_devices_it_has(line: str, says: str) -> None:
         "This TensorFlow binary is optimized to use available CPU instructions",
         "    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')",
         "Epoch 1/2 loss: 0.1",
+        "offload_param=OffloadConfig(device='cpu', pin_memory=True)",
+        "Unable to initialize backend 'cuda': no such file",
+        "Unable to initialize platform gpu",
+        "False",
+        "0",
     ],
 )
 def test_other_lines_say_nothing_of_it(line: str) -> None:
@@ -63,3 +73,34 @@ def test_work_on_a_gpu_takes_back_what_was_said_before() -> None:
     assert not read_text("Using device: cpu\nUsing device: cuda:0").without_gpu()
     assert not read_text("Num GPUs Available: 0\nCUDA available: True").without_gpu()
     assert read_text("Using device: cpu\nCUDA available: True").without_gpu()
+
+
+@each(
+    ("asked", "value", "says"),
+    [
+        (">>> torch.cuda.is_available()", "False", ["no-gpu"]),
+        (">>> torch.cuda.is_available()", "True", ["gpu"]),
+        ("print(torch.cuda.is_available())", "\nFalse", ["no-gpu"]),
+        (">>> torch.cuda.device_count()", "0", ["no-gpu"]),
+        (">>> tf.config.list_physical_devices('GPU')", "[]", ["no-gpu"]),
+        ("tf.config.experimental.list_logical_devices('GPU')", "[]", ["no-gpu"]),
+        ("tf.test.is_gpu_available()", "  False", ["no-gpu"]),
+        ("torch.cuda.is_available:", "False", ["no-gpu"]),
+        # The value of something else, or of an expression further up.
+        (">>> torch.backends.mps.is_built()", "False", []),
+        (">>> torch.cuda.is_available()\n>>> model.training", "False", []),
+        ("if torch.cuda.is_available():", "False", []),
+        # No value: what the line says itself counts.
+        (">>> torch.cuda.is_available()", "Using device: cpu", ["on-cpu"]),
+    ],
+)
+def test_the_value_of_a_question_about_gpus_stands_on_the_next_line(
+    asked: str, value: str, says: list[str]
+) -> None:
+    log = read_text(f"{asked}\n{value}\n")
+    assert [report.says for report in log.reports] == says
+
+
+def test_a_value_answers_one_question_only() -> None:
+    log = read_text("torch.cuda.is_available()\nFalse\nFalse\n")
+    assert [(report.line, report.says) for report in log.reports] == [(2, "no-gpu")]

@@ -30,6 +30,8 @@ SAID = "failed call to cuInit: CUDA_ERROR_NO_DEVICE"
         ("[W1115 01:14:10.163226 889 Nccl.cpp:598] ", "warning", "Nccl.cpp"),
         ("F0719 14:04:18.123456  4321 syncedmem.hpp:56] ", "fatal", "syncedmem.hpp"),
         ("I0611 09:14:03.118204 139872214411072 xla_bridge.py:353] ", "info", "xla_bridge.py"),
+        # Somebody cut the first digit off.
+        ("E115 01:14:10.163226 889 cuda_dnn.cc:598] ", "error", "cuda_dnn.cc"),
         ("[W ProcessGroupNCCL.cpp:1569] ", "warning", "ProcessGroupNCCL.cpp"),
         (
             "2025-01-10 00:39:47.087340896 [E:onnxruntime:Default, a_b.cc:18 Load] ",

@@ -44,6 +44,18 @@ def test_a_module_is_left_off_the_name() -> None:
     assert raised("torch.cuda.OutOfMemoryError: CUDA out of memory.")[0].type == "OutOfMemoryError"
 
 
+def test_an_exception_that_somebody_emphasised() -> None:
+    for mark in ("**", "*", "`", "__", "**`"):
+        (exception,) = raised(f"{mark}RuntimeError: CUDA error: unknown error")
+        assert (exception.type, exception.message) == ("RuntimeError", "CUDA error: unknown error")
+
+
+def test_a_record_of_nccl_is_no_part_of_the_message_above_it() -> None:
+    record = "gpu01:4711:4790 [0] NCCL INFO comm 0x55d0 rank 0 nranks 2 - Abort COMPLETE"
+    assert raised(f"KeyError: 1\nmore\n{record}\nother")[0].message == "1\nmore"
+    assert record in raised(f"KeyError: 1\nmore {record}")[0].message, "but only at the start"
+
+
 def test_an_exception_without_a_message() -> None:
     assert unhandled(PLAIN.replace("ValueError: shape", "AssertionError")) == ["AssertionError"]
 
