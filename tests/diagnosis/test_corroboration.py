@@ -173,10 +173,11 @@ def test_what_the_machine_clearly_does_not_show_follows_from_what_it_does() -> N
     [
         ("WG199", make("WG199", "gone"), "possible"),
         ("WG199", make("WG199", "gone", Gap("could not look")), "likely"),
-        ("WG199", make("WG199", "another"), "likely"),
+        ("WG199", make("WG198", "another"), "likely"),
+        ("WG199", make("WG198", "gone"), "likely"),
         ("WG599", make("WG599", "gone"), "likely"),
     ],
-    ids=["passed", "could not look", "another cause", "memory comes and goes"],
+    ids=["passed", "could not look", "another cause", "the broader cause", "memory comes and goes"],
 )
 def test_only_a_lasting_fault_that_was_looked_for_is_doubted(
     code: str, cause: Cause, confidence: str
@@ -184,6 +185,20 @@ def test_only_a_lasting_fault_that_was_looked_for_is_doubted(
     after = weighed([suggests(code, "gone")], [cause])
     assert words(after) == [("gone", confidence)]
     assert (after.headline == "before") is (confidence == "likely")
+
+
+def test_a_machine_that_shows_another_case_of_a_broader_cause_confirms_nothing() -> None:
+    shown = make("WG301", "cpu-only-build", find("WG301", "cpu-only-build", "tensorflow"))
+    after = weighed([suggests("WG323", "cpu-only-build")], [shown])
+    assert [(root.code, root.confidence) for root in after.root_causes] == [("WG323", "likely")]
+    assert after.headline == "before"
+
+
+def test_a_healthy_machine_does_not_refute_what_it_never_looked_for() -> None:
+    after = here("ValueError: Cannot use GPU, CuPy is not installed", "")
+    (root,) = after.root_causes
+    assert (root.code, root.confidence) == ("WG323", "certain")
+    assert "This machine" not in after.headline
 
 
 def test_what_is_doubted_comes_after_what_is_open() -> None:

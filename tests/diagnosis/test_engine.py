@@ -149,6 +149,23 @@ def test_a_chain_with_its_middle_missing_does_not_fold() -> None:
     }
 
 
+def test_a_special_case_explains_what_its_page_says_and_is_explained_like_the_broader_cause() -> (
+    None
+):
+    special = make("WG202", "special", explains=("own-leaf",))
+    causes = {**CHAIN, **by_code(special, make("WG405", "own-leaf"))}
+    case = special.finding(subject="torch", message="", evidence=(), remedies=(), kind_of="middle")
+    assert (case.code, case.cause) == ("WG202", "middle")
+    found = [case, find("WG404", "leaf"), find("WG405", "own-leaf")]
+    assert folded(found, causes) == {"middle": None, "leaf": None, "own-leaf": "WG202"}
+    assert folded([find("WG101", "root"), *found], causes) == {
+        "root": None,
+        "middle": "WG101",
+        "leaf": None,
+        "own-leaf": "WG101",
+    }
+
+
 @each(
     ("explaining", "explained", "folds"),
     [

@@ -34,7 +34,8 @@ def corroborate(
             confirmed.append(root)
             continue
         root = _with_library_facts(root, log, report.snapshot)
-        same = next((f for f in report.findings if f.cause == root.cause), None)
+        # By the page: what the machine shows of a broader cause may be another case of it.
+        same = next((f for f in report.findings if f.code == root.code), None)
         deeper = _deeper(root, report, by_code)
         if same is not None and same.explained_by is None:
             confirmed.append(_confirmed(root, same))
@@ -55,7 +56,7 @@ def _with_roots(
     explanation: Explanation, roots: Sequence[Finding], symptoms: Sequence[Finding]
 ) -> Explanation:
     changed = tuple(roots[:1]) != explanation.root_causes[:1]
-    headline = roots[0].message if roots and changed else explanation.headline
+    headline = roots[0].message if changed else explanation.headline
     return explanation._replace(
         root_causes=tuple(roots), symptoms=tuple(symptoms), headline=headline
     )
@@ -127,7 +128,7 @@ def _made_exact(root: Finding, deeper: Finding) -> Finding:
 
 def _passed(root: Finding, report: Report) -> bool:
     return root.code[2] in _LASTING and any(
-        outcome.cause == root.cause and outcome.status == "passed" for outcome in report.outcomes
+        outcome.code == root.code and outcome.status == "passed" for outcome in report.outcomes
     )
 
 
