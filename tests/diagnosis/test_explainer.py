@@ -20,6 +20,8 @@ EARLY = "W gpu.cc:1] the driver sneezed"
 WORK = "Epoch 3/5 loss: 0.123"
 STRANGER = "ValueError: not enough values to unpack (expected 2, got 1)"
 FAILURE = "RuntimeError: CUDA error: the widget fell off"
+TRACEBACK = "Traceback (most recent call last):"
+FRAME = '  File "train.py", line 3, in <module>'
 
 
 def phrase(
@@ -168,8 +170,6 @@ def test_a_crash_without_a_word_is_not_said_to_have_nothing_to_do_with_the_gpu()
     assert meaning(EARLY, WORK, "Segmentation fault").verdict == "found"
 
 
-TRACEBACK = "Traceback (most recent call last):"
-FRAME = '  File "train.py", line 3, in <module>'
 POSSIBLE = phrase("WG194", "perhaps the driver", confidence="possible")
 ANOTHER = phrase("WG195", "perhaps the library", confidence="possible")
 
@@ -192,6 +192,18 @@ def test_a_part_that_was_not_read_may_hold_the_failure() -> None:
     assert explanation.verdict == "unknown"
     assert "a part of it was not read: the archive is damaged" in explanation.headline
     assert explain(failed, ALL).verdict == "found"
+
+
+@each("line", ["hello world", "Num GPUs Available:  0", ""])
+def test_what_was_not_read_is_said_before_what_little_was_read(line: str) -> None:
+    explanation = explain(read_text(line)._replace(unread="the archive is damaged"), ALL)
+    assert explanation.verdict == "unknown"
+    assert explanation.headline.endswith("a part of it was not read: the archive is damaged")
+
+
+def test_a_failure_that_was_read_outweighs_what_was_not_read() -> None:
+    failed = read_text(UNKNOWN_FAILURES[0])._replace(unread="the archive is damaged")
+    assert "line 1 ended the program" in explain(failed, ALL).headline
 
 
 def test_nothing_is_said_to_be_fine_where_a_detector_crashed() -> None:
@@ -222,6 +234,35 @@ def test_work_on_the_cpu_without_a_reason_in_the_log_is_unknown(line: str, reaso
     assert reason in explanation.headline
     assert explanation.guidance is not None
     assert "a container that was started without GPUs" in explanation.guidance.candidates
+
+
+def test_that_a_program_sees_no_gpu_is_said_although_it_reports_nothing_else() -> None:
+    explanation = meaning("Num GPUs Available:  0")
+    assert explanation.verdict == "unknown"
+    assert "the framework sees no GPU (line 1: Num GPUs Available:  0)" in explanation.headline
+    assert "did its work" not in explanation.headline
+    assert "did its work without a GPU" in meaning("Num GPUs Available:  0", WORK).headline
+
+
+@each(
+    ("lines", "verdict", "headline"),
+    [
+        ((EARLY,), "found", "sneezed was said"),
+        (("the widget fell off",), "found", "widget fell off was said"),
+        ((FAILURE,), "found", "widget fell off was said"),
+        ((TRACEBACK, FRAME), "unknown", "it ends in the middle of a traceback"),
+        ((WORK, TRACEBACK, FRAME), "unknown", "it ends in the middle of a traceback"),
+        (("RuntimeError: CUDA error: who knows",), "unknown", "line 2 ended the program"),
+        ((STRANGER,), "not-gpu", "see line 2: ValueError"),
+    ],
+)
+def test_a_stronger_statement_outweighs_that_no_gpu_is_seen(
+    lines: tuple[str, ...], verdict: str, headline: str
+) -> None:
+    explanation = meaning("Num GPUs Available:  0", *lines)
+    assert explanation.verdict == verdict
+    assert headline in explanation.headline
+    assert "sees no GPU" not in str(explanation.guidance)
 
 
 def test_that_a_program_sees_no_gpu_outweighs_that_it_works_on_the_cpu() -> None:
@@ -316,11 +357,17 @@ def test_a_cause_that_reads_no_logs_and_evidence_that_is_no_line_disturb_nothing
     )
     assert codes(explanation) == ["WG187", "WG188"], "the earlier line first"
     assert explanation.crashed == ()
+    without_line = finding._replace(evidence=evidence[:1])
+    looked.log_detector = lambda log: iter([without_line])
+    explanation = meaning("coughed", causes=(looked, phrase("WG187", "coughed")))
+    assert codes(explanation) == ["WG188", "WG187"], "what is seen anyway before the first line"
 
 
-def test_work_excuses_what_a_machine_shows_without_a_line_of_the_log() -> None:
+@each("evidence", [(Evidence("machine", "/dev", "no node"),), ()])
+def test_work_excuses_what_is_seen_without_a_line_of_the_log(
+    evidence: tuple[Evidence, ...],
+) -> None:
     looked = phrase("WG186", "never", severity="info", effect="none")
-    evidence = (Evidence("machine", "/dev", "no node"),)
     finding = looked.finding(subject="machine", message="", evidence=evidence, remedies=())
     looked.log_detector = lambda log: iter([finding])
     assert meaning(WORK, causes=(looked,)).verdict == "nothing-wrong"
@@ -405,6 +452,124 @@ def test_of_several_failures_the_last_with_a_reason_of_its_own_is_named() -> Non
     assert "see line 2: ValueError: two" in explain(log, ()).headline
 
 
+RECORD = "[INFO|trainer.py:1713] 2023-12-04 13:36:18,647 >> writing a file"
+SUSPECTED = phrase("WG185", "maybe the cable", severity="warning", confidence="possible")
+
+
+@each(
+    ("lines", "verdict"),
+    [
+        (("maybe the cable", WORK), "nothing-wrong"),
+        ((WORK, "maybe the cable"), "nothing-wrong"),
+        (("maybe the cable",), "found"),
+        # Records show that the program went on, but not that it worked.
+        (("maybe the cable", RECORD, RECORD), "found"),
+        (("maybe the cable", WORK, FAILURE), "found"),
+        # Beside something that is more than a guess.
+        (("maybe the cable", EARLY, WORK), "found"),
+        (("maybe the cable", WORK, "no driver here"), "found"),
+        (("maybe the cable", "no driver here", WORK), "nothing-wrong"),
+    ],
+)
+def test_a_guess_about_a_program_that_works_is_no_answer(
+    lines: tuple[str, ...], verdict: str
+) -> None:
+    explanation = meaning(*lines, causes=(*ALL, SUSPECTED))
+    assert explanation.verdict == verdict
+    assert "WG185" in [f.code for f in (*explanation.root_causes, *explanation.symptoms)]
+
+
+def test_a_guess_without_any_work_is_all_there_is() -> None:
+    guess = phrase("WG184", "maybe the cable", severity="info", confidence="possible")
+    assert meaning("maybe the cable", causes=(guess,)).verdict == "found"
+    assert meaning(WORK, "maybe the cable", causes=(guess,)).verdict == "nothing-wrong"
+
+
+OPEN_FAILURE = "RuntimeError: CUDA error: who knows"
+
+
+@each(
+    ("cause", "lines", "verdict"),
+    [
+        (NO_GPU, ("no driver here", OPEN_FAILURE), "found"),
+        (NO_GPU, ("no driver here", WORK, OPEN_FAILURE, OPEN_FAILURE), "found"),
+        # It was found later, or after the first failure.
+        (NO_GPU, (OPEN_FAILURE, "", "no driver here"), "unknown"),
+        (NO_GPU, (OPEN_FAILURE, "", "no driver here", OPEN_FAILURE), "unknown"),
+        # What is only possible, or has no effect, leads to nothing.
+        (
+            phrase("WG183", "no driver here", severity="info", confidence="possible"),
+            ("no driver here", OPEN_FAILURE),
+            "unknown",
+        ),
+        (
+            phrase("WG182", "no driver here", severity="info", effect="none"),
+            ("no driver here", OPEN_FAILURE),
+            "unknown",
+        ),
+        # A failure that is not about the GPU does not follow from it.
+        (NO_GPU, ("no driver here", STRANGER), "not-gpu"),
+    ],
+)
+def test_a_failure_about_the_gpu_follows_from_what_was_found_before_it(
+    cause: Cause, lines: tuple[str, ...], verdict: str
+) -> None:
+    explanation = meaning(*lines, causes=(cause,))
+    assert explanation.verdict == verdict
+    assert codes(explanation) == (["WG192"] if verdict == "found" else [])
+
+
+def test_a_failure_does_not_follow_from_what_is_on_no_line_of_the_log() -> None:
+    looked = phrase("WG186", "never", severity="info")
+    evidence = (Evidence("machine", "/dev", "no node"),)
+    finding = looked.finding(subject="machine", message="", evidence=evidence, remedies=())
+    looked.log_detector = lambda log: iter([finding])
+    assert meaning(OPEN_FAILURE, causes=(looked,)).verdict == "unknown"
+
+
+OPEN_ERROR = "ERROR:root:the GPU did something odd"
+
+
+@each(
+    ("lines", "verdict"),
+    [
+        ((OPEN_ERROR, "nothing to see"), "unknown"),
+        ((WORK, OPEN_ERROR), "unknown"),
+        ((OPEN_ERROR, WORK), "nothing-wrong"),
+        (("ERROR:root:nothing to see on the GPU",), "nothing-wrong"),
+        (("ERROR:root:the printer did something odd", "nothing to see"), "nothing-wrong"),
+        (("WARNING:root:the GPU did something odd", "nothing to see"), "nothing-wrong"),
+        (("ERROR:root:Epoch 3/5 loss: 0.1 on the GPU",), "nothing-wrong"),
+        # Something was found, and the program went on.
+        (("no driver here", OPEN_ERROR, WORK), "nothing-wrong"),
+    ],
+)
+def test_an_error_about_the_gpu_that_nobody_explains_stays_open(
+    lines: tuple[str, ...], verdict: str
+) -> None:
+    assert meaning(*lines).verdict == verdict
+
+
+@each(
+    ("lines", "verdict"),
+    [
+        (("no driver here", RECORD, RECORD), "nothing-wrong"),
+        (("no driver here", RECORD, RECORD, RECORD), "nothing-wrong"),
+        (("no driver here", RECORD), "found"),
+        ((RECORD, RECORD, "no driver here"), "found"),
+        ((RECORD, "no driver here", RECORD), "found"),
+        (("[INFO|trainer.py:1] 2023-12-04 13:36:18,6 >> no driver here", RECORD), "found"),
+        # Not what the program says of its own course.
+        (("no driver here", *[RECORD.replace("INFO", "WARNING")] * 2), "found"),
+        (("no driver here", *["I tensorflow/core/a.cc:9] optimising"] * 2), "found"),
+    ],
+)
+def test_records_of_the_programs_own_logger_show_that_it_went_on(
+    lines: tuple[str, ...], verdict: str
+) -> None:
+    assert meaning(*lines).verdict == verdict
+
+
 def test_work_on_the_line_of_the_evidence_does_not_excuse_it() -> None:
     assert meaning("no driver here, Epoch 3/5 loss: 0.1").verdict == "found"
 
@@ -414,6 +579,11 @@ READY = (
     "device /job:localhost/replica:0/task:0/device:GPU:0 with 21000 MB memory:  -> device: 0, "
     "name: NVIDIA RTX A6000, pci bus id: 0000:00:06.0, compute capability: 8.6"
 )
+IGNORED = (
+    "2023-05-02 10:00:00.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1] Ignoring "
+    "visible gpu device (device: 0, name: Quadro K420, pci bus id: 0000:05:00.0, compute "
+    "capability: 3.0) with Cuda compute capability 3.0."
+)
 
 
 def test_a_gpu_that_is_ready_is_fine_and_one_that_is_ignored_is_not() -> None:
@@ -421,6 +591,56 @@ def test_a_gpu_that_is_ready_is_fine_and_one_that_is_ignored_is_not() -> None:
     assert explain(ready, ()).verdict == "nothing-wrong"
     ignored = [device._replace(event="ignored") for device in ready.devices]
     assert explain(ready._replace(devices=tuple(ignored)), ()).verdict == "unknown"
+
+
+@each(
+    ("lines", "works"),
+    [
+        (
+            (READY, "Using device: cuda:0", WORK),
+            "TensorFlow can use the GPU (NVIDIA RTX A6000), line 1",
+        ),
+        (
+            ("Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with",),
+            "the framework can use the GPU, line 1",
+        ),
+        (
+            ("GPU 0: Tesla T4 (UUID: GPU-1)", READY),
+            "TensorFlow can use the GPU (NVIDIA RTX A6000), line 2",
+        ),
+        (
+            ("CUDA available: True", "GPU 0: Tesla T4 (UUID: GPU-1)", "Using device: cuda:0"),
+            "the program says that it works on the GPU, line 3 (Using device: cuda:0)",
+        ),
+        (
+            ("Using device: cuda:0 " + "and so on " * 10,),
+            "the program says that it works on the GPU, line 1 (Using device: cuda:0 and so on and "
+            "so on and so on and so on ...)",
+        ),
+        (("hello", "GPU 0: Tesla T4 (UUID: GPU-1)", WORK), "it shows a GPU (Tesla T4), line 2"),
+        (
+            (IGNORED, WORK, WORK),
+            "the program does its work, line 2, and does not say on which device",
+        ),
+        (("CUDA available: True",), ""),
+    ],
+)
+def test_a_log_without_a_fault_says_what_works(lines: tuple[str, ...], works: str) -> None:
+    colon = ": " if works else ""
+    fine = f"nothing in this log shows a fault{colon}{works}"
+    harmless = "; the lines that look like a problem are harmless"
+    for more, headline in (((), fine), (("nothing to see",), fine + harmless)):
+        explanation = meaning(*lines, *more)
+        assert (explanation.verdict, explanation.headline) == ("nothing-wrong", headline)
+
+
+def test_a_gpu_that_hardly_works_is_not_said_to_be_fine() -> None:
+    explanation = meaning(WORK, "GPU utilization: 3%", WORK, "GPU utilization: 7%")
+    assert explanation.verdict == "unknown"
+    assert "its GPU was busy for only 7 % of the time at line 2" in explanation.headline
+    assert explanation.guidance is not None
+    assert "a sample between two steps" in explanation.guidance.candidates
+    assert meaning(WORK, "GPU utilization: 97%").verdict == "nothing-wrong"
 
 
 UNKNOWN_FAILURES = [f"RuntimeError: CUDA error: nobody knows {letter}" for letter in "abcdefghi"]
@@ -450,6 +670,13 @@ def test_an_unknown_log_shows_the_lines_that_look_like_trouble_and_are_not_accou
     )
     assert explanation.verdict == "unknown"
     assert [evidence.line for evidence in explanation.unexplained] == [3, 4, 5]
+
+
+def test_a_fatal_record_that_the_program_survived_is_shown_in_an_unknown_log() -> None:
+    fatal = "F0719 14:04:18.123456  4321 syncedmem.hpp:56] a check of the sizes"
+    explanation = meaning(fatal, WORK, WORK, OPEN_FAILURE)
+    assert explanation.verdict == "unknown"
+    assert [evidence.line for evidence in explanation.unexplained] == [1, 4]
 
 
 def test_a_failure_that_is_not_the_gpus_is_shown_alone() -> None:

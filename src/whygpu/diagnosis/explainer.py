@@ -52,26 +52,15 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     symptoms = [f for f in folded if f.explained_by is not None]
     unexplained = _unexplained_failures(log, found)
     verdict = _verdict(log, roots, noise, unexplained)
-    missing = cut_off(log)
-    if missing and verdict != "found":
-        verdict = "unknown"
-    elif verdict == "nothing-wrong" and (log.unread or crashed):
-        # A log reports a failure at its end, which may be the part that was not read.
-        verdict = "unknown"
-        missing = (
-            f"a part of it was not read: {log.unread}"
-            if log.unread
-            else "a part of whygpu failed on it, which is a bug"
-        )
     # A program that only reports its devices has not worked, and has not failed either.
-    silent = verdict == "unknown" and not (missing or log.failures or log.unread)
-    doubt = _doubt(log, roots) if verdict == "nothing-wrong" or silent else None
-    if doubt is not None:
+    without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
+    missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
+    doubt = _doubt(log, roots) if without_failure and not missing else None
+    if verdict != "found" and (missing or doubt is not None):
         verdict = "unknown"
-    on_cpu = verdict == "nothing-wrong" and _explains_cpu(roots)
+    on_cpu_because = _reason_for_cpu(roots) if verdict == "nothing-wrong" else None
     beside = _beside_the_point(roots, log)
     roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
-    reasons = roots
     if verdict != "found":
         # What the log says about the GPU is true, but not the cause.
         symptoms, roots = [*roots, *symptoms], []
@@ -81,8 +70,8 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     )
     return Explanation(
         verdict=verdict,
-        headline=_work_on_cpu(reasons)
-        if on_cpu
+        headline=_work_on_cpu(on_cpu_because)
+        if on_cpu_because is not None
         else _headline(log, verdict, roots, unexplained, guidance, noise),
         root_causes=tuple(roots),
         symptoms=tuple(symptoms),
@@ -93,8 +82,16 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         lines_read=log.lines_read,
         guidance=guidance,
         unread=log.unread,
-        on_cpu=on_cpu,
+        on_cpu=on_cpu_because is not None,
     )
+
+
+def _not_read(log: Log, crashed: Sequence[str]) -> str:
+    """Why a failure may not have been seen; empty if the whole log was judged."""
+    if log.unread:
+        # A log reports a failure at its end, which may be the part that was not read.
+        return f"a part of it was not read: {log.unread}"
+    return "a part of whygpu failed on it, which is a bug" if crashed else ""
 
 
 def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
@@ -106,16 +103,16 @@ def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
     if idle is not None:
         return for_idle_gpu(idle)
     reports = log.without_gpu()
-    return for_work_without_gpu(log, reports) if reports and not _explains_cpu(roots) else None
+    unexplained = reports and _reason_for_cpu(roots) is None
+    return for_work_without_gpu(log, reports) if unexplained else None
 
 
-def _explains_cpu(roots: Sequence[Finding]) -> bool:
-    """Whether the log itself says why the work was done on the CPU."""
-    return any(root.effect == "cpu" and root.confidence != "possible" for root in roots)
+def _reason_for_cpu(roots: Sequence[Finding]) -> Finding | None:
+    """What the log itself gives as the reason why the work was done on the CPU."""
+    return next((r for r in roots if r.effect == "cpu" and r.confidence != "possible"), None)
 
 
-def _work_on_cpu(reasons: Sequence[Finding]) -> str:
-    reason = next(r for r in reasons if r.effect == "cpu" and r.confidence != "possible")
+def _work_on_cpu(reason: Finding) -> str:
     return (
         "the program did its work on the CPU; that is not a fault unless it should use a GPU: "
         f"{reason.message}"
@@ -223,7 +220,7 @@ def _leads_to(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:
     return any(
         root.confidence != "possible"
         and root.effect != "none"
-        and any(e.line is not None and e.line <= first for e in root.evidence)
+        and any(e.line is not None and e.line < first for e in root.evidence)
         for root in roots
     )
 
@@ -236,7 +233,8 @@ def _open_error(log: Log, noise: Sequence[Finding]) -> bool:
     if any(status.line > last and status.line not in claimed for status in log.statuses):
         return True
     return any(
-        line.level in ("error", "fatal")
+        # A fatal record is a failure.
+        line.level == "error"
         and line.number not in claimed
         and line.number > last
         and message_is_about_gpu(line.text)
@@ -288,8 +286,7 @@ def _guidance(
 
 def _stranger(unexplained: Sequence[Failure]) -> Failure:
     """The failure that is unrelated to the GPU: the last one with a reason."""
-    telling = [f for f in unexplained if _gives_reason(f) and not f.about_gpu]
-    return (telling or list(unexplained))[-1]
+    return [f for f in unexplained if _gives_reason(f) and not f.about_gpu][-1]
 
 
 def _headline(
