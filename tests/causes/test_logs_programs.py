@@ -154,3 +154,94 @@ def test_two_runs_of_one_program_are_compared(gpu: float, cpu: float, slow: bool
 def test_slowness_is_not_said_of_a_program_that_failed() -> None:
     log = f"{READY}\nCPU time: 0.4 s\nGPU time: 1.8 s\nKeyError: 'x'"
     assert "slow-small-or-input-bound" not in roots(log)
+
+
+STEP = "Epoch 1/10: loss 0.41"
+BUSY = "|  6012MiB / 40960MiB |      {}%      Default |"
+
+
+def idle(samples: list[str], *before: str) -> list[str]:
+    return roots("\n".join([*before, *(f"{STEP}\n{sample}" for sample in samples), ""]))
+
+
+@each(
+    "samples",
+    [
+        ["GPU utilization: 3%", "GPU utilization: 5%", "GPU utilization: 2%"],
+        ["gpu_util=3.2%", "gpu_util=19.9%", "gpu_util=0.0%"],
+        ["GPU 0 utilisation: 3 %"] * 3,
+        [BUSY.format(3), BUSY.format(0), BUSY.format(19)],
+        ["3 %, 10 %", "0 %, 10 %", "7 %, 10 %"],
+    ],
+)
+def test_a_gpu_that_waits_in_every_sample_gets_too_little_work(samples: list[str]) -> None:
+    assert idle(samples) == ["slow-small-or-input-bound"]
+
+
+@each(
+    "samples",
+    [
+        # Too few, or busy at least once, or exactly at the limit.
+        ["GPU utilization: 3%", "GPU utilization: 5%"],
+        ["GPU utilization: 3%", "GPU utilization: 95%", "GPU utilization: 2%"],
+        ["GPU utilization: 20%"] * 3,
+        # Nothing of the program is on this GPU.
+        [BUSY.format(0).replace("6012", "4")] * 3,
+        [BUSY.format(0).replace("6012", "299")] * 3,
+        # The share of the memory, and of the CPU.
+        ["GPU memory utilization: 3%"] * 3,
+        ["CPU utilization: 3%"] * 3,
+    ],
+)
+def test_other_samples_show_no_gpu_that_waits(samples: list[str]) -> None:
+    assert idle(samples) == []
+
+
+def test_a_gpu_is_idle_before_the_first_step_and_after_the_end() -> None:
+    three = ["GPU utilization: 0%"] * 3
+    log = "\n".join
+    assert roots(log([*three, STEP])) == []
+    assert roots(log([STEP, "Training finished.", *three])) == []
+    assert roots(log([STEP, *three, "Training finished."])) == ["slow-small-or-input-bound"]
+    again = log([STEP, "Training finished.", STEP, *three])
+    assert roots(again) == ["slow-small-or-input-bound"], "another training has begun"
+    assert roots(log(three)) == []
+
+
+def test_an_idle_gpu_is_not_spoken_of_where_a_program_failed() -> None:
+    assert "slow-small-or-input-bound" not in idle(["GPU utilization: 0%"] * 3 + ["KeyError: 'x'"])
+
+
+OTHER = "/opt/lib/a.py:98: UserWarning: Protobuf gencode version 5.28.3 is older than the runtime"
+
+
+@each(
+    ("lines", "message"),
+    [
+        ([OTHER], "a package warns about something other than the GPU"),
+        ([OTHER, OTHER], "a package warns about something other than the GPU (on 2 lines)"),
+        ([OTHER.replace("User", "Resource")], "a package warns about something other than the GPU"),
+    ],
+)
+def test_a_warning_about_something_else_is_harmless(lines: list[str], message: str) -> None:
+    (noise,) = explained("\n".join(lines)).noise
+    assert (noise.code, noise.message) == ("WG927", message)
+
+
+@each(
+    "line",
+    [
+        "/opt/lib/a.py:98: UserWarning: CUDA initialization: unknown error",
+        "/opt/lib/a.py:98: UserWarning: out of memory",
+        "UserWarning: a warning without a place",
+        "/opt/lib/a.py:98: ValueError: no warning",
+    ],
+)
+def test_other_warnings_are_not_called_so(line: str) -> None:
+    assert "WG927" not in [finding.code for finding in explained(line).noise]
+
+
+def test_the_evidence_of_many_warnings_is_short() -> None:
+    (noise,) = explained("\n".join([OTHER] * 9)).noise
+    assert [evidence.line for evidence in noise.evidence] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert "on 9 lines" in noise.message

@@ -381,6 +381,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'c3a61ee67b1': ('allocated', 'mem', 'memory', 'reserved', 'vram'),
     'c42acc02f1': ('buil', 'compil'),
     'c46976e5310': ('cuda gpus are available', 'visible gpu devices'),
+    'c50fda893d0': ('finished training', 'training '),
     'c57c11482200': (' or greater not found', ' that paddle depends on is not', 'can not compile with cudnn', 'cannot compile with cudnn', 'cannot load cudnn shared library', 'could not find ', 'could not find cudnn', 'cudnn not available: ', 'cudnn not found.', 'cudnn.h: no such file or directory', 'determine the cudnn version as it is not available', 'invalid handle. cannot load symbol cudnn', 'libcudnn (r', 'unable to load cudnn dso', 'unable to load cudnn. is it installed'),
     'c5a817919c0': ('assertion ',),
     'c605089b380': ('setting memory limit is required for gpu virtual devices',),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from whygpu.model.lazy_regex import late
@@ -15,7 +16,9 @@ _SAMPLES = late(
     r"|(?i:\bgpu[ _-]?(?:\d{1,2}[ _-])?util(?:i[sz]ation)?)\W{1,8}(?P<said>\d{1,3})(?:\.\d{1,4})? ?%"
     # nvidia-smi --query-gpu=utilization.gpu --format=csv
     r"|^(?P<query>\d{1,3}) %, \d{1,3} %",
+    re.MULTILINE,
 )
+_FINISHED = late(r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b")
 LOW = 20
 """A GPU that is busy for less than this share of the time, in per cent, mostly waits."""
 ENOUGH = 3
@@ -34,10 +37,16 @@ def low_utilisation(log: Log) -> Utilisation | None:
         (int(next(group for group in match.groups.values() if group)), match.line)
         for match in log.find(_SAMPLES)
     ]
-    # Before the first step, and after the last, an idle GPU is what one expects.
+    if not samples or not log.progress:
+        return None
+    # Before the first step, and after the end, an idle GPU is what one expects.
+    first, last = log.progress[0], log.progress[-1]
+    ended = any(match.line == last for match in log.find(_FINISHED))
     working = [
-        (per_cent, line) for per_cent, line in samples if log.progress and log.progress[0] < line
+        (per_cent, line)
+        for per_cent, line in samples
+        if first < line and not (ended and line > last)
     ]
-    if not working or max(working)[0] > LOW:
+    if not working or max(working)[0] >= LOW:
         return None
     return Utilisation(max(working)[0], tuple(line for _, line in working))
