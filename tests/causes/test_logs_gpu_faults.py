@@ -271,6 +271,21 @@ def test_what_pytorch_2_puts_below_every_error_changes_nothing(error: str, cause
             "Failed to bind to address [::]:1234: Address already in use",
             "1234",
         ),
+        (
+            "ConnectionError: Tried to launch distributed communication on port `29501`, but "
+            "another process is utilizing it. Please specify a different port.",
+            "29501",
+        ),
+        (
+            '{"os_error":"Address already in use","target_address":"[::]:2222"}\n'
+            "UnknownError: Could not start gRPC server",
+            "2222",
+        ),
+        (
+            "c10d: bind to node01:29500 failed\n"
+            "DistNetworkError: node01:29500: Address already in use",
+            "29500",
+        ),
     ],
 )
 def test_the_port_where_a_training_meets_is_named(log: str, port: str) -> None:
@@ -278,6 +293,91 @@ def test_the_port_where_a_training_meets_is_named(log: str, port: str) -> None:
     assert found.cause == "rendezvous-port-taken"
     assert f"({port})" in found.message
     assert f":{port}" in str(command_of(found.remedies[0]))
+
+
+@each(
+    "log",
+    [
+        "2024-10-18 10:01:22 TCPStore(host)\nRuntimeError: Address already in use",
+        "torchrun train.py\n[10:01:22] Address already in use\n",
+        "init_process_group('gloo')\n"
+        "OSError: [WinError 10048] Only one usage of each socket address",
+    ],
+)
+def test_a_port_that_the_log_does_not_name_is_not_made_up(log: str) -> None:
+    (found,) = explained(log).root_causes
+    assert found.cause == "rendezvous-port-taken"
+    assert "the port where the processes of this training meet" in found.message
+    assert command_of(found.remedies[0]) == "ss -ltnp"
+
+
+TAKEN = (
+    "[W socket.cpp:426] [c10d] failed to bind to [::]:29500 (errno: 98 - Address already in use)."
+)
+
+
+@each(
+    ("lines", "taken"),
+    [
+        ((TAKEN,), True),
+        (("Epoch 1: loss 0.71", TAKEN), True),
+        ((TAKEN, "Epoch 1: loss 0.71"), False),
+        ((TAKEN, "KeyError: 'label'"), False),
+        ((TAKEN, "KeyError: 'label'", "RuntimeError: Address already in use"), True),
+        ((TAKEN, "RuntimeError: NCCL error: Address already in use"), False),
+        # Of a web server beside the training.
+        (
+            (
+                "torchrun serve.py",
+                "OSError: [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): "
+                "address already in use",
+            ),
+            False,
+        ),
+        (("torchrun train.py", "TensorBoard: port 6006: Address already in use"), False),
+    ],
+)
+def test_a_taken_port_counts_if_it_ended_the_training(lines: tuple[str, ...], taken: bool) -> None:
+    assert ("rendezvous-port-taken" in roots("\n".join(lines))) is taken
+
+
+def test_the_evidence_of_a_taken_port_is_short() -> None:
+    log = "\n".join([*[TAKEN] * 6, "RuntimeError: Address already in use"])
+    (found,) = explained(log).root_causes
+    assert [evidence.line for evidence in found.evidence] == [1, 2, 3, 4, 7]
+
+
+LOST = "[rank1]: torch.distributed.DistBackendError: NCCL communicator was aborted on rank 1."
+
+
+@each(
+    ("error", "first", "expected"),
+    [
+        (LOST, "KeyError: 'label'", []),
+        (LOST.replace("aborted", "shut down"), "KeyError: 'label'", []),
+        # NCCL's own failure, and one after it.
+        (LOST.replace("was aborted", "invalid usage"), "KeyError: 'label'", [NCCL]),
+        (LOST, "", [NCCL]),
+    ],
+)
+def test_a_process_that_loses_a_failed_one_is_not_the_cause(
+    error: str, first: str, expected: list[str]
+) -> None:
+    assert roots(f"{first}\n\n{error}\n") == expected
+
+
+@each(
+    ("log", "found"),
+    [
+        ("triton.runtime.errors.OutOfResources: out of resource: {}", True),
+        ("RuntimeError: Triton Error: out of resources: {}", True),
+        ("tuning: out of resource: {}\nEpoch 1: loss 0.71", False),
+        ("tuning: out of resource: {}", False),
+    ],
+)
+def test_a_variant_that_a_tuner_gives_up_is_no_fault(log: str, found: bool) -> None:
+    lacking = "shared memory, Required: 147456, Hardware limit: 101376."
+    assert (KERNEL in roots(log.format(lacking))) is found
 
 
 @each(

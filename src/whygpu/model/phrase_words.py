@@ -158,6 +158,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '539aa0db210': ('pytorch for cuda ',),
     '547bedad7e0': ('cuda.is_available', 'device_count', 'gpu_device_name', 'is_gpu_available', 'list_local_devices', 'list_logical_devices', 'list_physical_devices'),
     '54d259e3d0': ('_cuda',),
+    '54e04ee3560': ('gunicorn', 'http', 'tensorboard', 'uvicorn', 'while attempting to bind on address'),
     '54f53be0550': (' libcuda.so: cannot open shared object file',),
     '559902b7900': ('elapsed', 'seconds', 'time', 'took'),
     '55ddca2c550': ('nvrm: xid (', 'xid'),

@@ -15,10 +15,16 @@ _MEETING = late(
     r"|deepspeed|horovod|ProcessGroup"
 )
 """Words of programs whose processes meet: a web server that finds its port taken has none."""
+_WEB_SERVER = late(
+    r"while attempting to bind on address|[Tt]ensor[Bb]oard|[Uu]vicorn|[Gg]unicorn|https?://"
+)
+"""A web server that a training starts beside its work."""
 _COULD_NOT_MEET = late(r"Could not start gRPC server")
 _BY_NCCL = late(r"NCCL (?:error|WARN)|nccl[A-Z]\w{4,30}Error")
 _PORT = late(
-    r"(?:\]|:\]|\d|localhost|\*):(?P<bound>\d{2,5})(?!\d|:\d)"
+    # [::]:29500, 0.0.0.0:29500, but not the time 10:01:22
+    r"(?:\]|\d(?:\.\d{1,3}){3}|localhost|\*):(?P<bound>\d{2,5})(?!\d|:\d)"
+    r"|\b[A-Za-z][\w-]{0,60}\d:(?P<node>\d{4,5})(?!\d|:\d)"
     r"|\bport[: =`]{1,3}(?P<port>\d{2,5})\b"
 )
 _MOST_LINES = 4
@@ -32,7 +38,7 @@ class PortTaken(NamedTuple):
 
 def port_taken(log: Log) -> PortTaken | None:
     """The processes could not meet, because another program uses the port."""
-    said = list(log.find(ADDRESS_IN_USE))
+    said = [match for match in log.find(ADDRESS_IN_USE) if not _WEB_SERVER.search(match.text)]
     if not said or not log.says(_MEETING):
         return None
     ends = [failure for failure in log.failures if _ended_by_it(failure.text)]
@@ -44,7 +50,7 @@ def port_taken(log: Log) -> PortTaken | None:
     lines = [match.line for match in said[:_MOST_LINES]] + [failure.line for failure in ends]
     texts = [match.text for match in said] + [failure.text for failure in ends]
     ports = (_PORT.search(text) for text in texts)
-    port = next((p["bound"] or p["port"] for p in ports if p is not None), "")
+    port = next((p["bound"] or p["node"] or p["port"] for p in ports if p is not None), "")
     return PortTaken(port, tuple(lines))
 
 
