@@ -119,3 +119,63 @@ def test_cuda_is_not_to_be_had_on_a_mac() -> None:
 def test_directml_without_the_libraries_of_windows() -> None:
     log = "ImportError: libd3d12.so: cannot open shared object file: No such file or directory"
     assert causes(log)[0] == "non-nvidia-backend"
+
+
+NO_FREE_GPU = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+NO_RUNTIME = 'failed to get sandbox runtime: no runtime for "nvidia" is configured'
+NO_DEVICES = "I1018 08:11:27.332166       1 main.go:346] No devices found. Waiting indefinitely."
+
+
+@each(
+    ("log", "message", "remedy"),
+    [
+        (NO_FREE_GPU, "no node offers one, or all are taken", "Check what the nodes offer"),
+        (
+            "0/3 nodes are available: 3 node(s) didn't have enough resource nvidia.com/mig-1g.5gb",
+            "no node offers one, or all are taken",
+            "Check what the nodes offer",
+        ),
+        (NO_RUNTIME, "does not know NVIDIA's runtime", "On the node, make NVIDIA's runtime"),
+        (NO_DEVICES, "plugin finds no GPU on this node", "Check that the driver works"),
+        (
+            "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
+            "Requested: 1, Available: 0, which is unexpected",
+            "fewer GPUs free than the pod was promised",
+            "Check what the nodes offer",
+        ),
+        # What is nearer to the node comes first.
+        (f"{NO_FREE_GPU}\n{NO_DEVICES}", "plugin finds no GPU", "Check that the driver works"),
+        (f"{NO_FREE_GPU}\n{NO_RUNTIME}", "does not know NVIDIA's", "On the node, make"),
+    ],
+)
+def test_kubernetes_says_why_a_pod_gets_no_gpu(log: str, message: str, remedy: str) -> None:
+    (root,) = explained(log).root_causes
+    assert (root.code, root.cause, root.confidence) == ("WG804", "docker-no-gpu-runtime", "certain")
+    assert message in root.message
+    assert root.remedies[0].text.startswith(remedy)
+
+
+@each(
+    "log",
+    [
+        "0/3 nodes are available: 3 Insufficient cpu.",
+        "Registered device plugin for 'nvidia.com/gpu' with Kubelet",
+        # Every node that is no Jetson says the second, and every Jetson the first.
+        "Detected non-NVML platform: could not load NVML library\nDetected Tegra platform",
+        "Detected NVML platform: found NVML library\nDetected non-Tegra platform: no such file",
+    ],
+)
+def test_other_words_of_a_cluster_are_no_lack_of_a_gpu(log: str) -> None:
+    explanation = explained(log)
+    assert "WG804" not in [f.code for f in (*explanation.root_causes, *explanation.symptoms)]
+
+
+def test_what_the_library_of_the_driver_lacks_follows_from_the_cluster() -> None:
+    library = "could not load NVML library: libnvidia-ml.so.1: cannot open shared object file"
+    explanation = explained(f"{library}: No such file or directory\n{NO_DEVICES}")
+    assert [root.code for root in explanation.root_causes] == ["WG804"]
+
+
+def test_the_evidence_of_a_waiting_pod_is_short() -> None:
+    (root,) = explained("\n".join([NO_FREE_GPU] * 6)).root_causes
+    assert [evidence.line for evidence in root.evidence] == [1, 2, 3, 4]
