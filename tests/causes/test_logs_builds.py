@@ -450,3 +450,32 @@ def test_an_index_with_cuda_builds_is_not_told_to_lack_them(log: str, own_index:
     (finding,) = explained(log).root_causes
     assert finding.cause == "wheel-not-available"
     assert ("on a separate index" in finding.message) == own_index
+
+
+NO_CUPY = "Cannot use GPU, CuPy is not installed"
+NOT_ACCESSIBLE = "GPU is not accessible. Was the library installed correctly?"
+
+
+@each(
+    ("log", "confidence", "effect"),
+    [
+        (f"ValueError: {NO_CUPY}", "certain", "broken"),
+        (f"{NO_CUPY}\nEpoch 1 loss: 0.3\n", "certain", "cpu"),
+        (f"ValueError: {NOT_ACCESSIBLE}", "likely", "broken"),
+        (f"ValueError: {NOT_ACCESSIBLE}\nValueError: {NO_CUPY}", "certain", "broken"),
+    ],
+)
+def test_spacy_without_cupy(log: str, confidence: str, effect: str) -> None:
+    (root,) = explained(log).root_causes
+    assert (root.code, root.cause) == ("WG323", "cpu-only-build")
+    assert (root.confidence, root.effect) == (confidence, effect)
+    assert ("or sees no GPU" in root.message) is (confidence == "likely")
+    assert "cupy-cuda12x[ctk]" in str(command_of(root.remedies[0]))
+
+
+@each("error", [NO_CUPY, NOT_ACCESSIBLE])
+def test_a_cupy_that_reports_an_error_of_cuda_is_installed(error: str) -> None:
+    status = "cudaErrorNoDevice: no CUDA-capable device is detected"
+    assert "WG323" not in [
+        root.code for root in explained(f"ValueError: {error}\n{status}").root_causes
+    ]

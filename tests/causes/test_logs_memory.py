@@ -423,6 +423,80 @@ def test_a_key_value_cache_that_does_not_fit_says_how_much_is_left() -> None:
     assert "4 GiB needed, 1.21 GiB left" in finding.message
 
 
+SHORT_CACHE = (
+    "ValueError: To serve at least one request with the models's max seq len (32768), (4.00 GiB KV "
+    "cache is needed, which is larger than the available KV cache memory (1.21 GiB). "
+)
+NO_CACHE = "ValueError: No available memory for the cache blocks."
+
+
+@each(
+    ("log", "confidence", "message", "advice"),
+    [
+        (
+            SHORT_CACHE + "Based on that, the estimated maximum model length is 9904.",
+            "likely",
+            "too little memory for one request",
+            ["--max-model-len 9904 or less", "--gpu-memory-utilization.", "--tensor-parallel-size"],
+        ),
+        (
+            "ValueError: The model's max seq len (32768) is larger than the maximum number of "
+            "tokens that can be stored in KV cache (9904).",
+            "likely",
+            "too little memory for one request of the longest allowed length",
+            ["--max-model-len with a smaller number", "--gpu-memory-utilization."],
+        ),
+        (
+            f"INFO desired GPU memory utilization (0.85, 19.84 GiB)\n{NO_CACHE}",
+            "likely",
+            "leave nothing for the cache",
+            ["--gpu-memory-utilization (it is 0.85 now)"],
+        ),
+        (
+            "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+            "likely",
+            "leave nothing for the cache",
+            ["--mem-fraction-static.", "--tensor-parallel-size"],
+        ),
+        (
+            "RuntimeError: Not enough memory to handle 4096 prefill tokens. You need to decrease "
+            "`--max-batch-prefill-tokens`",
+            "likely",
+            "too little memory for one request",
+            ["--max-batch-prefill-tokens with a", "--cuda-memory-fraction.", "--num-shard"],
+        ),
+        (
+            "ValueError: Free memory on device (19.77/22.05 GiB) on startup is less than desired "
+            f"GPU memory utilization (0.9, 19.84 GiB).\n{NO_CACHE}",
+            "certain",
+            "other processes hold the rest",
+            ["--gpu-memory-utilization 0.89 or less", "which processes hold memory"],
+        ),
+    ],
+)
+def test_each_server_is_told_which_of_its_options_to_change(
+    log: str, confidence: str, message: str, advice: list[str]
+) -> None:
+    (finding,) = explained(log).root_causes
+    assert (finding.code, finding.confidence) == ("WG506", confidence)
+    assert message in finding.message
+    for words in advice:
+        assert any(words in remedy.text for remedy in finding.remedies), words
+    assert (finding.ask is None) is (confidence == "certain")
+
+
+def test_a_context_is_not_shortened_where_nothing_is_left_for_any() -> None:
+    (finding,) = explained(NO_CACHE).root_causes
+    assert "--max-model-len" not in str(finding.remedies)
+
+
+def test_a_server_that_runs_out_of_memory_at_work_is_not_told_of_its_share() -> None:
+    oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB."
+    found = explained(f"{NO_CACHE}\n{oom}").root_causes
+    assert found
+    assert "WG506" not in [finding.code for finding in found]
+
+
 def test_notes_of_memory_are_compared_with_their_units() -> None:
     """512 MB, 600 MB, 1 GB, 1 GB is no growth to twice as much of one unit."""
     notes = [f"Epoch 1 step {n} memory: {size}" for n, size in enumerate(("1 GB", "2 MB", "3 MB"))]

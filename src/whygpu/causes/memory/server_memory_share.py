@@ -66,7 +66,7 @@ INFO:     Application startup complete.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.causes.evidence.log_out_of_memory import Shortage, server_share, told_apart
 from whygpu.causes.evidence.log_subjects import subject_of
@@ -81,7 +81,19 @@ CAUSE = cause("WG506", __name__, __doc__, severity="error", effect="broken")
 
 Lacking = Literal["free memory", "cache of one request", "any cache"]
 
-_OPTION = {"vllm": "--gpu-memory-utilization", "serving": "--mem-fraction-static"}
+
+class _Options(NamedTuple):
+    """How a server is told to use a larger share, and several GPUs."""
+
+    share: str
+    gpus: str
+
+
+_SERVERS = {
+    "vllm": _Options("--gpu-memory-utilization", "--tensor-parallel-size"),
+    "serving": _Options("--mem-fraction-static", "--tensor-parallel-size"),
+}
+_TEXT_GENERATION_INFERENCE = _Options("--cuda-memory-fraction", "--num-shard")
 _CACHE_TOO_SMALL = late(
     r"larger than the available KV cache|larger than the maximum number of tokens"
     r"|Not enough memory to handle"
@@ -142,11 +154,14 @@ def _message(lacking: Lacking, found: Shortage) -> str:
 
 
 def _remedies(log: Log, lacking: Lacking, found: Shortage) -> Iterator[Remedy]:
-    option = _OPTION[found.refused[0].of]
+    prefill = log.says(_PREFILL)
+    options = _TEXT_GENERATION_INFERENCE if prefill else _SERVERS[found.refused[0].of]
     if lacking == "free memory":
         if found.free and found.total:
             share = int(100 * found.free / found.total) / 100
-            yield Remedy(f"Let the server use no more than is free: {option} {share:.2f} or less.")
+            yield Remedy(
+                f"Let the server use no more than is free: {options.share} {share:.2f} or less."
+            )
         yield SEE_HOLDERS
         return
     longest = log.first(_LONGEST)
@@ -154,7 +169,7 @@ def _remedies(log: Log, lacking: Lacking, found: Shortage) -> Iterator[Remedy]:
         yield Remedy(
             f"Serve a context that fits: --max-model-len {longest.groups['tokens']} or less."
         )
-    elif log.says(_PREFILL):
+    elif prefill:
         yield Remedy(
             "Admit fewer tokens at once: --max-batch-prefill-tokens with a smaller number."
         )
@@ -162,9 +177,11 @@ def _remedies(log: Log, lacking: Lacking, found: Shortage) -> Iterator[Remedy]:
         yield Remedy("Serve a shorter context: --max-model-len with a smaller number.")
     share_seen = log.first(_SHARE)
     now = f" (it is {share_seen.groups['share']} now)" if share_seen else ""
-    yield Remedy(f"If nothing else uses the GPU, give the server a larger share: {option}{now}.")
     yield Remedy(
-        "Or make the need smaller: a quantized model, a cache in 8 bits (--kv-cache-dtype fp8), "
-        "or several GPUs (--tensor-parallel-size)."
+        f"If nothing else uses the GPU, give the server a larger share: {options.share}{now}."
+    )
+    yield Remedy(
+        "Or make the need smaller: a quantized model, a cache in 8 bits (--kv-cache-dtype), or "
+        f"several GPUs ({options.gpus})."
     )
     yield SEE_HOLDERS
