@@ -534,3 +534,39 @@ def test_notes_of_memory_are_compared_with_their_units() -> None:
 )
 def test_further_words_for_memory_that_ran_out(error: str, cause: str) -> None:
     assert explained(error).root_causes[0].cause == cause
+
+
+@each(
+    ("asked", "held", "unused", "expected"),
+    [
+        ("1.00", "30.00", "4.00", [(KEPT, "likely"), (TOO_BIG, "possible")]),
+        ("1.00", "30.00", "3.99", [(TOO_BIG, "likely"), (KEPT, "possible")]),
+        ("0.50", "38.00", "1.00", [(TOO_BIG, "likely"), (KEPT, "possible")]),
+        ("0.50", "38.90", "0.60", [(TOO_BIG, "certain")]),
+        # Less is unused than was requested: order would not help.
+        ("5.00", "35.00", "4.50", [(TOO_BIG, "certain")]),
+    ],
+)
+def test_memory_that_lies_unused_counts_by_its_share_of_the_gpu(
+    asked: str, held: str, unused: str, expected: list[tuple[str, str]]
+) -> None:
+    found = explained(
+        f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked} GiB. GPU 0 has a "
+        "total capacity of 40.00 GiB of which 0.10 GiB is free. Of the allocated memory "
+        f"{held} GiB is allocated by PyTorch, and {unused} GiB is reserved by PyTorch but "
+        "unallocated."
+    ).root_causes
+    assert [(finding.cause, finding.confidence) for finding in found] == expected
+
+
+def test_the_epoch_that_is_named_is_the_last_one_and_not_their_count() -> None:
+    epochs = "".join(f"Epoch {n}/50 loss: 0.4\n" for n in (7, 8, 9, 10))
+    oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB."
+    headline = explained(epochs + oom).headline
+    assert "it came to epoch 10, and then needed more memory than before" in headline
+
+
+def test_a_cache_in_main_memory_fills_main_memory() -> None:
+    frame = '  File "/opt/vllm/worker/cache_engine.py", line 82, in allocate_cpu_cache\n'
+    log = f"Traceback (most recent call last):\n{frame}    torch.empty(shape)\n"
+    assert roots(f"{log}RuntimeError: CUDA error: out of memory") == [HOST]
