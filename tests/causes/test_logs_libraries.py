@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import explained
+from tests.kit import command_of, explained
 
 DSO = (
     "2021-03-02 10:11:12.100200: {} tensorflow/stream_executor/platform/default/dso_loader.cc:60] "
@@ -344,3 +344,24 @@ def test_where_memory_is_free_it_is_not_named_as_the_reason_too() -> None:
     )
     (root,) = explained(log).root_causes
     assert (root.cause, root.subject) == ("cudnn-version-mismatch", "jax")
+
+
+@each(
+    ("library", "package"),
+    [
+        ("libnvinfer.so.8", "tensorrt"),
+        ("libnvonnxparser.so.8", "tensorrt"),
+        ("libcustatevec.so.1", "cuquantum-python"),
+        ("libcutensornet.so.2", "cuquantum-python"),
+    ],
+)
+def test_a_library_of_another_package_is_installed_with_it(library: str, package: str) -> None:
+    missing = f"ImportError: {library}: cannot open shared object file: No such file or directory"
+    root = explained(missing).root_causes[0]
+    assert root.cause == "cuda-runtime-missing"
+    assert package in str(command_of(root.remedies[0]))
+
+
+def test_a_program_that_only_misses_tensorrt_lacks_nothing() -> None:
+    explanation = explained(f"{misses('libnvinfer.so.7')}\nEpoch 1/2 loss: 0.3\n")
+    assert explanation.verdict == "nothing-wrong"

@@ -270,3 +270,34 @@ def test_a_hardware_fault_accounts_for_the_end() -> None:
 def test_marks_on_the_line_before_are_no_evidence() -> None:
     (first, *_) = explained("`\nNo devices were found\n").root_causes
     assert [evidence.line for evidence in first.evidence] == [2]
+
+
+REPORT = """PyTorch version: 2.1.0+cu121
+Python platform: Linux-5.15.90.1-{kernel}-x86_64-with-glibc2.31
+Is CUDA available: {available}
+CUDA runtime version: 12.1
+GPU models and configuration: Could not collect
+Nvidia driver version: {driver}
+"""
+
+
+@each(
+    ("kernel", "available", "driver", "found"),
+    [
+        ("microsoft-standard-WSL2", "False", "Could not collect", True),
+        ("generic", "False", "Could not collect", False),
+        ("microsoft-standard-WSL2", "True", "Could not collect", False),
+        ("microsoft-standard-WSL2", "False", "531.14", False),
+    ],
+)
+def test_a_report_of_pytorch_shows_that_wsl_does_not_reach_the_driver(
+    kernel: str, available: str, driver: str, found: bool
+) -> None:
+    log = REPORT.format(kernel=kernel, available=available, driver=driver)
+    assert ("wsl-no-gpu" in [root.cause for root in explained(log).root_causes]) is found
+
+
+def test_nvidia_smi_without_a_cuda_version_is_no_broken_gpu() -> None:
+    row = "| NVIDIA-SMI 535.54.03    Driver Version: 535.54.03    CUDA Version: ERR!     |"
+    assert not said(row).root_causes
+    assert first(row, "", IN_WSL) == "wsl-no-gpu"
