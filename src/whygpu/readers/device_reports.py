@@ -32,7 +32,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"|\b0 (?:(?:physical|logical|available|visible) GPUs?|GPUs)\b"
             r"|\b[Ff]ound 0 (?:CUDA|GPU)|\bCUDA (?:is |was )?(?:not available|unavailable)\b"
             r"|\b[Nn]o (?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)? "
-            r"(?:(?:is|are|was|were) )?(?:found|detected|available)"
+            r"(?:(?:is|are|was|were) )?(?:found|detected|available|discovered)"
             r"|\b(?:CUDA|GPU) (?:is |was )?not (?:available|found|detected|enabled)\b"
             r"|\bdid not (?:find|detect|see) (?:a|any) GPUs?\b"
             r"|\b[Pp]lease install GPU version of T(?:F|ensor[Ff]low)\b"
@@ -60,6 +60,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         re.compile(
             r"\bused: True\b|\[(?:(?:Cuda|Gpu|Rocm)Device|cuda|rocm)\("
             r"|default_backend\(\)\W{1,8}(?:gpu|cuda)\b"
+            r"|offloaded [1-9]\d{0,3}/\d{1,4} layers to GPU"
             r"|(?<![/\w.])(?<!initialize )(?:device|accelerator|backend|platform)"
             r"(?: (?:is|used|name|type))?"
             r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?(?:cuda|gpu|mps|tpu|xpu|rocm)\b"
@@ -110,7 +111,7 @@ def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
 
 def _of_line(line: Line) -> Iterator[DeviceReport]:
     """The first pattern that matches; the patterns with the strongest statement come first."""
-    if line.text.startswith(_SOURCE) or "offload" in line.text:
+    if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
         # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
         return
     for says, pattern in _WORDS:

@@ -13,7 +13,7 @@ _NAME = (
     r"|(?:Base)?ExceptionGroup|SystemExit"
     # Without "Error" in it, a name counts only together with its module.
     r"|(?:[A-Za-z_]\w{0,60}\.){1,8}[A-Z]\w{0,60}?"
-    r"(?:NotFound|Conflict|Expired|Timeout|NotMet|OfResources)"
+    r"(?:NotFound|Missing|Conflict|Expired|Timeout|NotMet|OfResources)"
     # Exceptions of extension modules have special names.
     r"|(?:[A-Za-z_]\w{0,60}\.){0,4}onnxruntime_pybind11_state\.[A-Z]\w{2,30}"
     r"|(?:cv2|struct|zlib|socket|shutil|sqlite3)\.(?:[Ee]rror|timeout))"

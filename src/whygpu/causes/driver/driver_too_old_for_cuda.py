@@ -319,6 +319,8 @@ _STATEMENTS = late(
     r"|outdated)"
 )
 _CONTINUES = late(r"disabling parallel compilation|Relying on driver to perform ptx")
+_BUILT_FOR = late(r"CUDA used to build PyTorch: (?P<cuda>\d{1,2}\.\d)\b")
+"""From PyTorch's report about its environment, which also has the driver's version."""
 _START_FAILED = late(
     r"cudaGetDevice\(\) failed\. Status: initialization error"
     r"|initialize CUDA: initialization error|CUDA error 3 at "
@@ -342,13 +344,21 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _in_log(log, suspect.lines, {}, confidence, None if sure else suspect.ask)
     elif compat and not mismatch_lines(log):
         yield _in_log(log, compat, {}, "likely")
+    elif log.without_gpu() and _too_old_by_versions(log) and log.says(_BUILT_FOR):
+        versions = [v.line for v in log.versions if v.of == "driver"][:1]
+        stated = [match.line for match in log.find(_BUILT_FOR)][:1]
+        without = [report.line for report in log.without_gpu()][:1]
+        yield _in_log(log, (*stated, *without, *versions), {}, "certain")
     elif unclear is not None and not log.progress:
         ask = "Which driver does `nvidia-smi` show, and which CUDA does the program use?"
         yield _in_log(log, (unclear.line,), {}, "possible", ask)
 
 
 def _cuda_wanted(log: Log) -> str | None:
-    """The CUDA release that the program was built for, if its version shows it."""
+    """The CUDA release that the program was built for, if the log or its version shows it."""
+    stated = log.first(_BUILT_FOR)
+    if stated is not None:
+        return stated.groups["cuda"]
     version = log.version_of("tensorflow")
     row = build_of(version) if version and log.framework == "tensorflow" else None
     return row.cuda if row else None
@@ -356,9 +366,9 @@ def _cuda_wanted(log: Log) -> str | None:
 
 def _too_old_by_versions(log: Log) -> bool:
     driver, cuda = log.version_of("driver"), _cuda_wanted(log)
-    if driver is None or cuda is None or log.platform == "windows":
+    if driver is None or cuda is None:
         return False
-    floors = driver_floors(cuda)
+    floors = (windows_driver_floors if log.platform == "windows" else driver_floors)(cuda)
     return bool(floors) and release_numbers(driver) < release_numbers(floors[0].driver)
 
 

@@ -8,6 +8,9 @@ from whygpu.model.lazy_regex import late
 
 WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled"
+    # The answer to a question about the build, on the next line of a session.
+    r"|is_built_with_cuda\(\)\)?['\"]?\s{0,4}\n\s{0,4}False$"
+    r"|torch\.version\.cuda\)?['\"]?\s{0,4}\n\s{0,4}None$"
     r"|Backend '(?:cuda|gpu)' is not in the list of known backends"
     r"|a CUDA-enabled jaxlib is not installed|jaxlib (?:is|was) (?:not )?built with(?:out)? CUDA"
     r"|provider '(?:CUDA|Tensorrt|TensorRT)ExecutionProvider' is not in available "

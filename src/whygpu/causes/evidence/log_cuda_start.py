@@ -25,7 +25,11 @@ _NO_LIBRARY = late(
     r"|Failed to dlopen libcuda|unable to find libcuda"
     r"|libcuda reported version is: (?:Not found|NOT_FOUND)"
     r"|Found no NVIDIA driver on your system|no NVIDIA driver was (?:found|detected)"
-    r"|nvidia-smi: (?:command )?not found|'nvidia-smi' is not recognized"
+    r"|nvidia-smi ?: (?:command )?not found"
+    # Shells speak the user's language: French, German, Spanish, Portuguese, Italian, Chinese.
+    r"|nvidia-smi ?: (?:commande introuvable|Kommando nicht gefunden|Befehl nicht gefunden"
+    r"|orden no encontrada|comando n\u00e3o encontrado|comando non trovato|\u672a\u627e\u5230)"
+    r"|'nvidia-smi' is not recognized"
     r"|[Cc]ommand 'nvidia-smi' not found|No such file or directory:? '?nvidia-smi'?"
     r"|CUDA driver was not found"
     r"|[Nn]o NVIDIA (?:driver|GPU)s? (?:was |were |is )?(?:found|detected)"
