@@ -366,7 +366,8 @@ def _cuda_wanted(log: Log) -> str | None:
 
 def _too_old_by_versions(log: Log) -> bool:
     driver, cuda = log.version_of("driver"), _cuda_wanted(log)
-    if driver is None or cuda is None:
+    if driver is None or cuda is None or "." not in driver:
+        # Driver Version: 0 means that a program could not get to the driver.
         return False
     floors = (windows_driver_floors if log.platform == "windows" else driver_floors)(cuda)
     return bool(floors) and release_numbers(driver) < release_numbers(floors[0].driver)
