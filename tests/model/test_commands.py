@@ -177,3 +177,58 @@ def test_a_home_folder_that_was_removed_is_the_readers_own(tmp_path: pathlib.Pat
     assert text is not None
     (pasted,) = paste([text], folder)
     assert pasted.ran == (("mv", f"{folder}/a b", str(folder)),)
+
+
+ON_WINDOWS: list[tuple[Action, str | None]] = [
+    (SetVariable("A", "x y"), "$env:A = 'x y'"),
+    (set_variables(A="1", B="2"), "$env:A = '1'; $env:B = '2'"),
+    (SetVariable("A", "it's"), None),
+    (SetVariable("A", "$(calc)"), None),
+    (UnsetVariable(("A", "B")), "Remove-Item Env:A; Remove-Item Env:B"),
+    (PrependPath("LD_LIBRARY_PATH", ("/a",)), None),
+    (DropPath("LD_LIBRARY_PATH", "/a", ("/b",)), None),
+    (LinkFile(("/a",), "/b"), None),
+    (Install(("numpy<2",)), 'python -m pip install "numpy<2"'),
+    (Install(("numpy===1$(calc)",)), None),
+    (
+        Install(("torch==2.8.0",), removes=("torch",)),
+        "python -m pip uninstall -y torch; if ($?) { python -m pip install torch==2.8.0 }",
+    ),
+    (
+        Steps((Install(("a",)), Pip(("check",)), SetVariable("A", "1"))),
+        "python -m pip install a; if ($?) { python -m pip check; if ($?) { $env:A = '1' } }",
+    ),
+    (command_line("nvidia-smi -L"), "nvidia-smi -L"),
+    (command_line(PYTHON, "-c 'import torch; print(1)'"), 'python -c "import torch; print(1)"'),
+    (command_line("sudo nvidia-smi -c DEFAULT"), None),
+    (command_line("df -h /dev/shm"), None),
+    (shell_script("ldconfig -p | grep cudnn"), None),
+    (shell_script("wsl --update; wsl --shutdown", everywhere=True), "wsl --update; wsl --shutdown"),
+    (shell_script("conda install x=", a_path("/a"), everywhere=True), None),
+]
+
+
+@each(("action", "shown"), ON_WINDOWS)
+def test_powershell_gets_its_own_form_or_none(action: Action, shown: str | None) -> None:
+    assert shell_text(action, PLAIN_PIP._replace(system="windows")) == shown
+
+
+ON_A_MAC: list[tuple[Action, str | None]] = [
+    (SetVariable("KERAS_BACKEND", "torch"), "export KERAS_BACKEND=torch"),
+    (Install(("numpy<2",)), "python -m pip install 'numpy<2'"),
+    (PrependPath("LD_LIBRARY_PATH", ("/a",)), None),
+    (SetVariable("CUDA_HOME", "/opt/cuda"), None),
+    (SetVariable("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/usr/local/cuda"), None),
+    (command_line("nvidia-smi"), None),
+    (shell_script("ldconfig -p | grep cudnn"), None),
+    (command_line("sudo systemctl restart docker"), None),
+    (
+        shell_script(PYTHON, " -X faulthandler -c 'import jax'"),
+        "python -X faulthandler -c 'import jax'",
+    ),
+]
+
+
+@each(("action", "shown"), ON_A_MAC)
+def test_a_mac_gets_no_command_of_linux_or_of_nvidia(action: Action, shown: str | None) -> None:
+    assert shell_text(action, PLAIN_PIP._replace(system="darwin")) == shown

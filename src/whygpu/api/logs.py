@@ -23,8 +23,16 @@ if TYPE_CHECKING:
     from whygpu.model.log import Log
     from whygpu.model.memory_use import MemoryEnd
     from whygpu.model.snapshot import Snapshot
+    from whygpu.model.system import OperatingSystem
     from whygpu.planner.remedies import Place
 
+_SYSTEMS: dict[str, OperatingSystem] = {
+    "linux": "linux",
+    "unknown": "linux",
+    "macos": "darwin",
+    "windows": "windows",
+}
+"""The system of each platform that a log can name; most logs come from Linux."""
 _LOG_ENDINGS = (".log", ".txt", ".out", ".err", ".gz", ".bz2", ".xz", ".zst", ".ipynb")
 
 
@@ -116,7 +124,9 @@ def _ready(explanation: Explanation, log: Log, here: Snapshot | None) -> Explana
     return explanation._replace(
         root_causes=with_releases(explanation.root_causes, place),
         symptoms=with_releases(explanation.symptoms, place),
-        installer=PLAIN_PIP if here is None else installer_of(here),
+        installer=PLAIN_PIP._replace(system=_SYSTEMS[log.platform])
+        if here is None
+        else installer_of(here),
     )
 
 

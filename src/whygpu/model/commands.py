@@ -1,11 +1,15 @@
-"""Writes an action as text for a POSIX shell. Every value is quoted or, if unsafe, rejected."""
+"""Writes an action as text for a shell. Every value is quoted or, if unsafe, rejected.
+
+The text is for a POSIX shell, or for PowerShell if the target is on Windows. An action that has no
+meaning on the target's system, such as `ldconfig` on a Mac, has no text.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from whygpu.model.finding import Remedy
@@ -36,6 +40,19 @@ _NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20}){0,5}")
 _INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]{0,8}[a-z]{0,2}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _INDEX = re.compile(r"https://[A-Za-z0-9.-]{1,100}(?:/[A-Za-z0-9_.-]{1,100}){0,8}/?")
+_PLAIN_IN_POWERSHELL = re.compile(r"[A-Za-z0-9_./:=+-]+")
+_SPECIAL_IN_POWERSHELL = re.compile(r'["$`%^!\\\u2018-\u201f]')
+"""Double quotes work in PowerShell and in cmd, but these characters keep a meaning in them."""
+_ON_WINDOWS = (
+    *("compute-sanitizer", "conda", "docker", "kubectl", "nvidia-smi", "python", "tf_upgrade_v2"),
+    *("uv", "where.exe", "whygpu", "winget", "wsl"),
+)
+"""Programs of remedies that Windows has, or can have."""
+_NOT_ON_A_MAC = re.compile(
+    r"\b(?:ldconfig|ldd|dmesg|nvidia-smi|modprobe|systemctl|apt(?:-get)?|rocminfo|winget|wsl)\b"
+    r"|\bsudo\b|/dev/|/proc/|/usr/local/cuda|LD_LIBRARY_PATH|\bCUDA_"
+)
+"""Programs, files and variables of Linux and of NVIDIA's driver, which a Mac does not have."""
 _SPECIAL_IN_DOUBLE_QUOTES = re.compile(r'["$`\\!]')
 """`!` because an interactive bash expands it there."""
 _OPTIONS = {
@@ -69,11 +86,13 @@ def shell_text(action: Action | None, installer: Installer = PLAIN_PIP) -> str |
     if action is None:
         return None
     try:
-        if isinstance(action, Steps):
-            return " && ".join(_step(step, installer) for step in _merged(action.steps)) or None
-        return _step(action, installer)
+        texts = [_step(step, installer) for step in _merged(steps_of(action))]
     except _Unfit:
         return None
+    text = _in_sequence(texts, installer)
+    if installer.system == "darwin" and _NOT_ON_A_MAC.search(text):
+        return None
+    return text or None
 
 
 def shell_texts(actions: Iterable[Action], installer: Installer) -> tuple[str, ...]:
@@ -103,7 +122,30 @@ def is_requirement(text: str) -> bool:
 
 
 def _step(step: Any, installer: Installer) -> str:
+    if installer.system == "windows" and isinstance(step, (PrependPath, DropPath, LinkFile)):
+        raise _Unfit("Windows has another way to find libraries")
     return _WRITERS[type(step)](step, installer)
+
+
+def _in_sequence(texts: Sequence[str], installer: Installer) -> str:
+    """Each command runs only if the one before it succeeded."""
+    if installer.system != "windows":
+        return " && ".join(texts)
+    text = ""
+    for command in reversed(texts):
+        # PowerShell has && only since its release 7.
+        text = f"{command}; if ($?) {{ {text} }}" if text else command
+    return text
+
+
+def _word(text: str, installer: Installer) -> str:
+    if installer.system != "windows":
+        return shlex.quote(text)
+    if _PLAIN_IN_POWERSHELL.fullmatch(text):
+        return text
+    if _SPECIAL_IN_POWERSHELL.search(text) or not text.isprintable():
+        raise _Unfit(text)
+    return f'"{text}"'
 
 
 def _merged(steps: Iterable[Step]) -> list[Step | tuple[SetVariable, ...]]:
@@ -117,12 +159,23 @@ def _merged(steps: Iterable[Step]) -> list[Step | tuple[SetVariable, ...]]:
     return merged
 
 
-def _set_variables(steps: tuple[SetVariable, ...], _: Installer) -> str:
+def _set_variables(steps: tuple[SetVariable, ...], installer: Installer) -> str:
+    if installer.system == "windows":
+        return "; ".join(f"$env:{_variable(name)} = {_literal(value)}" for name, value, _ in steps)
     pairs = (f"{_variable(step.name)}={shlex.quote(_printable(step.value))}" for step in steps)
     return f"export {' '.join(pairs)}"
 
 
-def _unset(step: UnsetVariable, _: Installer) -> str:
+def _literal(value: str) -> str:
+    """A string in which PowerShell replaces nothing."""
+    if _SPECIAL_IN_POWERSHELL.search(_printable(value)) or "'" in value:
+        raise _Unfit(value)
+    return f"'{value}'"
+
+
+def _unset(step: UnsetVariable, installer: Installer) -> str:
+    if installer.system == "windows":
+        return "; ".join(f"Remove-Item Env:{_variable(name)}" for name in step.names)
     return f"unset {' '.join(_variable(name) for name in step.names)}"
 
 
@@ -167,7 +220,7 @@ def _install(step: Install, installer: Installer) -> str:
         commands.append(_pip_words(words, installer))
     if not commands:
         raise _Unfit("nothing to install")
-    return " && ".join((*_pip_first(installer), *commands))
+    return _in_sequence((*_pip_first(installer), *commands), installer)
 
 
 def _lacks_pip(installer: Installer) -> bool:
@@ -181,13 +234,14 @@ def _pip_first(installer: Installer) -> tuple[str, ...]:
 
 def _pip_words(words: tuple[str, ...], installer: Installer) -> str:
     python = _python(installer)
+    verb, *rest = (_word(word, installer) for word in words)
     if installer.tool == "uv":
-        return f"uv pip {words[0]} --python {python} {shlex.join(words[1:])}".rstrip()
-    return f"{python} -m pip {shlex.join(words)}"
+        return " ".join(("uv pip", verb, "--python", python, *rest))
+    return " ".join((python, "-m pip", verb, *rest))
 
 
 def _pip(step: Pip, installer: Installer) -> str:
-    return " && ".join((*_pip_first(installer), _pip_words(step.words, installer)))
+    return _in_sequence((*_pip_first(installer), _pip_words(step.words, installer)), installer)
 
 
 def _wish(step: InstallFramework, _: Installer) -> str:
@@ -205,14 +259,21 @@ def _link(step: LinkFile, _: Installer) -> str:
 
 
 def _command(step: Command, installer: Installer) -> str:
+    program = step.argv[0]
+    if installer.system == "windows" and (
+        step.needs_root or (isinstance(program, str) and program not in _ON_WINDOWS)
+    ):
+        raise _Unfit(f"{program} is not a program of Windows")
     words = [
-        _argument(word, installer) if isinstance(word, Argument) else shlex.quote(word)
+        _argument(word, installer) if isinstance(word, Argument) else _word(word, installer)
         for word in step.argv
     ]
     return " ".join(("sudo", *words) if step.needs_root else words)
 
 
 def _script(step: Script, installer: Installer) -> str:
+    if installer.system == "windows" and not step.everywhere:
+        raise _Unfit("text for a POSIX shell")
     return "".join(
         _argument(part, installer) if isinstance(part, Argument) else part for part in step.parts
     )
@@ -222,9 +283,11 @@ def _argument(argument: Argument, installer: Installer) -> str:
     if argument.is_a == "python":
         return _python(installer)
     if argument.is_a == "path":
+        if installer.system == "windows":
+            raise _Unfit("a path of a POSIX system")
         return _word_of_path(argument.text)
     if argument.is_a == "requirement":
-        return shlex.quote(_requirement(argument.text))
+        return _word(_requirement(argument.text), installer)
     return _matching(_NAME if argument.is_a == "name" else _NUMBER, argument.text)
 
 

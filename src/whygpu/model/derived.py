@@ -40,13 +40,13 @@ def and_list(items: Sequence[str]) -> str:
 
 def installer_of(machine: Snapshot) -> Installer:
     """The installer for this target's packages."""
-    target = machine.target
+    target, system = machine.target, machine.system.os
     if isinstance(target.installer, Known):
-        return target.installer.value
+        return target.installer.value._replace(system=system)
     if isinstance(target.interpreter, Known):
         # The whole path is long, but it never names another interpreter.
-        return PLAIN_PIP._replace(python=target.interpreter.value.path)
-    return PLAIN_PIP
+        return PLAIN_PIP._replace(python=target.interpreter.value.path, system=system)
+    return PLAIN_PIP._replace(system=system)
 
 
 def nvidia_gpu(machine: Snapshot) -> Observed[str]:

@@ -151,6 +151,8 @@ class Script(NamedTuple):
     """Constant shell text, such as a pipeline, with outside values as arguments in between."""
 
     parts: tuple[Word, ...]
+    everywhere: bool = False
+    """PowerShell takes the same text."""
     kind: Literal["script"] = "script"
 
 
@@ -200,6 +202,6 @@ def command_line(*parts: Word) -> Command:
     return Command(tuple(words[1:] if needs_root else words), needs_root)
 
 
-def shell_script(*parts: Word) -> Script:
+def shell_script(*parts: Word, everywhere: bool = False) -> Script:
     """Shell text as typed: shell_script("ls -l ", a_path(folder), " | grep libcuda")."""
-    return Script(parts)
+    return Script(parts, everywhere)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from whygpu.model.driver import NOT_LOOKED
 from whygpu.model.libraries import Resolution
 from whygpu.model.observed import Observed, Unknown
+from whygpu.model.system import OperatingSystem
 
 FrameworkName = Literal["tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime", "numba"]
 BuildKind = Literal["cpu", "cuda", "rocm", "metal", "directml", "other"]
@@ -112,6 +113,8 @@ class Installer(NamedTuple):
     externally_managed: bool
     """The operating system's own Python, which pip refuses to change."""
     has_pip: bool = True
+    system: OperatingSystem = "linux"
+    """The system on which the commands are pasted."""
 
 
 PLAIN_PIP = Installer("python", "pip", False)

@@ -145,7 +145,7 @@ CAUSE = cause("WG802", __name__, __doc__, severity="error", effect="cpu", explai
 
 _WINDOWS_DRIVER = Remedy(
     "Install NVIDIA's current driver in Windows, and no driver inside WSL. Then, in PowerShell:",
-    shell_script("wsl --update; wsl --shutdown"),
+    shell_script("wsl --update; wsl --shutdown", everywhere=True),
 )
 
 

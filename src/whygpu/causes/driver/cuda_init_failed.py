@@ -139,7 +139,7 @@ CAUSE = cause(
 
 _RENEW_WSL = Remedy(
     "Update NVIDIA's driver in Windows and restart WSL; in PowerShell:",
-    shell_script("wsl --update; wsl --shutdown"),
+    shell_script("wsl --update; wsl --shutdown", everywhere=True),
 )
 
 _NO_DEVICE = 100
