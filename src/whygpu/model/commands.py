@@ -26,7 +26,6 @@ from whygpu.model.remedy import (
     Script,
     SetVariable,
     Step,
-    Steps,
     UnsetVariable,
     steps_of,
 )

@@ -134,7 +134,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Undetermined, Unknown, need
 from whygpu.model.probe import Probe
-from whygpu.model.remedy import SetVariable, command_line, set_variables
+from whygpu.model.remedy import Action, SetVariable, command_line, set_variables
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.units import size_text
 from whygpu.tables.out_of_memory import HANDLE_FAILED
@@ -255,15 +255,24 @@ def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
                 "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",
                 command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
             ),
-            Remedy(
-                "To share a GPU, let no program reserve all of it at start.",
-                set_variables(
-                    TF_FORCE_GPU_ALLOW_GROWTH="true", XLA_PYTHON_CLIENT_PREALLOCATE="false"
-                ),
-            ),
+            *_sharing(probe),
         ),
         confidence="likely",
     )
+
+
+def _sharing(probe: Probe) -> tuple[Remedy, ...]:
+    """TensorFlow and JAX reserve most of the memory at start; PyTorch does not."""
+    variables: dict[str, Action] = {
+        "jax": SetVariable("XLA_PYTHON_CLIENT_PREALLOCATE", "false"),
+        "tensorflow": SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true"),
+        "keras": set_variables(
+            TF_FORCE_GPU_ALLOW_GROWTH="true", XLA_PYTHON_CLIENT_PREALLOCATE="false"
+        ),
+    }
+    action = variables.get(probe.name)
+    text = "To share a GPU, let no program reserve all of it at start."
+    return (Remedy(text, action),) if action is not None else ()
 
 
 @CAUSE.on_log

@@ -126,6 +126,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from whygpu.causes.evidence.container_advice import (
+    more_shared_memory,
+    runtime_in_log,
+    runtime_of,
+)
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.causes.evidence.memory_remedies import for_leaks
 from whygpu.causes.evidence.probe_ends import own_probes
@@ -225,13 +230,7 @@ def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
                 Evidence("probe", f"{name} probe", f"ended by {probe.how} at {probe.stage}"),
                 seen(available, f"{size_text(available.value)} available"),
             ),
-            remedies=(
-                Remedy(
-                    "Check whether the kernel log reports it.",
-                    shell_script("sudo dmesg | grep -i 'out of memory'"),
-                ),
-                _MORE,
-            ),
+            remedies=(_IN_KERNEL_LOG, _MORE),
             confidence="likely",
             severity="error",
             effect="broken",
@@ -253,14 +252,7 @@ def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
             "their batches through it and crash with a bus error when it is full",
             evidence=(seen(size, size_text(size.value)),),
             remedies=(
-                Remedy(
-                    "Start the container with more; in Kubernetes, mount an emptyDir of medium "
-                    "Memory at /dev/shm.",
-                    command_line("docker run --shm-size=8g ..."),
-                ),
-                Remedy(
-                    "Or use the host's shared memory.", command_line("docker run --ipc=host ...")
-                ),
+                *more_shared_memory(runtime_of(machine)),
                 Remedy("Or load the data in the main process: num_workers=0."),
             ),
             confidence="likely",
@@ -268,26 +260,19 @@ def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 _FEWER = Remedy(
-    "Use fewer data-loader workers and smaller batches, and read the data in parts instead of all "
-    "at once."
+    "Use fewer worker processes, smaller batches or a smaller model, and read the data in parts "
+    "instead of all at once."
+)
+_IN_KERNEL_LOG = Remedy(
+    "Check whether the kernel log reports it.",
+    shell_script("sudo dmesg | grep -i 'out of memory'"),
 )
 _FOR_MEMORY = (
-    Remedy(
-        "Check whether the kernel log reports it.",
-        shell_script("sudo dmesg | grep -i 'out of memory'"),
-    ),
     _FEWER,
     Remedy(
         "Give it more memory: end other programs, add swap, raise the container's limit (docker "
         "run --memory), or request more from the scheduler (srun --mem)."
     ),
-)
-_FOR_SHARED = (
-    Remedy("Check its size.", command_line("df -h /dev/shm")),
-    Remedy(
-        "Start the container with more shared memory.", command_line("docker run --shm-size=8g ...")
-    ),
-    Remedy("Or load the data with fewer workers; num_workers=0 needs no shared memory."),
 )
 _FOR_PAGING = (
     Remedy(
@@ -296,6 +281,14 @@ _FOR_PAGING = (
     ),
     _FEWER,
 )
+
+
+def _for_shared(log: Log) -> tuple[Remedy, ...]:
+    return (
+        Remedy("Check its size.", command_line("df -h /dev/shm")),
+        *more_shared_memory(runtime_in_log(log)),
+        Remedy("Or load the data with fewer workers; num_workers=0 needs no shared memory."),
+    )
 
 
 class _Story(NamedTuple):
@@ -313,7 +306,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     bus = log.first(_BUS_ERROR)
     if bus is not None and log.says(_WORKERS):
         story = _Story(
-            "a process crashed with a bus error: its shared memory (/dev/shm) is full", _FOR_SHARED
+            "a process crashed with a bus error: its shared memory (/dev/shm) is full",
+            _for_shared(log),
         )
         yield _log_finding(log, story, [bus.line])
         return
@@ -408,11 +402,18 @@ def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _S
     if _SHARED.search(texts):
         return _Story(
             "the shared memory (/dev/shm) through which worker processes pass data is full",
-            _FOR_SHARED,
+            _for_shared(log),
         )
     if pinned or _PINNED.search(texts):
         return _Story(f"the main memory, which pinned memory is taken from, is used up{asked}")
     return _with_course(log, _Story(f"the main memory, not the GPU's, is used up{asked}"))
+
+
+_ASK_KERNEL = "Does `sudo dmesg | grep -i 'out of memory'` name the process?"
+_ASK_HOW_MUCH = {
+    "windows": "How much memory does Task Manager show in use just before it ends?",
+    "macos": "How much memory does Activity Monitor show in use just before it ends?",
+}
 
 
 def _log_finding(
@@ -428,9 +429,11 @@ def _log_finding(
         subject=subject_of(log),
         message=story.what,
         evidence=log.evidence(*lines[:_MOST_LINES], *lines[-_MOST_LINES:], *ends[:_MOST_LINES]),
-        remedies=story.remedies,
+        remedies=(_IN_KERNEL_LOG, *story.remedies)
+        if _FOR_MEMORY[-1] in story.remedies and log.platform not in ("windows", "macos")
+        else story.remedies,
         confidence="certain" if certain else "likely",
         severity="warning" if survived else "error",
         effect="none" if survived else "broken",
-        ask=None if certain else "Does `sudo dmesg | grep -i 'out of memory'` name the process?",
+        ask=None if certain else _ASK_HOW_MUCH.get(log.platform, _ASK_KERNEL),
     )

@@ -61,17 +61,23 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_out_of_memory import how_far, seen_in
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
-from whygpu.causes.evidence.memory_remedies import for_leaks
+from whygpu.causes.evidence.log_tensorflow_api import api_of
+from whygpu.causes.evidence.memory_remedies import for_leaks, maker_of, shown_by
 from whygpu.causes.evidence.watched_memory import by_watching
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.remedy import SetVariable
+from whygpu.tables.versions import release_numbers
 
-_QUESTION = (
-    "Does the memory in use grow from step to step (nvidia-smi -l 5)? Then it is a leak. If it "
-    "stays level, the program is too big. `whygpu run` monitors it."
-)
+
+def _question(log: Log) -> str:
+    return (
+        f"Does the memory in use grow from step to step{shown_by(log)}? Then it is a leak. If it "
+        "stays level, the program is too big. `whygpu run` monitors it."
+    )
+
 
 CAUSE = cause(
     "WG505",
@@ -101,12 +107,46 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence=found.confidence,
         severity=found.severity,
         effect="broken" if found.severity == "error" else "none",
-        ask=None if by_watching(log) is not None else _QUESTION,
+        ask=None if by_watching(log) is not None else _question(log),
+    )
+
+
+_GROWS_SEGMENTS = late(r"expandable_segments")
+"""PyTorch names the setting in its message since the release that has it on Linux."""
+_NEW_VARIABLE = late(r"PYTORCH_ALLOC_CONF")
+
+
+def _for_torch(log: Log) -> tuple[Remedy, ...]:
+    maker, release = maker_of(log), release_numbers(log.version_of("torch") or "")
+    if maker in ("apple", "intel"):
+        return (Remedy("Free large tensors before creating the next one; reuse them."),)
+    variable = "PYTORCH_HIP_ALLOC_CONF" if maker == "amd" else "PYTORCH_CUDA_ALLOC_CONF"
+    if log.says(_NEW_VARIABLE):
+        variable = "PYTORCH_ALLOC_CONF"
+    # On Windows and with ROCm there is no such setting, and PyTorch 2.0 refuses it.
+    there = log.says(_GROWS_SEGMENTS) if not release else release >= (2, 1)
+    if there and maker == "nvidia" and log.platform != "windows":
+        return (
+            Remedy(
+                "Let segments of the memory grow instead of splitting them.",
+                SetVariable(variable, "expandable_segments:True"),
+            ),
+        )
+    newer = (
+        " PyTorch 2.1 and newer have a better setting on Linux: expandable_segments:True."
+        if maker == "nvidia" and log.platform != "windows"
+        else ""
+    )
+    return (
+        Remedy(
+            f"Do not split large blocks of memory.{newer}",
+            SetVariable(variable, "max_split_size_mb:128"),
+        ),
     )
 
 
 def _for_fragments(log: Log) -> tuple[Remedy, ...]:
-    if log.framework == "tensorflow":
+    if log.framework == "tensorflow" and api_of(log) != "sessions":
         return (
             Remedy(
                 "Let the driver manage the memory, which avoids fragmentation.",
@@ -114,11 +154,5 @@ def _for_fragments(log: Log) -> tuple[Remedy, ...]:
             ),
         )
     if log.framework == "torch":
-        return (
-            Remedy(
-                "Let segments grow instead of splitting them; before PyTorch 2.0, limit the "
-                "splitting with max_split_size_mb:128 in the same variable.",
-                SetVariable("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
-            ),
-        )
+        return _for_torch(log)
     return (Remedy("Free large buffers before creating the next one; reuse or donate them."),)

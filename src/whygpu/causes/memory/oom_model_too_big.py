@@ -69,7 +69,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.log_out_of_memory import Shortage, how_far, seen_in
 from whygpu.causes.evidence.log_subjects import framework_title, is_tensorflow, subject_of
 from whygpu.causes.evidence.log_tensorflow_api import api_of
-from whygpu.causes.evidence.memory_remedies import ANOTHER_GPU, SEE_HOLDERS
+from whygpu.causes.evidence.memory_remedies import another_gpu, maker_of, see_holders, shown_by
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
@@ -89,7 +89,15 @@ _ARRAYS = ("cupy", "numba")
 _OWN_LIMIT = late(r"\bis free\. (?P<limit>[\d.]{1,8} [KMG]iB) allowed;")
 """PyTorch was told to use a fraction of the GPU."""
 _WHOLE_DATA_SET = late(r"_EagerConst|from_tensor_slices")
-_SERVING = late(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization")
+_SERVING = late(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization|text.generation")
+_INFERENCE = late(
+    r"\bin (?:generate|predict|sample|transcribe|infer\w{0,8})\b|\.(?:generate|predict|transcribe)\("
+    r"|\b[Ii]nference\b|diffusers|\bpipeline\(|ComfyUI|stable.diffusion|\bkoboldcpp\b|\bollama\b"
+    r"|inference_mode|no_grad\b|\buvicorn\b|\bgunicorn\b"
+)
+_TRAINING = late(
+    r"\bbackward\b|\b[Ee]poch\b|\bloss\b|optimizer|\btrain\w{0,8}\b|\bfit\(|[Gg]radient|\bin fit\b"
+)
 
 
 @CAUSE.on_log
@@ -112,15 +120,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence=found.confidence,
         severity=found.severity,
         effect="broken" if found.severity == "error" else "none",
-        ask=_question(found),
+        ask=_question(log, found),
     )
 
 
-def _question(found: Shortage) -> str | None:
+def _question(log: Log, found: Shortage) -> str | None:
     if found.confidence == "certain":
         return None
     return (
-        "How much memory is in use before the program starts (nvidia-smi)? If almost none, the "
+        f"How much memory is in use before the program starts{shown_by(log)}? If almost none, the "
         "program is too big; otherwise another process holds it."
     )
 
@@ -137,12 +145,15 @@ def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
             "Keep the data set in main memory: build it under tf.device('/CPU:0'), or feed it "
             "from a generator."
         )
-    if log.says(_SERVING):
+    trains = log.says(_TRAINING)
+    if log.says(_SERVING) and not trains:
         yield Remedy(
             "Serve a shorter context (max_model_len), a quantized model, or put fewer layers on "
             "the GPU."
         )
-    if log.framework in _ARRAYS:
+    elif log.says(_INFERENCE) and not trains:
+        yield from _for_inference(log)
+    elif log.framework in _ARRAYS:
         yield Remedy(
             "Process the data in smaller parts, and free each part before the next is loaded."
         )
@@ -154,8 +165,21 @@ def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
             "ones."
         )
     if found.confidence != "certain":
-        yield SEE_HOLDERS
-    yield ANOTHER_GPU
+        yield see_holders(log)
+    yield from another_gpu(log)
+
+
+def _for_inference(log: Log) -> Iterator[Remedy]:
+    yield Remedy(
+        "Process less at once: fewer inputs, shorter sequences or prompts, smaller images."
+    )
+    if log.framework == "torch":
+        yield Remedy(
+            "Load the weights in 16 bits (model.half(), torch_dtype='auto' in Transformers) or "
+            "quantized, and compute under torch.inference_mode(), which keeps no activations."
+        )
+    else:
+        yield Remedy("Use weights in 16 bits, a quantized model or a smaller one.")
 
 
 def _smaller_batch(found: Shortage) -> str:
@@ -171,7 +195,8 @@ def _smaller_batch(found: Shortage) -> str:
 
 def _half_precision(log: Log) -> Iterator[Remedy]:
     if log.framework == "torch":
-        yield Remedy("Use mixed precision: run the model under torch.autocast('cuda').")
+        device = {"apple": "mps", "intel": "xpu"}.get(maker_of(log), "cuda")
+        yield Remedy(f"Use mixed precision: run the model under torch.autocast('{device}').")
     elif log.framework == "jax":
         yield Remedy("Compute in bfloat16, and recompute activations with jax.checkpoint.")
     elif not is_tensorflow(log):

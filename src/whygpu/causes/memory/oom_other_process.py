@@ -94,7 +94,12 @@ from whygpu.causes.evidence.gpu_memory import (
 )
 from whygpu.causes.evidence.log_out_of_memory import how_far, seen_in
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
-from whygpu.causes.evidence.memory_remedies import ANOTHER_GPU, SEE_HOLDERS, share_remedy
+from whygpu.causes.evidence.memory_remedies import (
+    another_gpu,
+    see_holders,
+    share_remedy,
+    shown_by,
+)
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu
@@ -162,10 +167,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"{framework_title(log)} cannot get GPU memory that other processes hold: {what}"
         f"{because}",
         evidence=log.evidence(*found.lines),
-        remedies=(SEE_HOLDERS, ANOTHER_GPU, share_remedy(log)),
+        remedies=(see_holders(log), *another_gpu(log), share_remedy(log)),
         confidence=found.confidence,
         severity=found.severity,
         effect="broken" if found.severity == "error" else "none",
-        ask="How much memory is in use before the program starts (nvidia-smi)? If much, another "
+        ask=f"How much memory is in use before the program starts{shown_by(log)}? If much, another "
         "process holds it; if almost none, the program itself is too big.",
     )

@@ -70,7 +70,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.causes.evidence.log_out_of_memory import Shortage, server_share, told_apart
 from whygpu.causes.evidence.log_subjects import subject_of
-from whygpu.causes.evidence.memory_remedies import SEE_HOLDERS
+from whygpu.causes.evidence.memory_remedies import see_holders
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
@@ -162,7 +162,7 @@ def _remedies(log: Log, lacking: Lacking, found: Shortage) -> Iterator[Remedy]:
             yield Remedy(
                 f"Let the server use no more than is free: {options.share} {share:.2f} or less."
             )
-        yield SEE_HOLDERS
+        yield see_holders(log)
         return
     longest = log.first(_LONGEST)
     if longest is not None:
@@ -184,4 +184,4 @@ def _remedies(log: Log, lacking: Lacking, found: Shortage) -> Iterator[Remedy]:
         "Or make the need smaller: a quantized model, a cache in 8 bits (--kv-cache-dtype), or "
         f"several GPUs ({options.gpus})."
     )
-    yield SEE_HOLDERS
+    yield see_holders(log)

@@ -1,0 +1,60 @@
+"""Advice for containers, by the tool that runs them: the options of Docker mean nothing to others."""
+
+from __future__ import annotations
+
+from whygpu.model.finding import Remedy
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
+from whygpu.model.observed import Known
+from whygpu.model.remedy import command_line
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.system import ContainerRuntime
+
+ON_A_CLUSTER = late(r"\bkubelet\b|[Kk]ubernetes|\bkubectl\b|kubepods|\bk8s\b")
+_PODMAN = late(r"\bpodman\b")
+
+
+def runtime_of(machine: Snapshot) -> ContainerRuntime | None:
+    """What runs this container; None outside of one."""
+    container = machine.system.container
+    return container.value.runtime if isinstance(container, Known) else None
+
+
+def runtime_in_log(log: Log) -> ContainerRuntime:
+    """Docker, unless the log names another one."""
+    if log.says(ON_A_CLUSTER):
+        return "kubernetes"
+    return "podman" if log.says(_PODMAN) else "docker"
+
+
+_DOCKER_SHARED = (
+    command_line("docker run --shm-size=8g ..."),
+    command_line("docker run --ipc=host ..."),
+)
+_PODMAN_SHARED = (
+    command_line("podman run --shm-size=8g ..."),
+    command_line("podman run --ipc=host ..."),
+)
+
+
+def more_shared_memory(runtime: ContainerRuntime | None) -> tuple[Remedy, ...]:
+    """How to make /dev/shm larger, which Docker limits to 64 MiB."""
+    if runtime == "kubernetes":
+        return (
+            Remedy(
+                "Give the pod more shared memory: mount a volume of the kind emptyDir with "
+                "medium: Memory at /dev/shm."
+            ),
+        )
+    if runtime is None or runtime in ("apptainer", "lxc", "nspawn"):
+        return (
+            Remedy(
+                "Make the shared memory of the machine larger, until its next restart.",
+                command_line("sudo mount -o remount,size=8G /dev/shm"),
+            ),
+        )
+    more, of_host = _PODMAN_SHARED if runtime == "podman" else _DOCKER_SHARED
+    return (
+        Remedy("Start the container with more shared memory.", more),
+        Remedy("Or use the host's shared memory.", of_host),
+    )
