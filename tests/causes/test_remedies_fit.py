@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
+from tests.kit import cause_named, command_of, machine, run
 from whygpu import explain
 from whygpu.model.commands import shell_text
 from whygpu.model.finding import Finding
@@ -119,3 +120,152 @@ def test_shared_memory_grows_by_the_tool_that_runs_the_container(
         [command] if command else []
     )
     assert ("emptyDir" in advice(log, "host-oom")) is (command is None)
+
+
+SYSTEM_ERROR = "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:492, unhandled system error"
+NO_ROOM = (
+    "host:7:7 [0] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on "
+    f"device\n{SYSTEM_ERROR}"
+)
+
+
+@each(
+    ("log", "first"),
+    [
+        (NO_ROOM, "docker run --shm-size=8g ..."),
+        (f"$ podman run image\n{NO_ROOM}", "podman run --shm-size=8g ..."),
+        (f"$ docker run image\n{SYSTEM_ERROR}", "export NCCL_DEBUG=INFO"),
+        (SYSTEM_ERROR, "export NCCL_DEBUG=INFO"),
+    ],
+)
+def test_nccl_hears_of_shared_memory(log: str, first: str) -> None:
+    printed = commands(log, "nccl-failure")
+    assert printed[0] == first
+    assert any("shm-size" in command for command in printed) is (log != SYSTEM_ERROR)
+
+
+def test_a_pod_gets_a_volume_as_shared_memory() -> None:
+    log = f"$ kubectl logs train-0\n{NO_ROOM}"
+    assert not any("docker" in command for command in commands(log, "nccl-failure"))
+    assert "emptyDir" in advice(log, "nccl-failure")
+
+
+@each(
+    ("log", "variable"),
+    [
+        (NO_ROOM, "NCCL_SHM_DISABLE"),
+        (
+            "host:7:7 [0] NCCL WARN Net : Connection refused\n" + SYSTEM_ERROR,
+            "NCCL_IB_DISABLE",
+        ),
+        (SYSTEM_ERROR, "NCCL_P2P_DISABLE"),
+    ],
+)
+def test_the_path_between_gpus_that_failed_is_turned_off_first(log: str, variable: str) -> None:
+    set_here = [c for c in commands(log, "nccl-failure") if "_DISABLE" in c]
+    assert set_here == [f"export {variable}=1"]
+
+
+def test_a_build_without_nccl_gets_no_variables() -> None:
+    log = "RuntimeError: Distributed package doesn't have NCCL built in"
+    assert commands(log, "nccl-failure") == []
+
+
+def test_the_container_toolkit_has_no_command_of_one_distribution() -> None:
+    log = (
+        'docker: Error response from daemon: could not select device driver "" with '
+        "capabilities: [[gpu]]."
+    )
+    assert not any("apt" in command for command in commands(log, "docker-no-gpu-runtime"))
+    assert "https://docs.nvidia.com/" in advice(log, "docker-no-gpu-runtime")
+
+
+def on_machine(slug: str, text: str) -> tuple[Finding, list[str]]:
+    """The first finding on a machine, and its commands."""
+    seen = machine(text)
+    first = run(cause_named(slug), seen).findings[0]
+    texts = (command_of(remedy, seen) for remedy in first.remedies)
+    return first, [text for text in texts if text is not None]
+
+
+NO_DRIVER = """
+[[graphics]]
+vendor = "nvidia"
+address = "0000:01:00.0"
+device_id = "{device}"
+kernel_driver = "nouveau"
+[system]
+distribution = "{distribution}"
+[driver]
+state = "missing"
+version = {{absent = "NVIDIA driver"}}
+cuda = {{absent = "NVIDIA driver"}}
+kernel_module = {{absent = "/proc/driver/nvidia/version"}}
+uvm = false
+cuda_library = {{absent = "libcuda.so.1 in the usual folders"}}
+nvml_library = {{absent = "libnvidia-ml.so.1 in the usual folders"}}
+device_nodes = {{absent = "/dev/nvidia*"}}
+gpus = {{absent = "NVIDIA driver"}}
+"""
+
+
+@each(
+    ("device", "open_modules"),
+    [("1b80", False), ("1db4", False), ("1e04", True), ("2684", True)],
+    ids=["Pascal", "Volta", "Turing", "Ada"],
+)
+def test_arch_gets_the_open_modules_only_for_gpus_that_they_drive(
+    device: str, open_modules: bool
+) -> None:
+    text = NO_DRIVER.format(device=device, distribution="Arch Linux")
+    finding, printed = on_machine("no-nvidia-driver", text)
+    assert ("sudo pacman -S nvidia-open nvidia-utils" in printed) is open_modules
+    assert ("proprietary" in finding.remedies[0].text) is not open_modules
+
+
+LOST = """
+[system.container]
+runtime = "{runtime}"
+driver_mounts = ["/dev/nvidia0", "/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06"]
+[driver]
+state = "failed"
+detail = "Unknown Error"
+[probes.cuda]
+facts = [["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
+"""
+
+
+@each(("runtime", "docker"), [("docker", True), ("podman", False), ("kubernetes", False)])
+def test_only_docker_gets_a_command_of_docker(runtime: str, docker: bool) -> None:
+    _, printed = on_machine("docker-no-gpu-runtime", LOST.format(runtime=runtime))
+    assert any("docker" in command for command in printed) is docker
+
+
+WITHHELD = """
+[environment.variables.NVIDIA_VISIBLE_DEVICES]
+value = "void"
+[system.container]
+runtime = "{runtime}"
+driver_mounts = {{absent = "mountinfo"}}
+[driver]
+state = "missing"
+cuda_library = {{absent = "libcuda.so.1"}}
+nvml_library = {{absent = "libnvidia-ml.so.1"}}
+device_nodes = {{absent = "/dev/nvidia*"}}
+gpus = {{unknown = "NVML could not tell"}}
+"""
+
+
+@each(
+    ("runtime", "printed"),
+    [
+        ("docker", ["docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ..."]),
+        ("podman", ["podman run --device nvidia.com/gpu=all ..."]),
+        ("kubernetes", []),
+    ],
+)
+def test_a_container_without_its_gpu_is_started_by_its_own_tool(
+    runtime: str, printed: list[str]
+) -> None:
+    text = WITHHELD.format(runtime=runtime)
+    assert on_machine("visible-devices-hides-gpu", text)[1] == printed

@@ -138,6 +138,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from whygpu.causes.evidence.container_advice import runtime_in_log
 from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
 from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
@@ -150,6 +151,7 @@ from whygpu.causes.evidence.driver_state import (
     gpu_nodes,
     other_holders,
     real_library,
+    uses_apt,
     withheld_at_start,
 )
 from whygpu.causes.evidence.log_cuda_start import failed_at
@@ -276,12 +278,7 @@ def _closed_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Fault | 
                 "If it worked before, a reload of systemd on the host removed the access: start "
                 "the container again."
             ),
-            Remedy(
-                "If the host uses SELinux, start it without a security label.",
-                command_line(
-                    "podman run --security-opt label=disable --device nvidia.com/gpu=all ..."
-                ),
-            ),
+            *_without_label(_runtime(machine)),
             *_ways_to_pass_in(_runtime(machine)),
         ),
         "likely",
@@ -307,7 +304,9 @@ def _without_library(machine: Snapshot) -> _Fault | None:
                 "If NVIDIA_DRIVER_CAPABILITIES is set, it must contain compute.",
                 command_line(
                     "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
-                ),
+                )
+                if _runtime(machine) == "docker"
+                else None,
             ),
         ),
     )
@@ -341,7 +340,9 @@ def _library_of_the_image(machine: Snapshot) -> _Fault | None:
             Remedy(
                 "Remove the driver from the image (in the Dockerfile, install cuda-toolkit and "
                 "not cuda), and start the container with GPUs.",
-                command_line("apt-get purge -y 'libnvidia-*' 'nvidia-driver-*' libcuda1"),
+                command_line("apt-get purge -y 'libnvidia-*' 'nvidia-driver-*' libcuda1")
+                if uses_apt(machine)
+                else None,
             ),
             *_ways_to_pass_in(_runtime(machine)),
         ),
@@ -384,15 +385,33 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
                     "docker run --gpus all --device /dev/nvidia0 --device /dev/nvidiactl "
                     "--device /dev/nvidia-uvm ..."
                 ),
-            ),
+            )
+            if _runtime(machine) == "docker"
+            else Remedy("To prevent this, let the container engine pass the GPU in by CDI."),
         ),
         "likely",
     )
 
 
+_UNLABELLED = {
+    "docker": command_line("docker run --security-opt label=disable --gpus all ..."),
+    "podman": command_line(
+        "podman run --security-opt label=disable --device nvidia.com/gpu=all ..."
+    ),
+}
+
+
+def _without_label(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
+    if runtime not in _UNLABELLED:
+        return ()
+    text = "If the host uses SELinux, start it without a security label."
+    return (Remedy(text, _UNLABELLED[runtime]),)
+
+
 _INSTALL_TOOLKIT = (
-    "install NVIDIA's container toolkit on the host: the package nvidia-container-toolkit from "
-    "NVIDIA's package repository, with the distribution's package manager (apt, dnf, zypper)."
+    "install NVIDIA's container toolkit (the package nvidia-container-toolkit) on the host; the "
+    "command depends on the host's distribution: "
+    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 )
 _REGISTER_TOOLKIT = Remedy(
     "Register it with Docker.",
@@ -404,13 +423,7 @@ _REGISTER_TOOLKIT = Remedy(
     ),
 )
 _TOOLKIT_IF_THAT_FAILS = (Remedy(f"If that fails, {_INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
-_TOOLKIT_IF_THAT_WORKS = (
-    Remedy(
-        f"If that works, {_INSTALL_TOOLKIT}",
-        command_line("sudo apt-get install -y nvidia-container-toolkit"),
-    ),
-    _REGISTER_TOOLKIT,
-)
+_TOOLKIT_IF_THAT_WORKS = (Remedy(f"If that works, {_INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
 
 
 def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
@@ -501,7 +514,6 @@ _NOT_ABOUT_CONTAINERS = late(
     r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
     r"|forward compatibility was attempted"
 )
-_ON_A_CLUSTER = late(r"\bkubelet\b|[Kk]ubernetes|\bkubectl\b|kubepods")
 _LOST_ACCESS = late(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")
 _HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)")
 
@@ -556,8 +568,15 @@ _RENEW_ACCESS = Remedy(
 
 def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
     if _LOST_ACCESS.search(text):
+        if runtime_in_log(log) == "kubernetes":
+            return (
+                Remedy(
+                    "Delete the pod, so that it is created again. To prevent this, let NVIDIA's "
+                    "device plugin pass device specifications (PASS_DEVICE_SPECS=true)."
+                ),
+            )
         return (_RENEW_ACCESS,)
-    if log.says(_ON_A_CLUSTER):
+    if runtime_in_log(log) == "kubernetes":
         return _ways_to_pass_in("kubernetes")
     host = Remedy("First check that the driver works on the host.", command_line("nvidia-smi"))
     if _HOST_DRIVER.search(text):
@@ -575,4 +594,4 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
             *_TOOLKIT_IF_THAT_WORKS,
             Remedy("Then start the container.", command_line("docker run --gpus all ...")),
         )
-    return (host, *_ways_to_pass_in("docker"))
+    return (host, *_ways_to_pass_in(runtime_in_log(log)))

@@ -129,6 +129,7 @@ from whygpu.causes.evidence.driver_state import (
     cuda_starts,
     device_nodes,
     probed,
+    uses_apt,
 )
 from whygpu.causes.evidence.log_cuda_start import ends_after, failed_at, lines_with, story_of
 from whygpu.causes.evidence.log_subjects import subject_of
@@ -143,6 +144,12 @@ from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG802", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
 
+_PURGE = Steps(
+    (
+        command_line("sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*'"),
+        command_line("sudo ldconfig"),
+    )
+)
 _WINDOWS_DRIVER = Remedy(
     "Install NVIDIA's current driver in Windows, and no driver inside WSL. Then, in PowerShell:",
     shell_script("wsl --update; wsl --shutdown", everywhere=True),
@@ -227,14 +234,7 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
         remedies=(
             Remedy(
                 "Remove the Linux driver from WSL (CUDA toolkits may stay), then restart WSL.",
-                Steps(
-                    (
-                        command_line(
-                            "sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*'"
-                        ),
-                        command_line("sudo ldconfig"),
-                    )
-                ),
+                _PURGE if uses_apt(machine) else None,
             ),
             Remedy(
                 "Or put the right folder first in the library path.",
@@ -313,14 +313,7 @@ def _log_remedies(blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
         PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
     )
     linux_driver = Remedy(
-        "Remove every Linux driver from WSL (CUDA toolkits may stay).",
-        Steps(
-            (
-                command_line(
-                    "sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*'"
-                ),
-                command_line("sudo ldconfig"),
-            )
-        ),
+        "Remove every Linux driver from WSL (CUDA toolkits may stay); in Debian and Ubuntu:",
+        _PURGE,
     )
     return (_WINDOWS_DRIVER,) if blocked else (path, linux_driver, _WINDOWS_DRIVER)

@@ -145,6 +145,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.container_advice import runtime_of
 from whygpu.causes.evidence.cuda_start_suspects import suspected
 from whygpu.causes.evidence.driver_state import CONSEQUENCES, withheld_at_start
 from whygpu.causes.evidence.log_cuda_start import story_of
@@ -181,7 +182,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(gpu)
     withheld = withheld_at_start(machine)
     if withheld is not None:
-        yield _withheld(withheld, gpu)
+        yield _withheld(machine, withheld, gpu)
     order = machine.environment.get("CUDA_DEVICE_ORDER")
     if isinstance(order, Known) and order.value not in _DEVICE_ORDERS:
         yield _no_order(order, gpu)
@@ -259,7 +260,15 @@ def _no_order(order: Known[str], gpu: Observed[str]) -> Finding:
     )
 
 
-def _withheld(value: Known[str], gpu: Observed[str]) -> Finding:
+_WITH_GPUS = {
+    "docker": command_line("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ..."),
+    "podman": command_line("podman run --device nvidia.com/gpu=all ..."),
+    "containerd": command_line("nerdctl run --gpus all ..."),
+}
+
+
+def _withheld(machine: Snapshot, value: Known[str], gpu: Observed[str]) -> Finding:
+    runtime = runtime_of(machine)
     return CAUSE.finding(
         subject=MACHINE,
         message=f'this container was started with NVIDIA_VISIBLE_DEVICES="{value.value}", which '
@@ -267,8 +276,11 @@ def _withheld(value: Known[str], gpu: Observed[str]) -> Finding:
         evidence=(seen(value, f'"{value.value}"'), seen(gpu)),
         remedies=(
             Remedy(
-                "Start the container with GPUs; the variable has no effect later.",
-                command_line("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ..."),
+                "Request a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The variable "
+                "has no effect later."
+                if runtime == "kubernetes"
+                else "Start the container with GPUs; the variable has no effect later.",
+                _WITH_GPUS.get(runtime or ""),
             ),
         ),
         confidence="likely",

@@ -356,7 +356,7 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         Remedy(
             "If the error remains after a restart, two drivers are installed, or the initial "
             "ramdisk contains an old module: remove one driver and rebuild the ramdisk.",
-            shell_script("dpkg -l | grep -i nvidia; ls -l /usr/lib/x86_64-linux-gnu/libcuda.so*"),
+            shell_script("cat /proc/driver/nvidia/version; ldconfig -p | grep libcuda"),
         ),
     )
     if story_of(log).place == "container":

@@ -27,6 +27,7 @@ CONTROL_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 WSL_NODE = "/dev/dxg"
 
+_PCI_ID = late(r"[0-9a-f]{4}")
 _GPU_NODE = late(r"/dev/nvidia\d+")
 
 Place = Literal["bare", "container", "wsl"]
@@ -183,7 +184,27 @@ _INSTALL_COMMANDS = (
     ("fedora", command_line("sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda")),
     ("arch", command_line("sudo pacman -S nvidia-open nvidia-utils")),
 )
+_DEBIAN_FAMILY = ("debian", "ubuntu", "mint", "pop!_os")
+_FIRST_TURING = 0x1E00
+"""NVIDIA numbers its PCI devices by generation. The open modules drive Turing and newer."""
 """The distribution's own command; Debian and Fedora need non-free packages enabled."""
+
+
+def distribution(machine: Snapshot) -> str:
+    """Its name in lower case; empty if it is not known."""
+    name = machine.system.distribution
+    return name.value.lower() if isinstance(name, Known) else ""
+
+
+def uses_apt(machine: Snapshot) -> bool:
+    return any(word in distribution(machine) for word in _DEBIAN_FAMILY)
+
+
+def _before_turing(machine: Snapshot) -> bool:
+    numbers = [
+        int(d.device_id, 16) for d in nvidia_hardware(machine) if _PCI_ID.fullmatch(d.device_id)
+    ]
+    return bool(numbers) and min(numbers) < _FIRST_TURING
 
 
 def install_driver(machine: Snapshot) -> Remedy:
@@ -193,8 +214,13 @@ def install_driver(machine: Snapshot) -> Remedy:
             "Install the driver of this board, which is part of JetPack.",
             command_line("sudo apt install nvidia-jetpack"),
         )
-    name = machine.system.distribution
-    known = name.value.lower() if isinstance(name, Known) else ""
+    known = distribution(machine)
+    if "arch" in known and _before_turing(machine):
+        return Remedy(
+            "Install NVIDIA's proprietary driver for this generation of GPUs, and restart the "
+            "machine: the package nvidia-open of Arch needs Turing or newer. For Maxwell, Pascal "
+            "and Volta it is nvidia-580xx-dkms from the AUR."
+        )
     for word, action in _INSTALL_COMMANDS:
         if word in known:
             return Remedy("Install NVIDIA's driver and restart the machine.", action)

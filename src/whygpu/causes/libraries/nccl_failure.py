@@ -68,9 +68,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from whygpu.causes.evidence.container_advice import more_shared_memory, runtime_in_log
+from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.causes.evidence.rendezvous import port_taken
 from whygpu.model.cause import cause
+from whygpu.model.derived import and_list
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
@@ -131,46 +134,66 @@ _HARMLESS_WARNING = late(
 _ABOUT_NCCL = late(
     r"nccl|rccl|collective|c10d|ProcessGroup|distributed|DistBackend|rendezvous", re.I
 )
-_REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
+_DEBUG = Remedy(
+    "Make NCCL print its warnings, and read the first WARN.", SetVariable("NCCL_DEBUG", "INFO")
+)
+
+
+def _without_path(first: str, *others: str) -> Remedy:
+    """Turn off the paths between GPUs one by one. The path in question comes first."""
+    return Remedy(
+        "Find out which path between the GPUs is broken: set one variable at a time, this one "
+        f"first, then {and_list(others)}."
+        if others
+        else "Check whether it works without that path between the GPUs, which is then slower.",
+        SetVariable(first, "1"),
+    )
+
+
+_SHARED = late(r"shm|shared memory|No space left", re.I)
+_NO_SHARED_MEMORY = "the shared memory (/dev/shm) is too small or not accessible"
+_REASONS: tuple[tuple[re.Pattern[str], str, tuple[Remedy, ...]], ...] = (
     (
         late(r"Duplicate GPU|invalid usage|InvalidUsage"),
         "two processes use the same GPU, or NCCL is called in a way that it does not allow",
-        Remedy(
-            "Give each process its own GPU, torch.cuda.set_device(local_rank), and start no more "
-            "processes than GPUs."
-        ),
-    ),
-    (
-        late(r"shm|shared memory|No space left", re.I),
-        "the shared memory (/dev/shm) is too small or not accessible",
-        Remedy(
-            "Start the container with more shared memory.",
-            command_line("docker run --shm-size=8g ..."),
+        (
+            Remedy(
+                "Give each process its own GPU, torch.cuda.set_device(local_rank), and start no "
+                "more processes than GPUs."
+            ),
+            _DEBUG,
         ),
     ),
     (
         late(r"[Cc]onnect|socket|bind|interface|Net\b|Connection|timed out|ib_|ibv|vendor err"),
         "the processes cannot reach each other over the network",
-        Remedy(
-            "Set the interface that connects the machines, and check whether a firewall blocks "
-            "the connection.",
-            SetVariable("NCCL_SOCKET_IFNAME", "eth0"),
+        (
+            _DEBUG,
+            Remedy(
+                "Find the network interface that connects the machines, set NCCL_SOCKET_IFNAME to "
+                "its name, and check whether a firewall blocks the connection.",
+                command_line("ip -brief address"),
+            ),
+            _without_path("NCCL_IB_DISABLE"),
         ),
     ),
     (
         late(r"joining a group with size"),
         "two groups of GPUs of different size use one collective group in the same process",
-        Remedy("Use one distribution strategy per process; restart before using other GPUs."),
+        (Remedy("Use one distribution strategy per process; restart before using other GPUs."),),
     ),
     (
         late(r"doesn'?t have NCCL|not available|No OpKernel"),
         "this build has no NCCL (Windows and macOS have none)",
-        Remedy(
-            "Use another backend: 'gloo' in PyTorch, "
-            "tf.distribute.HierarchicalCopyAllReduce() in TensorFlow."
+        (
+            Remedy(
+                "Use another backend: 'gloo' in PyTorch, "
+                "tf.distribute.HierarchicalCopyAllReduce() in TensorFlow."
+            ),
         ),
     ),
 )
+_SYSTEM_ERROR = late(r"unhandled system error|ncclSystemError")
 _MOST_LINES = 6
 
 
@@ -190,7 +213,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     consequence = bool(failed) and not warned and all(_CONSEQUENCE.search(m.text) for m in failed)
     lines = _chosen(warned, failed, waited)
     ends = gpu_ends_after(log, first)
-    what, remedies = _reason(warned, failed, waited)
+    what, remedies = _reason(log, warned, failed, waited)
     yield CAUSE.finding(
         subject=subject_of(log),
         message=f"communication between GPUs failed: {what}",
@@ -220,15 +243,15 @@ def _chosen(*kinds: Sequence[Match]) -> list[int]:
 
 
 def _reason(
-    warned: Sequence[Match], failed: Sequence[Match], waited: Sequence[Match]
+    log: Log, warned: Sequence[Match], failed: Sequence[Match], waited: Sequence[Match]
 ) -> tuple[str, tuple[Remedy, ...]]:
-    debug = Remedy(
-        "Make NCCL print its warnings, and read the first WARN.", SetVariable("NCCL_DEBUG", "INFO")
-    )
     texts = "\n".join(match.text for match in (*warned[:3], *failed[:5]))
-    for pattern, what, remedy in _REASONS:
+    shared = more_shared_memory(runtime_in_log(log))
+    if _SHARED.search(texts):
+        return _NO_SHARED_MEMORY, (*shared, _DEBUG, _without_path("NCCL_SHM_DISABLE"))
+    for pattern, what, remedies in _REASONS:
         if texts and pattern.search(texts):
-            return what, (remedy, debug, _PATHS)
+            return what, remedies
     if waited and not failed:
         return (
             "a collective operation waited for a process that did not arrive, until the watchdog "
@@ -236,15 +259,14 @@ def _reason(
             (
                 Remedy("Look for the first error in the output of every other process."),
                 Remedy("Check that all processes make the same calls in the same order."),
-                debug,
+                _DEBUG,
             ),
         )
     words = next((m.groups["words"] for m in warned), None)
-    return (f"NCCL warns: {words.strip()}" if words else "NCCL failed"), (debug, _PATHS)
-
-
-_PATHS = Remedy(
-    "Find out which path is broken: set one variable at a time, this one first, then "
-    "NCCL_IB_DISABLE and NCCL_SHM_DISABLE.",
-    SetVariable("NCCL_P2P_DISABLE", "1"),
-)
+    # A container has 64 MiB of shared memory unless it was started with more.
+    in_container = _SYSTEM_ERROR.search(texts) and story_of(log).place == "container"
+    paths = _without_path("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
+    return (
+        f"NCCL warns: {words.strip()}" if words else "NCCL failed",
+        (_DEBUG, *(shared if in_container else ()), paths),
+    )
