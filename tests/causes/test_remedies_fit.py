@@ -269,3 +269,81 @@ def test_a_container_without_its_gpu_is_started_by_its_own_tool(
 ) -> None:
     text = WITHHELD.format(runtime=runtime)
     assert on_machine("visible-devices-hides-gpu", text)[1] == printed
+
+
+NO_LIBDEVICE = "error: Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice"
+OPENED = "dso_loader.cc:53] Successfully opened dynamic library {}"
+NVCC = "python -m pip install --upgrade nvidia-cuda-nvcc"
+
+
+@each(
+    ("log", "command"),
+    [
+        ("tensorflow 2.12.0", f"{NVCC}-cu11"),
+        ("tensorflow 2.16.1", f"{NVCC}-cu12"),
+        (OPENED.format("libcudart.so.11.0"), f"{NVCC}-cu11"),
+        ("jax-cuda13-plugin 0.9.0", NVCC),
+        ("tensorflow 2.3.0", None),
+        ("tensorflow", None),
+        ('File "C:\\Users\\lee\\a.py", line 3\ntensorflow 2.10.0', None),
+    ],
+)
+def test_the_compiler_is_that_of_the_builds_cuda(log: str, command: str | None) -> None:
+    printed = commands(f"{log}\n{NO_LIBDEVICE}", "ptxas-libdevice-missing")
+    assert [text for text in printed if "nvcc" in text] == ([command] if command else [])
+    assert ("/usr/local/cuda" in str(printed)) is ("C:" not in log)
+
+
+NO_CUDNN = (
+    "W dso_loader.cc:64] Could not load dynamic library '{}'; dlerror: {}: cannot open shared "
+    "object file: No such file or directory"
+)
+
+
+@each(
+    ("log", "library", "command"),
+    [
+        ("tensorflow 2.14.0", "libcudnn.so.8", "python -m pip install 'nvidia-cudnn-cu11==8.*'"),
+        ("tensorflow 2.16.1", "libcudnn.so.8", "python -m pip install 'nvidia-cudnn-cu12==8.*'"),
+        ("tensorflow 2.18.0", "libcudnn.so.9", "python -m pip install 'nvidia-cudnn-cu12==9.*'"),
+        ("tensorflow 2.11.0", "libcudnn.so.8", "conda install -c conda-forge cudnn=8"),
+        ("tensorflow 2.3.0", "libcudnn.so.7", "conda install -c conda-forge cudnn=7"),
+        ("jax-cuda13-plugin", "libcudnn.so.9", "python -m pip install 'nvidia-cudnn-cu13==9.*'"),
+        ("tensorflow", "libcudnn.so.8", None),
+    ],
+)
+def test_the_cudnn_is_that_of_the_builds_cuda(log: str, library: str, command: str | None) -> None:
+    printed = commands(f"{log}\n{NO_CUDNN.format(library, library)}", "cudnn-missing")
+    assert [text for text in printed if "install" in text] == ([command] if command else [])
+
+
+OLDER_CUDNN = """
+only = ["tensorflow"]
+[target.frameworks.tensorflow.libraries."libcudnn.so.9"]
+path = "/opt/cudnn/lib/libcudnn.so.9"
+[cuda.copies.old]
+soname = "libcudnn.so.9"
+path = "/opt/cudnn/lib/libcudnn.so.9"
+version = "9.1.0"
+origin = "system"
+owner = ""
+"""
+
+
+def test_a_newer_copy_that_is_not_loaded_is_not_called_missing() -> None:
+    finding, printed = on_machine("cudnn-version-mismatch", OLDER_CUDNN)
+    assert "missing" not in " ".join(remedy.text for remedy in finding.remedies)
+    assert any("LD_LIBRARY_PATH" in command and "cudnn/lib" in command for command in printed)
+    assert not any("force-reinstall" in command for command in printed)
+
+
+def test_no_copy_that_is_new_enough_means_an_installation() -> None:
+    text = OLDER_CUDNN + "[cuda.copies.cudnn]\nremove = true\n"
+    _, printed = on_machine("cudnn-version-mismatch", text)
+    assert any("nvidia-cudnn-cu12>=9." in command for command in printed)
+
+
+def test_windows_gets_no_folder_of_linux() -> None:
+    log = f"{TRACEBACK}\n  {ON_WINDOWS}\nOSError: CUDA_HOME environment variable is not set"
+    assert commands(log, "cuda-runtime-missing") == []
+    assert "CUDA_PATH" in advice(log, "cuda-runtime-missing")

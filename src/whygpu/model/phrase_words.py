@@ -449,6 +449,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'e1f93d73620': ('assigned to', 'device specification', 'incompatible device'),
     'e42f0437400': ('cuda driver initialization failed, you might not have a cuda gpu',),
     'e4399d4db30': (' is deprecated. please use', 'deprecationwarning', 'futurewarning', 'instructions for updating:', 'is deprecated and will be removed', 'is deprecated, use '),
+    'e5082a3b7e0': ('cuda', 'nvidia'),
     'e624ddda380': ('no nvidia gpu device is present: ',),
     'e6dbae26a0': ('+rocm',),
     'e77ffd354f0': ("could not dlopen library 'libcuda.", 'failed call to cuinit'),

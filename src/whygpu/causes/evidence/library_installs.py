@@ -81,11 +81,12 @@ def _for_framework(framework: Framework) -> tuple[Remedy, ...]:
         return _for_tensorflow(framework)
     if framework.name == "jax":
         major = cuda_major(framework)
-        extra = f"cuda{major}" if major in (12, 13) else "cuda12"
         return (
             Remedy(
                 "Install JAX together with the CUDA libraries of its release.",
-                Install((f"jax[{extra}]=={framework.version}",)),
+                Install((f"jax[cuda{major}]=={framework.version}",))
+                if major in (12, 13)
+                else gpu_build_of(framework),
             ),
         )
     if framework.name == "torch":

@@ -244,7 +244,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             message=f"{framework_title(log)} cannot find the CUDA toolkit: "
             f"{excerpt(statement.text)}",
             evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
-            remedies=(_WITH_JAX if log.framework == "jax" else _TOOLKIT,),
+            remedies=(_WITH_JAX if log.framework == "jax" else _toolkit(log),),
             confidence="likely",
             effect="broken",
         )
@@ -259,10 +259,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _perhaps_missing(log, unseen.line)
 
 
-_TOOLKIT = Remedy(
-    "Install the CUDA toolkit that the framework was built for, and set CUDA_HOME to its folder.",
-    SetVariable("CUDA_HOME", "/usr/local/cuda"),
-)
+def _toolkit(log: Log) -> Remedy:
+    text = "Install the CUDA toolkit that the framework was built for"
+    if log.platform == "windows":
+        return Remedy(f"{text}; its installer sets CUDA_PATH. Then open a new terminal.")
+    return Remedy(
+        f"{text}, and set CUDA_HOME to its folder.", SetVariable("CUDA_HOME", "/usr/local/cuda")
+    )
+
+
 _WITH_JAX = Remedy(
     "Install JAX together with the CUDA libraries that its plugin needs.",
     InstallFramework("jax"),

@@ -160,10 +160,19 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
-from whygpu.model.remedy import PYTHON, Install, a_number, command_line, shell_script
+from whygpu.model.remedy import (
+    PYTHON,
+    Action,
+    Install,
+    InstallFramework,
+    a_number,
+    command_line,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.torch_indexes import index_exists
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
@@ -323,15 +332,23 @@ def _stated_mismatch(log: Log, statement: Match) -> Finding:
                 f"Or install the framework's build for CUDA {there}."
                 if there
                 else "Or install them again together, from one package index.",
-                Install(
-                    ("torch", "torchvision", "torchaudio"),
-                    index_url=pytorch_index(f"cu{there.replace('.', '')}" if there else "cu126"),
-                    options=("force-reinstall",),
-                )
-                if log.framework == "torch"
-                else None,
+                _pytorch_for(there) if log.framework == "torch" else None,
             ),
         ),
+    )
+
+
+def _pytorch_for(cuda: str | None) -> Action | None:
+    """PyTorch's builds for the installed CUDA; without a number the planner chooses."""
+    if not cuda:
+        return InstallFramework("torch", options=("force-reinstall",))
+    index = "cu" + "".join(cuda.split(".")[:2])
+    if not index_exists(index):
+        return None
+    return Install(
+        ("torch", "torchvision", "torchaudio"),
+        index_url=pytorch_index(index),
+        options=("force-reinstall",),
     )
 
 

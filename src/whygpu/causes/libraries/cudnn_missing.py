@@ -102,6 +102,7 @@ from whygpu.causes.evidence.library_faults import (
 )
 from whygpu.causes.evidence.library_installs import install_remedies
 from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_cuda_wheels import install_cudnn
 from whygpu.causes.evidence.log_libraries import (
     NO_DLOPEN,
     Missing,
@@ -117,7 +118,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.remedy import Install, a_number, command_line, shell_script
+from whygpu.model.remedy import command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -253,14 +254,8 @@ def _remedies(log: Log, major: str) -> tuple[Remedy, ...]:
                 f"Install {of} for the CUDA release in use, and add the folder of its DLLs to PATH."
             ),
         )
-    wheel = f"nvidia-cudnn-cu12=={major}.*" if major in ("8", "9") else ""
     return (
-        Remedy(
-            f"Install {of}.",
-            Install((wheel,))
-            if wheel
-            else shell_script("conda install cudnn=", a_number(major or "7")),
-        ),
+        install_cudnn(log, f"Install {of}.", major, f"=={major}.*"),
         Remedy(
             "If it is installed, check whether the loader finds it.",
             shell_script("ldconfig -p | grep cudnn"),

@@ -126,15 +126,17 @@ from whygpu.causes.evidence.library_faults import (
     other_versions,
     to_install,
 )
-from whygpu.causes.evidence.library_installs import install_remedies
+from whygpu.causes.evidence.library_installs import install_remedies, wheels_of
 from whygpu.causes.evidence.library_search import (
     dlopen_warning,
     found_through,
     how_found,
     listed,
     requests_seen,
+    search_first,
     search_without,
 )
+from whygpu.causes.evidence.log_cuda_wheels import install_cudnn
 from whygpu.causes.evidence.log_libraries import Missing, missing_libraries, names, other_cudnn
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
@@ -223,7 +225,7 @@ def _older(
                 Evidence("machine", copy.path, f"cuDNN {copy.version.value}"),
                 Evidence("machine", request.requester, f"needs {request.library}"),
             ),
-            remedies=_newer_remedies(machine, framework, request),
+            remedies=_newer_remedies(machine, framework, request, floor),
             confidence="likely",
         )
 
@@ -243,7 +245,7 @@ def _floor(framework: Framework) -> str | None:
 
 
 def _newer_remedies(
-    machine: Snapshot, framework: Framework, request: Resolution
+    machine: Snapshot, framework: Framework, request: Resolution, floor: str
 ) -> tuple[Remedy, ...]:
     folder = (request.path or "").rpartition("/")[0]
     action = search_without(machine, folder)
@@ -252,7 +254,28 @@ def _newer_remedies(
         if action is not None
         else ()
     )
-    return (*first, *install_remedies(machine, framework, [request.library]))
+    return (*first, _newer_cudnn(machine, framework, request, floor))
+
+
+def _newer_cudnn(
+    machine: Snapshot, framework: Framework, request: Resolution, floor: str
+) -> Remedy:
+    """A newer copy is on the machine and must be found first, or it must be installed."""
+    wanted = release_numbers(floor)[:2]
+    for copy in copies_or_none(machine) or ():
+        if copy.soname != request.library or not isinstance(copy.version, Known):
+            continue
+        if release_numbers(copy.version.value)[:2] >= wanted:
+            folder = copy.path.rpartition("/")[0]
+            return Remedy(
+                f"Make the loader find the newer copy first: {copy.version.value} in {folder}.",
+                search_first([folder]),
+            )
+    wheels = wheels_of(framework, [request.library])
+    text = f"Install cuDNN {floor} or newer of the same major release."
+    if not wheels or not isinstance(framework.build.cuda, Known):
+        return Remedy(text)
+    return Remedy(text, Install((f"{wheels[0]}>={floor},<{wanted[0] + 1}",)))
 
 
 _LOADED = late(
@@ -388,10 +411,8 @@ def _log_remedies(log: Log, built: str | None) -> tuple[Remedy, ...]:
     major, _, rest = (built or "").partition(".")
     minor = rest.partition(".")[0]
     if major in ("8", "9") and log.platform != "windows":
-        install = Remedy(
-            f"Install cuDNN {major}.{minor} or newer.",
-            Install((f"nvidia-cudnn-cu12>={major}.{minor},<{int(major) + 1}",)),
-        )
+        versions = f">={major}.{minor},<{int(major) + 1}"
+        install = install_cudnn(log, f"Install cuDNN {major}.{minor} or newer.", major, versions)
     else:
         install = Remedy(
             f"Install cuDNN {built} (the major number must be the same)."

@@ -98,6 +98,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
 from whygpu.causes.evidence.library_faults import cuda_major
+from whygpu.causes.evidence.log_cuda_wheels import compiler_wheel, cuda_major_in
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.model.cause import cause
@@ -148,7 +149,7 @@ def _compiled(machine: Snapshot, framework: Framework) -> bool:
 
 def _finding(framework: Framework) -> Finding:
     major = cuda_major(framework)
-    wheel = "nvidia-cuda-nvcc" if major == 13 else f"nvidia-cuda-nvcc-cu{major or 12}"
+    wheel = compiler_wheel(major) if major else "nvidia-cuda-nvcc-cu12 (or -cu11, by its CUDA)"
     return CAUSE.finding(
         subject=framework.name,
         message=(
@@ -160,7 +161,12 @@ def _finding(framework: Framework) -> Finding:
             Evidence("machine", "CUDA toolkits", "none found"),
             Evidence("machine", "the target's packages", f"no {wheel}"),
         ),
-        remedies=(Remedy("Install the wheel with the compiler.", Install((wheel,))),),
+        remedies=(
+            Remedy(
+                "Install the wheel with the compiler.",
+                Install((wheel,)) if major else None,
+            ),
+        ),
         confidence="possible",
     )
 
@@ -219,20 +225,43 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         effect="broken" if failed else None,
         message=f"{framework_title(log)}: {what}; XLA cannot compile for the GPU",
         evidence=log.evidence(*lines, *(m.line for m in log.find(_JIT_FAILED)), *failed),
-        remedies=(
-            Remedy(
-                "Install the wheel with the compiler of the CUDA release in use.",
-                Install(("nvidia-cuda-nvcc-cu12",), options=("upgrade",)),
-            ),
-            Remedy(
-                "Or set the path of a CUDA toolkit of that release: the folder that contains "
-                "bin/ptxas and nvvm/libdevice.",
-                SetVariable("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/usr/local/cuda"),
-            ),
-        ),
+        remedies=_log_remedies(log),
         confidence="certain" if statement is not unseen else "likely",
         ask="Which earlier line names libdevice or ptxas? If none does, find the file: "
         "`find / -name 'libdevice*.bc' 2>/dev/null`"
         if statement is unseen
         else None,
+    )
+
+
+def _log_remedies(log: Log) -> tuple[Remedy, ...]:
+    major = cuda_major_in(log)
+    folder = Remedy(
+        "Or set the path of a CUDA toolkit of that release: the folder that contains bin/ptxas and "
+        "nvvm/libdevice.",
+        SetVariable("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/usr/local/cuda"),
+    )
+    if log.platform == "windows":
+        # The compiler's wheel has no place there that XLA searches.
+        return (
+            Remedy(
+                "Add the option --xla_gpu_cuda_data_dir= with the folder of a CUDA toolkit to "
+                "XLA_FLAGS: the one in CUDA_PATH, without spaces in its name."
+            ),
+        )
+    if major is None or major < 11:
+        release = f"CUDA {major}" if major else "the CUDA release that the framework was built for"
+        text = f"Install the CUDA toolkit of {release}."
+        if major is None:
+            text += (
+                " Or its compiler alone: the package nvidia-cuda-nvcc-cu11 for CUDA 11, "
+                "nvidia-cuda-nvcc-cu12 for 12, nvidia-cuda-nvcc for 13."
+            )
+        return (Remedy(text), folder)
+    return (
+        Remedy(
+            f"Install the wheel with the compiler of CUDA {major}.",
+            Install((compiler_wheel(major),), options=("upgrade",)),
+        ),
+        folder,
     )

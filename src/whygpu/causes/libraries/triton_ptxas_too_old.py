@@ -153,7 +153,9 @@ def _remedies(log: Log, compiler: OutdatedCompiler) -> tuple[Remedy, ...]:
                 "is installed."
                 if first
                 else "Or let Triton use the ptxas of a newer CUDA toolkit, if one is installed.",
-                SetVariable(_VARIABLE, "/usr/local/cuda/bin/ptxas"),
+                SetVariable(_VARIABLE, "/usr/local/cuda/bin/ptxas")
+                if log.platform != "windows"
+                else None,
             )
         )
         if log.says(_SET):
