@@ -12,12 +12,13 @@ BASH = shutil.which("bash") or "bash"
 SH = shutil.which("sh") or "sh"
 
 EXPECTED = (
-    *("python", "python3", "python3.7", "uv", "conda", "whygpu", "tf_upgrade_v2", "strace"),
+    *("python", "python3", "uv", "conda", "whygpu", "tf_upgrade_v2", "strace"),
     *("sudo", "apt-get", "ln", "mv", "sed", "kill", "ls", "id", "file", "find", "env", "df"),
-    *("nvidia-smi", "nvidia-modprobe", "dcgmi", "rocminfo", "sycl-ls", "compute-sanitizer"),
+    *("nvidia-smi", "nvidia-modprobe", "dcgmi", "rocminfo", "rocm-smi", "sycl-ls"),
+    *("compute-sanitizer", "ip", "ss", "dirname"),
     *("docker", "podman", "nerdctl", "apptainer", "incus", "kubectl", "srun", "systemd-nspawn"),
-    *("grep", "tr", "paste", "tail", "cat", "dmesg", "dpkg", "ldd", "ldconfig", "mokutil"),
-    *("systemctl", "wsl", "where", "winget"),
+    *("grep", "tr", "paste", "tail", "cat", "dmesg", "ldd", "ldconfig", "mokutil"),
+    *("systemctl", "wsl", "where.exe", "winget"),
 )
 """The programs that remedies name. If the shell runs any other command, that is a defect."""
 

@@ -55,7 +55,10 @@ def test_an_older_copy_on_the_search_list_is_taken_off_it() -> None:
         finding.message
     )
     assert finding.confidence == "likely"
-    assert command_of(finding.remedies[0]) == "unset LD_LIBRARY_PATH"
+    assert [command_of(remedy) for remedy in finding.remedies] == [
+        "whygpu run -- python PROGRAM.py",
+        "unset LD_LIBRARY_PATH",
+    ]
 
 
 def test_jax_tells_its_own_floor() -> None:
@@ -81,7 +84,10 @@ def test_the_difference_names_both_copies() -> None:
     assert "loads cuDNN 9.14.0 from /opt/cudnn/lib/libcudnn.so.9" in finding.message
     assert "nvidia-cudnn-cu12 9.27.0.42 installed 9.27.0" in finding.message
     assert finding.severity == "warning"
-    assert command_of(finding.remedies[0]) == "unset LD_LIBRARY_PATH"
+    assert [command_of(remedy) for remedy in finding.remedies] == [
+        "whygpu run -- python PROGRAM.py",
+        "unset LD_LIBRARY_PATH",
+    ]
 
 
 def test_the_build_number_of_a_wheel_is_no_difference() -> None:

@@ -91,10 +91,17 @@ def test_tensorflow_is_offered_a_release_that_serves_the_gpu() -> None:
     assert command == "python -m pip install 'tensorflow[and-cuda]==2.16.2'"
 
 
-@pytest.mark.parametrize(("capability", "offered"), [("6.1", True), ("3.5", False)])
-def test_pytorch_for_cuda_12_6_serves_gpus_back_to_maxwell(capability: str, offered: bool) -> None:
-    (finding,) = run(TOO_OLD, machine(gpu(capability, "sm_75", "sm_90"))).findings
-    assert ("cu126" in str(command_of(finding.remedies[0]))) is offered
+@pytest.mark.parametrize(
+    ("capability", "release"), [("6.1", "torch==2.7.1"), ("7.0", "torch==2.8.0"), ("3.5", None)]
+)
+def test_pytorch_is_offered_a_release_with_code_for_the_gpu(
+    capability: str, release: str | None
+) -> None:
+    snapshot = machine(gpu(capability, "sm_75", "sm_90"))
+    (finding,) = run(TOO_OLD, snapshot).findings
+    command = command_of(finding.remedies[0], snapshot) or ""
+    assert ("install" in command) is (release is not None)
+    assert (release or "") in command
 
 
 def test_the_newest_ptx_that_fits_is_named() -> None:

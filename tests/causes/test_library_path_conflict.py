@@ -23,6 +23,7 @@ def test_tensorflow_2_21_as_it_is_published() -> None:
         "and runs on the CPU"
     )
     assert [command_of(remedy) for remedy in finding.remedies] == [
+        "whygpu run -- python PROGRAM.py",
         'export LD_LIBRARY_PATH="$HOME/venv/lib/python3.11/site-packages/nvidia/cusolver/lib'
         '${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
         "ln -s ~/venv/lib/python3.11/site-packages/nvidia/cusolver/lib/libcusolver.so.11 "
@@ -73,7 +74,7 @@ def test_several_libraries_are_one_finding_and_one_command() -> None:
     )
     (finding,) = run(CAUSE, snapshot).findings
     assert "libcublas.so.12, libcublasLt.so.12 and libcufft.so.11; they are" in finding.message
-    command = command_of(finding.remedies[0]) or ""
+    command = command_of(finding.remedies[1]) or ""
     assert command.count("nvidia/cublas/lib") == 1
     assert command.count("nvidia/cufft/lib") == 1
     assert (
@@ -115,7 +116,8 @@ def test_an_older_copy_before_the_wheels_is_named_and_taken_off() -> None:
     assert "undefined symbol: cublasSetEnvironmentMode" in finding.message
     assert "libcublas.so.12 was found through LD_LIBRARY_PATH" in finding.message
     assert [command_of(remedy) for remedy in finding.remedies] == [
-        'export LD_LIBRARY_PATH="/opt/other"'
+        "whygpu run -- python PROGRAM.py",
+        'export LD_LIBRARY_PATH="/opt/other"',
     ]
 
 
@@ -140,6 +142,8 @@ def test_a_file_without_the_name_asked_for_gets_a_link() -> None:
         "ln -s libcusolver.so.11.7.5 "
         "~/venv/lib/python3.11/site-packages/nvidia/cusolver/lib/libcusolver.so.11"
     )
+    # A folder on the search path is not enough here.
+    assert not any("whygpu run" in (command_of(remedy) or "") for remedy in finding.remedies)
 
 
 def test_the_stub_is_taken_off_the_search_list() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+
 from tests.cases import each
-from tests.kit import cause_named, command_of, machine, run
+from tests.kit import cause_named, command_of, lint, machine, run
+from tests.pasting import BASH
 from whygpu import explain
 from whygpu.model.commands import shell_text
 from whygpu.model.finding import Finding
@@ -333,8 +337,9 @@ owner = ""
 def test_a_newer_copy_that_is_not_loaded_is_not_called_missing() -> None:
     finding, printed = on_machine("cudnn-version-mismatch", OLDER_CUDNN)
     assert "missing" not in " ".join(remedy.text for remedy in finding.remedies)
+    assert printed[0] == "whygpu run -- python PROGRAM.py"
     assert any("LD_LIBRARY_PATH" in command and "cudnn/lib" in command for command in printed)
-    assert not any("force-reinstall" in command for command in printed)
+    assert not any("pip" in command for command in printed)
 
 
 def test_no_copy_that_is_new_enough_means_an_installation() -> None:
@@ -347,3 +352,93 @@ def test_windows_gets_no_folder_of_linux() -> None:
     log = f"{TRACEBACK}\n  {ON_WINDOWS}\nOSError: CUDA_HOME environment variable is not set"
     assert commands(log, "cuda-runtime-missing") == []
     assert "CUDA_PATH" in advice(log, "cuda-runtime-missing")
+
+
+REMOVED = "AttributeError: module 'tensorflow' has no attribute 'placeholder'"
+
+
+def test_code_for_tensorflow_1_can_be_run_at_once() -> None:
+    assert commands(REMOVED, "session-api-removed-in-tf2")[0] == (
+        "whygpu run --tf1 -- python FILE.py"
+    )
+    (linted,) = lint("import tensorflow as tf\nx = tf.placeholder(tf.float32)\ntf.Session()\n")
+    assert "whygpu run --tf1 -- python FILE" in linted.finding.remedies[0].text
+
+
+UNKNOWN_FLAG = "F0000 parse_flags_from_env.cc:226] Unknown flags in XLA_FLAGS: --xla_gpu_old=1"
+
+
+def test_only_the_wrong_flag_is_removed() -> None:
+    (command,) = commands(UNKNOWN_FLAG, "environment-variable-ineffective")
+    before = "--xla_a=2 --xla_gpu_old=1 --xla_gpu_old_too=3"
+    shown = subprocess.run(
+        [BASH, "-c", f'{command}; printf %s "$XLA_FLAGS"'],
+        env={"XLA_FLAGS": before, "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == "--xla_a=2 --xla_gpu_old_too=3"
+
+
+def test_the_other_flags_of_a_variable_stay() -> None:
+    text = """
+[environment.variables.XLA_FLAGS]
+value = "--xla_gpu_autotune_level=2 --xla_gpu_cuda_data_dir=/nowhere"
+problem = "--xla_gpu_cuda_data_dir names a folder that does not exist"
+"""
+    _, printed = on_machine("environment-variable-ineffective", text)
+    assert printed == ["export XLA_FLAGS=--xla_gpu_autotune_level=2"]
+
+
+def test_a_shadowing_file_is_named() -> None:
+    text = """
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "ImportError: cannot import name 'Random' from 'random' (/srv/app/random.py)"
+"""
+    finding, _ = on_machine("framework-import-fails", text)
+    assert finding.remedies[0].text.startswith("Rename /srv/app/random.py")
+    installed = text.replace("/srv/app", "/venv/lib/python3.11/site-packages/x")
+    finding, _ = on_machine("framework-import-fails", installed)
+    assert "Rename" not in finding.remedies[0].text
+
+
+@each(
+    ("architecture", "slug"),
+    [("sm_37", "compute-capability-too-old"), ("sm_90", "compute-capability-too-new")],
+)
+def test_an_architecture_that_ptxas_lacks_is_too_old_or_too_new(
+    architecture: str, slug: str
+) -> None:
+    log = f"ptxas fatal   : Value '{architecture}' is not defined for option 'gpu-name'"
+    assert [finding.cause for finding in explain(log + "\n").root_causes] == [slug]
+
+
+NEW_GPU = (
+    "UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the "
+    "current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities sm_50 "
+    "sm_80 sm_90."
+)
+
+
+def test_a_gpu_in_the_log_is_planned_for() -> None:
+    assert commands(NEW_GPU, "compute-capability-too-new") == ["whygpu plan torch --gpu 12.0"]
+
+
+def test_a_release_that_cannot_use_the_gpu_is_not_offered_again() -> None:
+    log = "torch 2.0.1\nRuntimeError: CUDA error: device kernel image is invalid"
+    (command,) = commands(log, "compute-capability-too-new")
+    assert "torch==2.0" not in command
+
+
+NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled"
+
+
+@each("card", ["AMD Radeon RX 7900 XTX", "Intel(R) Arc Graphics"])
+def test_other_gpus_are_offered_no_build_with_cuda(card: str) -> None:
+    explanation = explain(f"{card}\n{NO_CUDA}\n")
+    for finding in (*explanation.root_causes, *explanation.symptoms):
+        for remedy in finding.remedies:
+            assert "pip install torch" not in (shell_text(remedy.action) or "")

@@ -105,12 +105,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
-from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_build_of, pytorch_index
+from whygpu.causes.evidence.framework_installs import gpu_build, gpu_build_of, plan_for
 from whygpu.causes.evidence.log_gpu_generations import (
     REFUSED_AND_OLD,
     LogGpu,
     age_of,
     cuda_of,
+    gpus_of,
     judged_by_list,
 )
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
@@ -120,7 +121,7 @@ from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.remedy import Install
+from whygpu.model.remedy import Action
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -187,7 +188,7 @@ STATEMENTS = late(
     r"which requires CUDA_VERSION >= \d+ to work properly, but your PyTorch was compiled with"
     r"|invalid value for --gpu-architecture|nvcc fatal {0,4}: Unsupported gpu architecture "
     r"'(?:compute|sm)_(?:[6-9]\d|1[0-2]\d)"
-    r"|Value '(?:sm|compute)_\d{2,3}\w?' is not defined for option 'gpu-(?:name|architecture)'"
+    r"|Value '(?:sm|compute)_(?:[6-9]\d|1[0-2]\d)\w?' is not defined for option 'gpu-(?:name|architecture)'"
     r"|PTX version [\d.]{1,5} does not support target 'sm_\d{2,3}\w?'|device kernel image is invalid|Unknown compute capability \(?\d{1,2}[., ]{1,2}\d"
     r"|GPU, which (?:is not yet|may not yet be) supported in this version of the container"
     r"|no kernel image is available for execution on the device[^\n]{0,80}sm_(?:8\d|9\d|1\d\d)"
@@ -317,8 +318,18 @@ def _newer(log: Log, gpu: LogGpu | None) -> str:
     return f"{framework_title(log)} runs on {gpu}, which is newer than {build}"
 
 
+def _newest(log: Log) -> Action | None:
+    """The plan for this GPU; without it the newest release, as the installed one cannot do it."""
+    listed = judged_by_list(log)
+    gpu = next(gpus_of(log), None)
+    capability = listed.own if listed else gpu.capability if gpu else None
+    name = "tensorflow" if log.framework == "keras" else log.framework
+    if capability is not None and gpu_build(name) is not None:
+        return plan_for(name, capability)
+    return gpu_build(name)
+
+
 def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> Finding:
-    newest = Install(("torch",), index_url=pytorch_index("cu128"), options=("upgrade",))
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken" if log.failures else None,
@@ -328,7 +339,7 @@ def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> 
             Remedy(
                 "Install a release that was built with a CUDA that supports this GPU (Turing: CUDA "
                 "10, Ampere: 11, Ada and Hopper: 11.8, Blackwell: 12.8).",
-                newest if log.framework == "torch" else gpu_build_in_log(log),
+                _newest(log),
             ),
         ),
         confidence=confidence,

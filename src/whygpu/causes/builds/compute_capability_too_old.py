@@ -96,11 +96,12 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
-from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.framework_installs import gpu_build_of, plan_for
 from whygpu.causes.evidence.log_gpu_generations import (
     REFUSED_AND_OLD,
     LogGpu,
     age_of,
+    gpus_of,
     judged_by_list,
 )
 from whygpu.causes.evidence.log_libraries import WITHOUT_GPU
@@ -110,7 +111,7 @@ from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.remedy import Install, SetVariable
+from whygpu.model.remedy import SetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability
@@ -171,17 +172,17 @@ def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
         return (Remedy(text, gpu_build_of(framework)), build)
     if framework.name == "torch" and numbers is not None and (5, 0) <= numbers < (7, 5):
         text = (
-            "Install the PyTorch build for CUDA 12.6: it still has code for GPUs before Turing, "
-            "which the builds for newer CUDA do not have."
+            "Install the newest release that has code for this GPU. PyTorch's builds for CUDA 12.6 "
+            "(https://download.pytorch.org/whl/) have it longer than those for newer CUDA."
         )
-        action = Install(("torch",), index_url=pytorch_index("cu126"), removes=("torch",))
-        return (Remedy(text, action), build)
+        return (Remedy(text, gpu_build_of(framework, removes=("torch",))), build)
     name = display_name(framework.name)
     text = f"Install an older release of {name} that has code for compute capability {capability}."
     return (Remedy(text), build)
 
 
 STATEMENTS = late(
+    r"Value '(?:sm|compute)_[2-5]\d\w?' is not defined for option 'gpu-(?:name|architecture)'|"
     r"The minimum required (?:Cuda capability|count) is (?P<minimum>[\d.]*\d)"
     r"|(?:Found GPU\d+ (?P<name>[^\n]{1,60}?) which is of cuda capability (?P<own>[\d.]*\d)\.?\s{1,20})?"
     r"PyTorch no longer supports this GPU because it is too old"
@@ -368,13 +369,18 @@ def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> 
     )
 
 
+def _own_capability(log: Log) -> tuple[int, int] | None:
+    listed, gpu = judged_by_list(log), next(gpus_of(log), None)
+    return listed.own if listed else gpu.capability if gpu else None
+
+
 def _old_remedies(log: Log) -> tuple[Remedy, ...]:
     if log.framework == "torch":
         return (
             Remedy(
-                "Install the PyTorch build for CUDA 12.6 (GPUs from Maxwell to Volta), or an older "
-                "release for older GPUs.",
-                Install(("torch",), index_url=pytorch_index("cu126")),
+                "Install a release that has code for this GPU. PyTorch's builds for CUDA 12.6 have "
+                "it from Maxwell to Volta; older GPUs need an older release.",
+                plan_for("torch", _own_capability(log)),
             ),
             Remedy("Or build it from source for this GPU."),
         )

@@ -90,7 +90,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.cuda_start_suspects import suspects
-from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_build_of, pytorch_index
+from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_build_of
 from whygpu.causes.evidence.log_cpu_builds import (
     CPU_VERSION,
     FELL_BACK,
@@ -115,13 +115,13 @@ from whygpu.causes.evidence.log_subjects import (
     framework_title,
     subject_of,
 )
+from whygpu.causes.evidence.other_cards import OTHER_CARD
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Unknown, need
-from whygpu.model.remedy import Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -399,12 +399,23 @@ def _fell_back(log: Log, statement: Match) -> Finding:
 
 
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
-    torch = Install(("torch",), index_url=pytorch_index("cu126"), removes=("torch",))
-    removes = ("onnxruntime",) if log.framework == "onnxruntime" else ()
+    removes = (log.framework,) if log.framework in ("onnxruntime", "torch") else ()
+    cpu = Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu').")
+    if log.platform == "macos":
+        return (Remedy("On a Mac, select its own GPU (device='mps'): CUDA needs NVIDIA's."), cpu)
+    if log.says(OTHER_CARD):
+        return (
+            Remedy(
+                "The log names a GPU of AMD or Intel, which CUDA cannot use: install the build for "
+                "it (ROCm for AMD, XPU for Intel); https://pytorch.org/get-started/locally/ has "
+                "PyTorch's commands."
+            ),
+            cpu,
+        )
     return (
         Remedy(
             "On a machine with an NVIDIA GPU, install the build with CUDA.",
-            torch if log.framework == "torch" else gpu_build_in_log(log, removes=removes),
+            gpu_build_in_log(log, removes=removes),
         ),
-        Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu')."),
+        cpu,
     )

@@ -70,6 +70,12 @@ from whygpu.model.target import Framework
 
 CAUSE = cause("WG314", __name__, __doc__, severity="error", effect="broken")
 
+_FROM_FILE = late(
+    r"(?:from|module) (?:partially initialized module )?'(?P<module>[\w.]{1,100})'"
+    r"[^\n]{0,120}\((?P<path>[^()\n]{1,300}\.py)\)"
+)
+"""Python names the file of a module that lacks a name; since 3.13 also for an attribute."""
+_INSTALLED = late(r"/(?:site|dist)-packages/|/lib/python\d")
 _MISSING_MODULE = late(r"No module named '([\w.]+)'")
 
 
@@ -85,7 +91,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             and probe.value.ended == "exception"
             and not _fails_on_the_gpu(machine, probe.value)
         ):
-            yield _finding(framework, probe.value)
+            yield _finding(machine, framework, probe.value)
 
 
 def _fails_on_the_gpu(machine: Snapshot, probe: Probe) -> bool:
@@ -93,7 +99,7 @@ def _fails_on_the_gpu(machine: Snapshot, probe: Probe) -> bool:
     return imported(probe) and probe.name in GPU_USERS and isinstance(nvidia_gpu(machine), Known)
 
 
-def _finding(framework: Framework, probe: Probe) -> Finding:
+def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     first, last = excerpt(first_error(probe)), excerpt(probe.how)
     what = f"fails at {probe.stage}" if imported(probe) else "cannot be imported"
     hidden = "" if first == last else f", which hides the first error: {first}"
@@ -101,7 +107,25 @@ def _finding(framework: Framework, probe: Probe) -> Finding:
         subject=framework.name,
         message=f"{titled(framework)} {what}: {last}{hidden}",
         evidence=tuple(quoted(probe, text) for text in dict.fromkeys((first, last))),
-        remedies=_remedies(framework, first),
+        remedies=(*_shadowing(machine, first), *_remedies(framework, first)),
+    )
+
+
+def _shadowing(machine: Snapshot, error: str) -> tuple[Remedy, ...]:
+    """A file of the user that Python finds instead of a module of the framework or of Python."""
+    named = _FROM_FILE.search(error)
+    path = named["path"] if named else ""
+    interpreter = machine.target.interpreter
+    if not path or _INSTALLED.search(path):
+        return ()
+    if isinstance(interpreter, Known) and path.startswith(f"{interpreter.value.prefix}/"):
+        return ()
+    module = named["module"] if named else ""
+    return (
+        Remedy(
+            f"Rename {path}: Python imports it instead of the module {module} that is needed. Or "
+            "start the program in another folder."
+        ),
     )
 
 

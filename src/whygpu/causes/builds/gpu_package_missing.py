@@ -61,7 +61,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.remedy import Install, command_line
+from whygpu.model.remedy import command_line
 
 CAUSE = cause("WG323", __name__, __doc__, severity="error", effect="cpu")
 
@@ -85,9 +85,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(statement.line, *ended),
         remedies=(
             Remedy(
-                "Install CuPy with its CUDA libraries; for another CUDA release than 12, see "
-                "the first line that nvidia-smi prints.",
-                Install(("cupy-cuda12x[ctk]",)),
+                "Install CuPy with its CUDA libraries: cupy-cuda12x[ctk], or another number for "
+                "another CUDA. This command prints the package that fits the machine.",
+                command_line("whygpu plan cupy"),
             ),
             Remedy(
                 "Check that CuPy then sees the GPU.",

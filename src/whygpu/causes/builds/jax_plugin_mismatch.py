@@ -336,9 +336,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "Install jax, jaxlib and the CUDA plugin of one release together.",
-                Install((f"jax[cuda12]=={exact}",))
-                if exact
-                else InstallFramework("jax", options=("upgrade",)),
+                InstallFramework("jax", exact or "", options=("upgrade",)),
             ),
             Remedy(
                 "If a library (flax, haiku, optax, chex) raised the error, install a release of "

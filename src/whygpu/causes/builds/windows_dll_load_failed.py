@@ -185,7 +185,7 @@ def _remedies(statement: Match, starts: bool) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Put zlibwapi.dll (see cuDNN's installation guide) into a folder on PATH.",
-                command_line("where zlibwapi.dll"),
+                command_line("where.exe zlibwapi.dll"),
             ),
         )
     redistributable = Remedy(
@@ -196,6 +196,6 @@ def _remedies(statement: Match, starts: bool) -> tuple[Remedy, ...]:
     rest = Remedy(
         "For a build with CUDA, check that the CUDA and cuDNN of this release are installed and on "
         "PATH.",
-        shell_script("where cudart64_*.dll cudnn64_*.dll"),
+        shell_script("where.exe cudart64_*.dll cudnn64_*.dll", everywhere=True),
     )
     return (processor, redistributable, rest) if starts else (redistributable, rest, processor)

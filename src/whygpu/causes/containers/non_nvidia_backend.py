@@ -127,6 +127,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.other_cards import OTHER_CARD
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import GraphicsDevice
@@ -319,11 +320,6 @@ _CUDA_ASKED = late(
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system"
     r"|Attempting to deserialize object on a CUDA device"
 )
-_OTHER_CARD = late(
-    r"AMD Radeon|Radeon (?:RX|Pro|VII)|\bgfx(?:9|10|11|12)\d{1,2}[a-f0-9]?\b|Apple M[1-9]\b"
-    r"|arm64-apple|macosx_\d+_\d+_arm64"
-    r"|Intel\(?R?\)? (?:Arc|Iris|UHD|HD) Graphics"
-)
 _PROBED_BY_JAX = late(r"Unable to initialize backend '")
 _MAKERS_BY_WORDS = (
     ("ROCm (AMD GPUs)", _ROCM),
@@ -354,7 +350,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         )
         return
     asked = log.first(_CUDA_ASKED)
-    card = log.first(_OTHER_CARD)
+    card = log.first(OTHER_CARD)
     if asked is None or (card is None and log.platform != "macos"):
         return
     where = f"a machine with {card.text.strip()[:60]}" if card else "a Mac"

@@ -85,13 +85,13 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
-from whygpu.model.derived import nvidia_gpu
+from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.environment import Variable
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Unknown, need
-from whygpu.model.remedy import UnsetVariable
+from whygpu.model.remedy import Script, SetVariable, Steps, UnsetVariable, a_name, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
 
@@ -145,7 +145,46 @@ def _finding(variable: Variable, subject: str) -> Finding:
         message=f"{variable.name}={variable.value} does not have the intended effect: "
         f"{variable.problem}",
         evidence=(Evidence("machine", f"environment variable {variable.name}", variable.problem),),
-        remedies=(Remedy("Correct the value, or unset it.", UnsetVariable((variable.name,))),),
+        remedies=(_mend(variable),),
+    )
+
+
+_FLAG_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS")
+_FLAG = late(r"--(?P<name>\w{3,80})")
+
+
+def _mend(variable: Variable) -> Remedy:
+    """Of several flags only those that the problem names are wrong; the others stay."""
+    flags = variable.value.split()
+    wrong = [flag for flag in flags if flag.partition("=")[0] in variable.problem]
+    rest = [flag for flag in flags if flag not in wrong]
+    if variable.name in _FLAG_VARIABLES and wrong and rest:
+        text = f"Correct or remove {and_list(wrong)}, and keep the other flags."
+        return Remedy(text, SetVariable(variable.name, " ".join(rest)))
+    return Remedy("Correct the value, or unset it.", UnsetVariable((variable.name,)))
+
+
+def _without_flags(variable: str, flags: str) -> Remedy:
+    """Remove the unknown flags from the variable, whose other flags the log does not show."""
+    names = [match["name"] for match in _FLAG.finditer(flags)]
+    if not names:
+        return Remedy(f"Remove the flag from {variable}.")
+    return Remedy(
+        f"Remove {and_list([f'--{name}' for name in names])} from {variable}, and keep its other "
+        "flags.",
+        Steps(tuple(_without_flag(variable, name) for name in names)),
+    )
+
+
+def _without_flag(variable: str, flag: str) -> Script:
+    return shell_script(
+        "export ",
+        a_name(variable),
+        '="$(printf %s "$',
+        a_name(variable),
+        "\" | sed -E 's/--",
+        a_name(flag),
+        "(=[^ ]*)?( |$)//')\"",
     )
 
 
@@ -180,7 +219,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"{name} contains a flag that this version of XLA does not know, and XLA ends the "
         f"program: {(match.groups['flags'] or '').strip()}",
         evidence=log.evidence(match.line),
-        remedies=(Remedy("Remove the flag.", UnsetVariable((name or "",))),),
+        remedies=(_without_flags(name or "", match.groups["flags"] or ""),),
         severity="error",
         effect="broken",
     )

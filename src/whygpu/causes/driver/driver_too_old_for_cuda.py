@@ -109,7 +109,7 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
-from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.framework_installs import gpu_build_of
 from whygpu.causes.evidence.log_cuda_start import (
     COMPAT,
     INSUFFICIENT,
@@ -126,7 +126,7 @@ from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, see
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
-from whygpu.model.remedy import Install, command_line
+from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.driver_floors import FAMILIES_FROM, driver_floors
@@ -279,12 +279,10 @@ def _remedies(
 def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
     """A build of the framework that this driver supports, if one exists."""
     if framework.name == "torch":
-        for cuda, index in (("12.6", "cu126"), ("11.8", "cu118")):
-            if driver.runs(cuda):
-                return Remedy(
-                    f"Or install a PyTorch build for CUDA {cuda}, which this driver supports.",
-                    Install(("torch",), index_url=pytorch_index(index), removes=("torch",)),
-                )
+        return Remedy(
+            "Or install a PyTorch build for an older CUDA, which this driver supports.",
+            gpu_build_of(framework, removes=("torch",)),
+        )
     if framework.name == "jax" and driver.runs("12.0"):
         return Remedy(
             "Or install JAX for CUDA 12, which this driver supports.",

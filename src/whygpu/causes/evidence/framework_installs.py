@@ -11,7 +11,15 @@ from typing import cast
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known
-from whygpu.model.remedy import Install, InstallFramework, PlannedFramework
+from whygpu.model.remedy import (
+    Command,
+    Install,
+    InstallFramework,
+    PlannedFramework,
+    a_name,
+    a_number,
+    command_line,
+)
 from whygpu.model.target import Framework
 
 _PLANNED: tuple[str, ...] = ("tensorflow", "jax", "torch", "onnxruntime")
@@ -61,6 +69,14 @@ def gpu_build_in_log(log: Log, *, removes: tuple[str, ...] = ()) -> InstallFrame
     if name == "tensorflow" and not installed and log.says(_LAST_OF_1):
         installed = "1.15"
     return gpu_build(name, installed=installed, removes=removes)
+
+
+def plan_for(name: str, capability: tuple[int, int] | None) -> Command:
+    """Let the user ask the planner: it takes a GPU, which a log does not always show."""
+    if capability is None:
+        return command_line("whygpu plan", a_name(name))
+    major, minor = capability
+    return command_line("whygpu plan", a_name(name), "--gpu", a_number(f"{major}.{minor}"))
 
 
 def newest_release(framework: Framework) -> Install | InstallFramework:

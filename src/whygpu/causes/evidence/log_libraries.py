@@ -343,7 +343,10 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
                 Remedy(
                     f"Install {of} into this environment with conda.",
                     shell_script(
-                        "conda install cudatoolkit=", a_number(release.removesuffix(".x")), " cudnn"
+                        "conda install cudatoolkit=",
+                        a_number(release.removesuffix(".x")),
+                        " cudnn",
+                        everywhere=True,
                     ),
                 )
             )
@@ -372,7 +375,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
         remedies.append(
             Remedy(
                 f"Install {of} and add its bin folder to PATH, then open a new terminal.",
-                command_line("where", a_name(missing.toolkit[0].library))
+                command_line("where.exe", a_name(missing.toolkit[0].library))
                 if missing.toolkit
                 else None,
             )
@@ -391,7 +394,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
     return tuple(remedies)
 
 
-_ANY_CUDART = "where cudart64_*.dll"
+_ANY_CUDART = "where.exe cudart64_*.dll"
 _ANY_LIBRARY = "find / -name 'libcudart.so*' 2>/dev/null"
 
 
@@ -402,7 +405,7 @@ def _first_name(missing: Missing) -> str:
 def which_question(log: Log, missing: Missing) -> str:
     """The command that separates a missing CUDA, another release and a folder not searched."""
     if log.platform == "windows":
-        asked = shell_text(command_line("where", a_name(_first_name(missing)))) or _ANY_CUDART
+        asked = shell_text(command_line("where.exe", a_name(_first_name(missing)))) or _ANY_CUDART
         return (
             f"What does `{asked}` find? Nothing: CUDA is missing, or another release is "
             "installed (look in C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA)."

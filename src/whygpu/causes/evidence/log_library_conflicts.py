@@ -15,6 +15,7 @@ from whygpu.causes.evidence.log_libraries import (
     which_question,
 )
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title
+from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.lazy_regex import late
@@ -207,6 +208,7 @@ def _unsearched(log: Log) -> Conflict | None:
         message=message,
         lines=(*missing.lines, *(event.line for event in missing.opened)),
         remedies=(
+            REPAIRED_RUN,
             Remedy("Add the packages' folders to the loader's search path.", _WHEELS_FIRST),
             Remedy(
                 "Check which libraries are missing, and where copies of them are.",

@@ -102,6 +102,7 @@ from whygpu.causes.evidence.library_search import (
     search_first,
     search_without,
 )
+from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -159,7 +160,7 @@ def _judge(
             Evidence("machine", used.path, f"cuDNN {used.version.value}, loaded"),
             Evidence("machine", intended.path, f"cuDNN {intended.version.value}, not loaded"),
         ),
-        remedies=(_remedy(machine, used, intended),),
+        remedies=(REPAIRED_RUN, _remedy(machine, used, intended)),
     )
 
 

@@ -112,7 +112,7 @@ E tensorflow/stream_executor/cuda/cuda_dnn.cc:411] Memory usage: 3900000 bytes f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
 from whygpu.causes.evidence.library_faults import (
@@ -139,6 +139,7 @@ from whygpu.causes.evidence.library_search import (
 from whygpu.causes.evidence.log_cuda_wheels import install_cudnn
 from whygpu.causes.evidence.log_libraries import Missing, missing_libraries, names, other_cudnn
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -247,35 +248,37 @@ def _floor(framework: Framework) -> str | None:
 def _newer_remedies(
     machine: Snapshot, framework: Framework, request: Resolution, floor: str
 ) -> tuple[Remedy, ...]:
-    folder = (request.path or "").rpartition("/")[0]
-    action = search_without(machine, folder)
-    first = (
-        (Remedy("Remove the folder of the older copy from LD_LIBRARY_PATH.", action),)
-        if action is not None
-        else ()
-    )
-    return (*first, _newer_cudnn(machine, framework, request, floor))
-
-
-def _newer_cudnn(
-    machine: Snapshot, framework: Framework, request: Resolution, floor: str
-) -> Remedy:
-    """A newer copy is on the machine and must be found first, or it must be installed."""
-    wanted = release_numbers(floor)[:2]
-    for copy in copies_or_none(machine) or ():
-        if copy.soname != request.library or not isinstance(copy.version, Known):
-            continue
-        if release_numbers(copy.version.value)[:2] >= wanted:
-            folder = copy.path.rpartition("/")[0]
-            return Remedy(
-                f"Make the loader find the newer copy first: {copy.version.value} in {folder}.",
-                search_first([folder]),
-            )
+    """A newer copy is on the machine and must be found, or it must be installed."""
     wheels = wheels_of(framework, [request.library])
-    text = f"Install cuDNN {floor} or newer of the same major release."
-    if not wheels or not isinstance(framework.build.cuda, Known):
-        return Remedy(text)
-    return Remedy(text, Install((f"{wheels[0]}>={floor},<{wanted[0] + 1}",)))
+    without = search_without(machine, (request.path or "").rpartition("/")[0])
+    drop = Remedy("Remove the folder of the older copy from LD_LIBRARY_PATH.", without)
+    newer = _newer_copy(machine, request.library, wheels, floor)
+    if newer is not None:
+        folder = newer.path.rpartition("/")[0]
+        first = Remedy(f"Make the loader find the newer copy in {folder}.", search_first([folder]))
+        return (REPAIRED_RUN, first if without is None else drop)
+    install = Remedy(
+        f"Install cuDNN {floor} or newer of the same major release.",
+        Install((f"{wheels[0]}>={floor},<{release_numbers(floor)[0] + 1}",)) if wheels else None,
+    )
+    return (install,) if without is None else (install, drop)
+
+
+def _newer_copy(
+    machine: Snapshot, library: str, wheels: Sequence[str], floor: str
+) -> LibraryCopy | None:
+    """A copy that is new enough; a wheel's only if it is for the CUDA release of the build."""
+    return next(
+        (
+            copy
+            for copy in copies_or_none(machine) or ()
+            if copy.soname == library
+            and isinstance(copy.version, Known)
+            and release_numbers(copy.version.value)[:2] >= release_numbers(floor)[:2]
+            and (copy.origin != "wheel" or copy.owner.partition(" ")[0] in wheels)
+        ),
+        None,
+    )
 
 
 _LOADED = late(

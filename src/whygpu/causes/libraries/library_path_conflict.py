@@ -146,6 +146,7 @@ from whygpu.causes.evidence.library_search import (
 )
 from whygpu.causes.evidence.log_library_conflicts import conflict_in
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
@@ -268,6 +269,8 @@ def _search_remedies(
         )
         for library, path in unlinked
     ]
+    if not unlinked:
+        remedies.append(REPAIRED_RUN)
     folders = [posixpath.dirname(path) for path in paths]
     what = "folder" if len(set(folders)) == 1 else "folders"
     remedies.append(
@@ -348,7 +351,7 @@ def _unmix_remedies(
                 f"Remove {folder.path} from LD_LIBRARY_PATH, so that {failure.library} is loaded "
                 "from the same place as the others."
             )
-            return (Remedy(text, action),)
+            return (REPAIRED_RUN, Remedy(text, action))
     return install_remedies(machine, framework, [failure.library for failure in failing]) or (
         Remedy("Install all CUDA libraries of this framework from one release."),
     )

@@ -130,6 +130,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.device_code import exists_only_in, guarded_by_attribute_error
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.run_advice import RUN_AS_TENSORFLOW_1
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event, Import
@@ -234,14 +235,15 @@ def _same_end(log: Log, match: Match) -> list[int]:
 
 
 def _remedies(name: str | None) -> Iterator[Remedy]:
+    yield RUN_AS_TENSORFLOW_1
     if name in _GONE:
         yield Remedy(
             "Look for a release of the program for TensorFlow 2: tf.contrib has no successor "
             "there. Some of it is in the packages tf-slim and tensorflow-addons."
         )
         yield Remedy(
-            "Or run it with TensorFlow 1.15, which needs Python 3.7.",
-            command_line("python3.7 -m pip install 'tensorflow==1.15.*'"),
+            "Or run it with TensorFlow 1.15, in an environment with Python 3.7.",
+            command_line("uv venv --python 3.7"),
         )
         return
     if name is None:
@@ -307,9 +309,11 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             if program.tensorflow == "unknown"
             else ""
         ),
-        fix="tf.contrib has no successor in TensorFlow; rewrite the code that uses it"
+        fix="tf.contrib has no successor in TensorFlow; rewrite the code that uses it, or start "
+        "it with whygpu run --tf1 -- python FILE, which replaces parts of it"
         if name.startswith("contrib")
-        else "import tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
+        else "run it as it is with whygpu run --tf1 -- python FILE; or import "
+        "tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
         "if the file is for TensorFlow 1, say so in a comment or in pyproject.toml",
         severity="error" if newer else "warning",
     )
