@@ -50,8 +50,10 @@ def test_only_the_framework_that_is_too_new_is_blamed() -> None:
     assert "580" in finding.message
     assert "550.54.14, whose newest CUDA version is 12.4" in finding.message
     commands = [command_of(remedy, snapshot) for remedy in finding.remedies]
-    assert commands[0] == "sudo ubuntu-drivers install"
-    assert commands[1] == ("python -m pip uninstall -y torch && python -m pip install torch==2.8.0")
+    assert commands == [
+        "python -m pip uninstall -y torch && python -m pip install torch==2.8.0",
+        "sudo ubuntu-drivers install",
+    ]
 
 
 def test_a_release_not_on_record_hides_nothing() -> None:
@@ -83,13 +85,13 @@ def test_under_wsl_the_driver_is_judged_by_its_cuda_version(cuda: str, status: s
     outcome = run(CAUSE, snapshot)
     assert outcome.status == status
     if outcome.findings:
-        assert "Windows" in outcome.findings[0].remedies[0].text
+        assert "Windows" in outcome.findings[0].remedies[-1].text
 
 
 def test_tensorflow_is_offered_the_newest_release_that_fits() -> None:
     snapshot = machine('only = ["tensorflow"]\n[driver]\nversion = "470.57.02"\ncuda = "11.4"\n')
     (finding,) = run(CAUSE, snapshot).findings
-    assert "TensorFlow 2.14" in finding.remedies[1].text
+    assert "TensorFlow 2.14" in finding.remedies[0].text
 
 
 def test_without_a_driver_there_is_nothing_to_compare() -> None:

@@ -155,7 +155,7 @@ def test_the_table_of_drivers_makes_it_certain() -> None:
     assert (root.cause, root.confidence) == ("driver-too-old-for-cuda", "certain")
     assert "418.87.0" in root.message
     assert "CUDA 11.0" in root.message
-    assert "450.36.06" in root.remedies[0].text
+    assert "450.36.06" in root.remedies[1].text
 
 
 def test_a_crash_in_the_start_of_the_driver_belongs_to_it() -> None:

@@ -442,3 +442,43 @@ def test_other_gpus_are_offered_no_build_with_cuda(card: str) -> None:
     for finding in (*explanation.root_causes, *explanation.symptoms):
         for remedy in finding.remedies:
             assert "pip install torch" not in (shell_text(remedy.action) or "")
+
+
+@each(
+    ("card", "value"),
+    [("gfx1031", "10.3.0"), ("gfx1103", "11.0.0"), ("gfx90c", None)],
+)
+def test_an_amd_card_is_taken_for_one_of_its_own_family(card: str, value: str | None) -> None:
+    log = f"Name: {card}\nrocBLAS error: Cannot read TensileLibrary.dat"
+    printed = commands(log, "non-nvidia-backend")
+    shown = [text for text in printed if "HSA_OVERRIDE" in text]
+    assert shown == ([f"export HSA_OVERRIDE_GFX_VERSION={value}"] if value else [])
+
+
+def test_a_kernel_of_amd_is_not_searched_with_tools_of_nvidia() -> None:
+    log = "torch 2.4.0+rocm6.1\nHIP error: out of memory? no\nMemory access fault by GPU node-1"
+    for finding in explain(log + "\n").root_causes:
+        assert "CUDA" not in str([remedy.action for remedy in finding.remedies])
+        assert "compute-sanitizer" not in str(finding.remedies)
+
+
+@each(
+    ("framework", "package"),
+    [("tensorflow", "tensorflow"), ("torch", "pytorch")],
+)
+def test_the_build_without_avx_is_that_of_the_log(framework: str, package: str) -> None:
+    log = f"import {framework}\n{framework} 2.1.0\nIllegal instruction (core dumped)"
+    assert f"conda install -c conda-forge {package}" in commands(log, "avx-missing-sigill")
+
+
+def test_what_needs_root_comes_last() -> None:
+    text = """
+only = ["torch"]
+[driver]
+version = "550.54.14"
+cuda = "12.4"
+[target.frameworks.torch.build]
+cuda = "13.0"
+"""
+    _, printed = on_machine("driver-too-old-for-cuda", text)
+    assert [command.startswith("sudo") for command in printed] == [False, True]

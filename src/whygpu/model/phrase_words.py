@@ -220,6 +220,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '749829c03a0': ('_eagerconst', 'from_tensor_slices', 'in order to run _eagerconst'),
     '74a958c1601': ('backend',),
     '75dc4bd26a0': ('\\cuda\\v', 'cuda-', 'release '),
+    '760b5f27270': ('gfx1',),
     '76571db9390': ('blas', 'dart', 'libcu'),
     '77248bf7430': ('cublas_status_', 'oom', 'out of memory'),
     '7783009010d0': ("' is not a recognized processor", "' is not defined for option 'gpu-name'", "; current version is '", 'unsupported .target '),

@@ -124,7 +124,12 @@ from whygpu.causes.evidence.illegal_instructions import (
     refused_in,
     without_avx,
 )
-from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.log_subjects import (
+    ended_after,
+    framework_title,
+    is_tensorflow,
+    subject_of,
+)
 from whygpu.causes.evidence.probe_ends import failure_message, imported, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
@@ -132,7 +137,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.probe import Probe
-from whygpu.model.remedy import a_name, command_line
+from whygpu.model.remedy import Command, a_name, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -212,20 +217,26 @@ def _finding(
         evidence=tuple(evidence),
         remedies=(
             Remedy(
-                "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
-                "Proxmox: CPU type host)."
-            ),
-            Remedy(
-                "On a processor without these instructions, use a build that works without them.",
+                "Use a build that works without these instructions.",
                 command_line(
                     "conda install -c conda-forge",
                     a_name(_CONDA_NAMES.get(framework.name, framework.name)),
                 ),
             ),
+            Remedy(
+                "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
+                "Proxmox: CPU type host)."
+            ),
         ),
         # Corrupt code raises the same signal, so this is only likely without a missing set.
         confidence="certain" if isinstance(missing, Known) else "likely",
     )
+
+
+def _from_conda(log: Log) -> Command | None:
+    name = "tensorflow" if is_tensorflow(log) else log.framework
+    known = _CONDA_NAMES.get(name, name)
+    return command_line("conda install -c conda-forge", a_name(known)) if known else None
 
 
 _LACKS = late(
@@ -252,13 +263,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy("Check whether the processor has AVX.", WHICH_SETS),
             Remedy(
-                "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
-                "Proxmox: CPU type host)."
+                "Without AVX, use a build that works without it, such as conda-forge's"
+                + (", or TensorFlow 1.5." if is_tensorflow(log) else "."),
+                _from_conda(log),
             ),
             Remedy(
-                "On a processor without AVX, use a build that works without it, such as "
-                "conda-forge's, or TensorFlow 1.5.",
-                command_line("conda install -c conda-forge tensorflow"),
+                "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
+                "Proxmox: CPU type host)."
             ),
         ),
         confidence=_confidence_of_log(statement is not None, lacks is not None, refused),

@@ -231,10 +231,9 @@ def _for_c_plus_plus() -> tuple[Remedy, ...]:
 
 def _for_c(framework: Framework) -> tuple[Remedy, ...]:
     return (
-        Remedy("Use a newer distribution, on the machine or in a container (docker, apptainer)."),
+        Remedy("Install the newest release that this system can run.", newest_release(framework)),
         Remedy(
-            "Or install the newest release that this system can run.",
-            newest_release(framework),
+            "Or use a newer distribution, on the machine or in a container (docker, apptainer)."
         ),
     )
 
@@ -277,10 +276,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if of_compiler
         else (
             Remedy("Check which C library this system has.", command_line("ldd --version")),
+            Remedy("Install an older release of the framework, built on an older system."),
             Remedy(
-                "Use a newer system or a container image of one: the C library alone cannot be "
+                "Or use a newer system or a container image of one: the C library alone cannot be "
                 "replaced."
             ),
-            Remedy("Or install an older release of the framework, built on an older system."),
         ),
     )

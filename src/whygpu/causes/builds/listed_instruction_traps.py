@@ -105,6 +105,7 @@ from whygpu.causes.evidence.illegal_instructions import (
 )
 from whygpu.causes.evidence.log_subjects import ended_after, subject_of
 from whygpu.causes.evidence.probe_ends import own_probes, quoted
+from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
@@ -198,9 +199,9 @@ def _remedies(unusable: Collection[str]) -> tuple[Remedy, ...]:
     limit = limit_without(unusable).value
     flags = ",".join(f"-{name.replace('_', '-')}" for name in unusable)
     return (
+        REPAIRED_RUN,
         Remedy(
-            "Prevent oneDNN from using these instructions, before the program starts. `whygpu run` "
-            "does this automatically.",
+            "Or prevent oneDNN from using these instructions, before the program starts.",
             SetVariable("ONEDNN_MAX_CPU_ISA", limit),
         ),
         Remedy(

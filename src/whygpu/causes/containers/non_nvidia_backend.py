@@ -363,7 +363,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             Remedy(
                 "Select a device that exists: mps on a Mac with an Apple chip, a ROCm build "
                 "for AMD cards, xpu for Intel, or cpu on any machine.",
-                command_line(PYTHON, "-c 'import torch; print(torch.backends.mps.is_available())'"),
+                command_line(PYTHON, "-c 'import torch; print(torch.backends.mps.is_available())'")
+                if log.platform == "macos"
+                else None,
             ),
         ),
         confidence="likely",
@@ -377,7 +379,7 @@ def _in_log(log: Log, backend: str, lines: tuple[int, ...]) -> Finding:
         subject=subject_of(log),
         message=f"a backend for non-NVIDIA GPUs failed, {backend}: {text[:140]}",
         evidence=log.evidence(*lines, *(f.line for f in log.failures if _near(f, lines))),
-        remedies=_backend_remedies(backend),
+        remedies=_backend_remedies(log, backend),
         confidence="certain",
         effect="broken" if log.failures else "cpu",
     )
@@ -391,7 +393,18 @@ def _near(failure: Failure, lines: tuple[int, ...]) -> bool:
 _LINES_TO_THE_END = 3
 
 
-def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
+_SIMILAR = {"gfx103": "10.3.0", "gfx110": "11.0.0", "gfx120": "12.0.0"}
+"""The card of each family for which ROCm's libraries have code."""
+_GFX = late(r"\b(?P<family>gfx(?:103|110|120))[1-9]\b")
+
+
+def _as_similar_card(log: Log) -> SetVariable | None:
+    card = log.first(_GFX)
+    family = card.groups["family"] if card else None
+    return SetVariable("HSA_OVERRIDE_GFX_VERSION", _SIMILAR[family]) if family else None
+
+
+def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
     if backend.startswith("ROCm"):
         return (
             Remedy(
@@ -401,7 +414,7 @@ def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
             ),
             Remedy(
                 "A card that is not on the list can often run the code of a similar card.",
-                SetVariable("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),
+                _as_similar_card(log),
             ),
             Remedy(
                 "Join the groups that own /dev/kfd.",

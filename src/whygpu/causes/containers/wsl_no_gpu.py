@@ -233,12 +233,13 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
         ),
         remedies=(
             Remedy(
-                "Remove the Linux driver from WSL (CUDA toolkits may stay), then restart WSL.",
-                _PURGE if uses_apt(machine) else None,
+                "Put the right folder first in the library path.",
+                PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
             ),
             Remedy(
-                "Or put the right folder first in the library path.",
-                PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
+                "For all programs, remove the Linux driver from WSL (CUDA toolkits may stay), then "
+                "restart WSL.",
+                _PURGE if uses_apt(machine) else None,
             ),
             _WINDOWS_DRIVER,
         ),

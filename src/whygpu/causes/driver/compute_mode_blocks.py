@@ -171,11 +171,14 @@ def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Fi
         ),
         remedies=(
             Remedy(
-                "Allow all processes (until the next restart).",
-                command_line("sudo nvidia-smi -i", a_number(gpu.number), "-c DEFAULT"),
+                "Wait for the other process, or choose another GPU."
+                if owners
+                else "Choose another GPU.",
+                command_line("nvidia-smi"),
             ),
             Remedy(
-                "Or wait for the other process, or choose another GPU.", command_line("nvidia-smi")
+                "Or allow all processes (until the next restart).",
+                command_line("sudo nvidia-smi -i", a_number(gpu.number), "-c DEFAULT"),
             ),
         ),
         confidence=confidence,

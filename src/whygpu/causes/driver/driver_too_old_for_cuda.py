@@ -258,34 +258,35 @@ def _driver(machine: Snapshot) -> _Driver:
 def _remedies(
     machine: Snapshot, framework: Framework, needed: _Needed, driver: _Driver
 ) -> tuple[Remedy, ...]:
+    other = _other_build(framework, driver)
+    verb = "Update" if other is None else "Or update"
     if isinstance(machine.system.wsl, Known):
-        update = Remedy(f"Update the NVIDIA driver in Windows: {needed.driver} is required.")
+        update = Remedy(f"{verb} the NVIDIA driver in Windows: {needed.driver} is required.")
     elif isinstance(machine.system.container, Known):
         update = Remedy(
-            f"Update the host's NVIDIA driver to {needed.release}; a container uses the driver of "
+            f"{verb} the host's NVIDIA driver to {needed.release}; a container uses the driver of "
             "the host."
         )
     else:
         distribution = machine.system.distribution
         ubuntu = isinstance(distribution, Known) and distribution.value.startswith("Ubuntu")
         update = Remedy(
-            f"Update the NVIDIA driver to {needed.release}, then restart the machine.",
+            f"{verb} the NVIDIA driver to {needed.release}, then restart the machine.",
             command_line("sudo ubuntu-drivers install") if ubuntu else None,
         )
-    other = _other_build(framework, driver)
-    return (update,) if other is None else (update, other)
+    return (update,) if other is None else (other, update)
 
 
 def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
     """A build of the framework that this driver supports, if one exists."""
     if framework.name == "torch":
         return Remedy(
-            "Or install a PyTorch build for an older CUDA, which this driver supports.",
+            "Install a PyTorch build for an older CUDA, which this driver supports.",
             gpu_build_of(framework, removes=("torch",)),
         )
     if framework.name == "jax" and driver.runs("12.0"):
         return Remedy(
-            "Or install JAX for CUDA 12, which this driver supports.",
+            "Install JAX for CUDA 12, which this driver supports.",
             gpu_build_of(framework),
         )
     if framework.name == "tensorflow":
@@ -293,7 +294,7 @@ def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
             if driver.runs(row.cuda):
                 release = ".".join(map(str, row.last))
                 return Remedy(
-                    f"Or install TensorFlow {release}, the newest release built for a CUDA that "
+                    f"Install TensorFlow {release}, the newest release built for a CUDA that "
                     f"this driver supports ({row.cuda}), in an environment with an older Python."
                 )
     return None
@@ -427,13 +428,13 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
     )
     return (
         Remedy(
-            f"Update the NVIDIA driver{at_least}{where}; then restart. nvidia-smi shows the newest "
-            "CUDA that the driver supports.",
-            command_line("nvidia-smi"),
+            "Install a build for an older CUDA release that this driver supports.",
+            _PLANS.get(log.framework, command_line("whygpu plan torch tensorflow")),
         ),
         Remedy(
-            "Or install a build for an older CUDA release that this driver supports.",
-            _PLANS.get(log.framework, command_line("whygpu plan torch tensorflow")),
+            f"Or update the NVIDIA driver{at_least}{where}; then restart. nvidia-smi shows the "
+            "newest CUDA that the driver supports.",
+            command_line("nvidia-smi"),
         ),
     )
 

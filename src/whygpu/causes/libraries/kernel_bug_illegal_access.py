@@ -74,6 +74,7 @@ from whygpu.causes.evidence.log_subjects import (
     is_tensorflow,
     subject_of,
 )
+from whygpu.causes.evidence.memory_remedies import maker_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.lazy_regex import late
@@ -208,7 +209,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"code that {framework_title(log)} ran on the GPU failed{where} ({words}): a bug "
         "in a kernel or in a library's algorithm, or data that a kernel does not check",
         evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
-        remedies=_remedies(file, cudnn=bool(soft)),
+        remedies=_remedies(log, file, cudnn=bool(soft)),
         confidence=_confidence(log),
         ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch "
         "work on the CPU?",
@@ -252,12 +253,18 @@ def _extension(log: Log, lines: list[int]) -> str | None:
     return None
 
 
-def _remedies(file: str | None, *, cudnn: bool) -> tuple[Remedy, ...]:
+def _remedies(log: Log, file: str | None, *, cudnn: bool) -> tuple[Remedy, ...]:
     find = Remedy(
         "Make the traceback end at the failing call; then reduce the program to that call.",
         shell_script("CUDA_LAUNCH_BLOCKING=1 python ..."),
     )
     name = Remedy("Print the illegal access.", command_line("compute-sanitizer python ..."))
+    if maker_of(log) == "amd":
+        serial = shell_script("AMD_SERIALIZE_KERNEL=3 python ...")
+        return (
+            find._replace(action=serial),
+            Remedy("Check the indices and labels of the batch, and try another release."),
+        )
     if file:
         return (
             Remedy(

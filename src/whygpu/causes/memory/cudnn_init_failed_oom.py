@@ -342,7 +342,7 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     if log.framework == "torch":
         return (
             holders,
-            Remedy("Make the batch smaller, so that some memory is left."),
+            Remedy("Let the program use less memory: a smaller batch, or a smaller model."),
             Remedy(
                 "If memory is free, check whether a label or a token id is out of range: run it "
                 "once on the CPU, or with CUDA_LAUNCH_BLOCKING=1."
