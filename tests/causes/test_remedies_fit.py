@@ -50,6 +50,10 @@ _GROW = "expandable_segments:True"
         (f"torch 2.1.0\n{FRAGMENTED}", f"export PYTORCH_CUDA_ALLOC_CONF={_GROW}"),
         (FRAGMENTED, f"export PYTORCH_CUDA_ALLOC_CONF={_SPLIT}"),
         (
+            FRAGMENTED.replace("torch.cuda.Out", "torch.Out"),
+            f"export PYTORCH_CUDA_ALLOC_CONF={_GROW}",
+        ),
+        (
             f"{FRAGMENTED} try setting PYTORCH_ALLOC_CONF=expandable_segments:True",
             f"export PYTORCH_ALLOC_CONF={_GROW}",
         ),
@@ -482,3 +486,29 @@ cuda = "13.0"
 """
     _, printed = on_machine("driver-too-old-for-cuda", text)
     assert [command.startswith("sudo") for command in printed] == [False, True]
+
+
+@each(
+    ("log", "package"),
+    [("tensorflow 2.16.1", "'tf-keras==2.16.*'"), ("import tensorflow", "tf-keras")],
+)
+def test_tf_keras_has_the_number_of_tensorflow(log: str, package: str) -> None:
+    switch = "TF_USE_LEGACY_KERAS=1\nModuleNotFoundError: No module named 'tf_keras'"
+    first = commands(f"{log}\n{switch}", "keras-legacy-missing")[0]
+    assert first == f"python -m pip install {package}"
+
+
+def test_only_the_library_that_fails_with_jax_is_upgraded() -> None:
+    log = (
+        f'{TRACEBACK}\n  File "/venv/lib/python3.11/site-packages/flax/core.py", line 3, in <m>\n'
+        "    from jax import linear_util\n"
+        "ImportError: cannot import name 'linear_util' from 'jax' "
+        "(/venv/lib/python3.11/site-packages/jax/__init__.py)"
+    )
+    printed = commands(log, "jax-plugin-mismatch")
+    assert printed[-1] == "python -m pip install --upgrade flax"
+
+
+def test_the_drivers_library_is_linked_where_it_is() -> None:
+    log = "/usr/bin/ld: cannot find -lcuda: No such file or directory"
+    assert not any("x86_64" in command for command in commands(log, "library-path-conflict"))

@@ -341,10 +341,22 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             Remedy(
                 "If a library (flax, haiku, optax, chex) raised the error, install a release of "
                 "it from the same time as JAX.",
-                Install(("flax", "optax", "chex", "dm-haiku"), options=("upgrade",)),
+                _libraries(log),
             ),
         ),
     )
+
+
+_PACKAGE_OF = {"flax": "flax", "haiku": "dm-haiku", "optax": "optax", "chex": "chex"}
+"""Libraries that use the internals of JAX: module and package."""
+_LIBRARY_FILE = late(r"[/\\](?P<module>flax|haiku|optax|chex)[/\\]")
+
+
+def _libraries(log: Log) -> Install | None:
+    """Those whose files the log shows."""
+    found = (match.groups["module"] or "" for match in log.find(_LIBRARY_FILE))
+    names = tuple(dict.fromkeys(_PACKAGE_OF[module] for module in found))
+    return Install(names, options=("upgrade",)) if names else None
 
 
 def _between_libraries(log: Log) -> Match | None:

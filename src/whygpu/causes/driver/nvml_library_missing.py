@@ -72,6 +72,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.container_advice import runtime_in_log, runtime_of
 from whygpu.causes.evidence.driver_state import on_tegra, place_of, real_library
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
@@ -126,14 +127,17 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     )
 
 
+_WITH_UTILITY = command_line(
+    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
+)
+
+
 def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
     if place_of(machine) == "container":
         return (
             Remedy(
                 "Start the container with the driver capabilities compute and utility.",
-                command_line(
-                    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
-                ),
+                _WITH_UTILITY if runtime_of(machine) == "docker" else None,
             ),
         )
     version = machine.driver.kernel_module
@@ -161,9 +165,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "In a container, request the driver capabilities compute and utility.",
-                command_line(
-                    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
-                ),
+                _WITH_UTILITY if runtime_in_log(log) == "docker" else None,
             ),
             Remedy("Elsewhere, install the driver's monitoring library, in the driver's version."),
         ),

@@ -20,7 +20,7 @@ from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import LibraryEvent, Log, Status
-from whygpu.model.remedy import PYTHON, Steps, UnsetVariable, command_line, shell_script
+from whygpu.model.remedy import PYTHON, UnsetVariable, command_line, shell_script
 from whygpu.tables.cuda_libraries import is_cuda_library
 
 _TWO_FRAMEWORKS = late(
@@ -127,13 +127,9 @@ def _no_link_name(log: Log, line: int) -> Conflict:
             Remedy("Find the driver's library.", shell_script("ldconfig -p | grep libcuda.so")),
             Remedy(
                 "Link it under the name that the linker needs.",
-                Steps(
-                    (
-                        command_line(
-                            "sudo ln -s libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so"
-                        ),
-                        command_line("sudo ldconfig"),
-                    )
+                shell_script(
+                    "sudo ln -s libcuda.so.1 "
+                    """"$(dirname "$(ldconfig -p | grep -m1 -o '/.*libcuda.so.1$')")/libcuda.so\""""
                 ),
             ),
         ),

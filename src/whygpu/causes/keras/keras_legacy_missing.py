@@ -156,7 +156,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"{LEGACY_SWITCH} selects the package tf-keras, which is not installed",
         evidence=log.evidence(switch.line, missing.line, *ended_after(log, missing.line)),
         remedies=(
-            Remedy("Install the tf-keras of TensorFlow's version.", Install(("tf-keras",))),
+            Remedy("Install the tf-keras of TensorFlow's version.", Install((_package(log),))),
             Remedy("Or use Keras 3.", UnsetVariable((LEGACY_SWITCH,))),
         ),
     )
+
+
+def _package(log: Log) -> str:
+    numbers = release_numbers(log.version_of("tensorflow") or "")[:2]
+    return f"tf-keras=={numbers[0]}.{numbers[1]}.*" if len(numbers) == 2 else "tf-keras"

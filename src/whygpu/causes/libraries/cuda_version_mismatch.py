@@ -331,7 +331,7 @@ def _stated_mismatch(log: Log, statement: Match) -> Finding:
             Remedy(
                 f"Or install the framework's build for CUDA {there}."
                 if there
-                else "Or install them again together, from one package index.",
+                else "Or install PyTorch again, then the packages that depend on it.",
                 _pytorch_for(there) if log.framework == "torch" else None,
             ),
         ),

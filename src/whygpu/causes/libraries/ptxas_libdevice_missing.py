@@ -250,14 +250,12 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
             ),
         )
     if major is None or major < 11:
-        release = f"CUDA {major}" if major else "the CUDA release that the framework was built for"
-        text = f"Install the CUDA toolkit of {release}."
-        if major is None:
-            text += (
-                " Or its compiler alone: the package nvidia-cuda-nvcc-cu11 for CUDA 11, "
-                "nvidia-cuda-nvcc-cu12 for 12, nvidia-cuda-nvcc for 13."
-            )
-        return (Remedy(text), folder)
+        alone = (
+            "Install the compiler of the CUDA release that the framework was built for: the package "
+            "nvidia-cuda-nvcc-cu11 for CUDA 11, nvidia-cuda-nvcc-cu12 for 12, nvidia-cuda-nvcc for "
+            "13."
+        )
+        return (Remedy(f"Install the toolkit of CUDA {major}." if major else alone), folder)
     return (
         Remedy(
             f"Install the wheel with the compiler of CUDA {major}.",

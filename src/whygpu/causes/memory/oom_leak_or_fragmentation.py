@@ -20,8 +20,8 @@ program that is too big.
 ## Fix
 
 Leak: keep numbers, not tensors; evaluate under `torch.no_grad()`; delete what a loop no longer
-needs. Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or
-TF_GPU_ALLOCATOR=cuda_malloc_async.
+needs. Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PyTorch 2.1 and newer, on
+Linux; otherwise max_split_size_mb:128), or TF_GPU_ALLOCATOR=cuda_malloc_async.
 
 ## Fires on (log)
 
@@ -111,8 +111,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     )
 
 
-_GROWS_SEGMENTS = late(r"expandable_segments")
-"""PyTorch names the setting in its message since the release that has it on Linux."""
+_SINCE_2_1 = late(r"expandable_segments|GPU \d{1,2} has a total capac|\btorch\.OutOfMemoryError")
+"""What PyTorch writes since 2.1, the first release with expandable segments."""
 _NEW_VARIABLE = late(r"PYTORCH_ALLOC_CONF")
 
 
@@ -124,7 +124,7 @@ def _for_torch(log: Log) -> tuple[Remedy, ...]:
     if log.says(_NEW_VARIABLE):
         variable = "PYTORCH_ALLOC_CONF"
     # On Windows and with ROCm there is no such setting, and PyTorch 2.0 refuses it.
-    there = log.says(_GROWS_SEGMENTS) if not release else release >= (2, 1)
+    there = log.says(_SINCE_2_1) if not release else release >= (2, 1)
     if there and maker == "nvidia" and log.platform != "windows":
         return (
             Remedy(
