@@ -460,10 +460,10 @@ def test_an_amd_card_is_taken_for_one_of_its_own_family(card: str, value: str | 
 
 
 def test_a_kernel_of_amd_is_not_searched_with_tools_of_nvidia() -> None:
-    log = "torch 2.4.0+rocm6.1\nHIP error: out of memory? no\nMemory access fault by GPU node-1"
-    for finding in explain(log + "\n").root_causes:
-        assert "CUDA" not in str([remedy.action for remedy in finding.remedies])
-        assert "compute-sanitizer" not in str(finding.remedies)
+    log = (
+        "torch 2.4.0+rocm6.1\nMemory access fault by GPU node-1 (Agent handle: 0x1) on address 0x2."
+    )
+    assert commands(log, "kernel-bug-illegal-access") == ["AMD_SERIALIZE_KERNEL=3 python ..."]
 
 
 @each(
