@@ -161,8 +161,8 @@ _LITTLE = 4 * GIB
 _KILLED = ("signal", "SIGKILL")
 
 _MORE = Remedy(
-    "Give it more memory: end other programs, raise the container's limit (docker run --memory), "
-    "or request more from the scheduler (srun --mem)."
+    "Give it more memory: end other programs, raise the container's limit (docker run --memory; "
+    "in Kubernetes, resources.limits.memory), or request more from the scheduler (srun --mem)."
 )
 
 _SHARED_FLOOR = 64 << 20
@@ -271,7 +271,8 @@ _FOR_MEMORY = (
     _FEWER,
     Remedy(
         "Give it more memory: end other programs, add swap, raise the container's limit (docker "
-        "run --memory), or request more from the scheduler (srun --mem)."
+        "run --memory; in Kubernetes, resources.limits.memory), or request more from the scheduler "
+        "(srun --mem)."
     ),
 )
 _FOR_PAGING = (
