@@ -420,6 +420,18 @@ def test_an_architecture_that_ptxas_lacks_is_too_old_or_too_new(
     assert [finding.cause for finding in explain(log + "\n").root_causes] == [slug]
 
 
+@each(
+    ("opened", "slugs"),
+    [("libcudart.so.13", []), ("libcudart.so.9.0", ["compute-capability-too-new"])],
+)
+def test_a_compiler_that_dropped_a_gpu_does_not_make_it_new(opened: str, slugs: list[str]) -> None:
+    log = (
+        f"{OPENED.format(opened)}\n"
+        "ptxas fatal   : Value 'sm_70' is not defined for option 'gpu-name'\n"
+    )
+    assert [finding.cause for finding in explain(log).root_causes] == slugs
+
+
 NEW_GPU = (
     "UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the "
     "current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities sm_50 "

@@ -295,6 +295,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '9795b664430': ('-packages', 'from keras', 'keras-'),
     '97da97e5840': ('pytorch has loaded the `', 'you should not try to import '),
     '97f79cc1590': ('fallen off the bus', 'nvrm: xid', 'uncorrectable ecc'),
+    '9815422e290': ("value '",),
     '985c3bcc540': ('warning: ',),
     '98675f5b1b0': ('could not start grpc server',),
     '9895c91f330': ('cuda_launch_blocking=1',),

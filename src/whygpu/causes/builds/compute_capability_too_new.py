@@ -124,6 +124,7 @@ from whygpu.model.log import Log
 from whygpu.model.remedy import Action
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
     "WG303",
@@ -249,6 +250,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         # Triton's compiler does not know the GPU, which says nothing about the framework's code.
         return
     statement = log.first(STATEMENTS)
+    if statement is not None and _no_longer_known(log, statement.text):
+        return
     if statement is not None and not log.says(REFUSED_AND_OLD):
         what = f"this GPU is newer than the build: {excerpt(statement.text)}"
         yield _from_log(log, [statement.line], what, "likely")
@@ -263,6 +266,18 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _from_log(log, [compiled.line], what, "certain")
         return
     yield from _by_generation(log)
+
+
+_ARCHITECTURE = late(r"Value '(?:sm|compute)_(?P<number>\d{2,3})")
+_DROPPED = (13, 75)
+"""From this CUDA release on, the compiler knows no GPU before this architecture."""
+
+
+def _no_longer_known(log: Log, statement: str) -> bool:
+    """The compiler is too new for the GPU, not the GPU for the compiler."""
+    named = _ARCHITECTURE.search(statement)
+    cuda = release_numbers(cuda_of(log) or "")
+    return named is not None and cuda[:1] >= _DROPPED[:1] and int(named["number"]) < _DROPPED[1]
 
 
 def _works(log: Log, line: int) -> bool:
