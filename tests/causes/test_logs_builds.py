@@ -470,7 +470,8 @@ def test_spacy_without_cupy(log: str, confidence: str, effect: str) -> None:
     assert (root.code, root.cause) == ("WG323", "cpu-only-build")
     assert (root.confidence, root.effect) == (confidence, effect)
     assert ("or sees no GPU" in root.message) is (confidence == "likely")
-    assert "cupy-cuda12x[ctk]" in str(command_of(root.remedies[0]))
+    assert "cupy-cuda12x[ctk]" in root.remedies[0].text
+    assert command_of(root.remedies[0]) == "whygpu plan cupy"
 
 
 @each("error", [NO_CUPY, NOT_ACCESSIBLE])
