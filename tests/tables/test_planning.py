@@ -14,6 +14,7 @@ from whygpu.tables import (
     cudnn_support,
     driver_branches,
     keras_backends,
+    metal_builds,
     platform_builds,
     python_releases,
     undeclared_limits,
@@ -30,6 +31,7 @@ def test_sources_are_addresses() -> None:
         *driver_branches.BRANCHES,
         *driver_branches.LAST_BRANCHES,
         *keras_backends.ROWS,
+        *metal_builds.ROWS,
         *platform_builds.ROWS,
         *python_releases.RELEASES,
         *undeclared_limits.LIMITS,
@@ -58,13 +60,14 @@ def test_a_floor_lies_in_a_branch_that_knows_its_cuda() -> None:
         assert branch.cuda >= floor.first or floor.first == (11, 1)
 
 
-def test_windows_has_a_floor_for_every_linux_one_up_to_12() -> None:
+def test_windows_has_a_floor_for_every_linux_one() -> None:
     windows = [(row.first, row.last) for row in windows_driver_floors.WINDOWS_FLOORS]
-    linux = [(row.first, row.last) for row in FLOORS if row.first < (13, 0)]
-    assert windows == linux
+    assert windows == [(row.first, row.last) for row in FLOORS]
 
 
-@each(("cuda", "drivers"), [("11.8", ["452.39"]), ("12.5.1", ["527.41"]), ("13.0", []), ("", [])])
+@each(
+    ("cuda", "drivers"), [("11.8", ["452.39"]), ("12.5.1", ["527.41"]), ("13.0", ["580"]), ("", [])]
+)
 def test_a_windows_floor(cuda: str, drivers: list[str]) -> None:
     found = windows_driver_floors.windows_driver_floors(cuda)
     assert [row.driver for row in found] == drivers

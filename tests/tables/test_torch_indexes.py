@@ -5,14 +5,21 @@ from __future__ import annotations
 import itertools
 
 from tests.cases import each
+from whygpu.tables.architectures import parse_code
 from whygpu.tables.package_names import NAMES
 from whygpu.tables.releases import versions_of
 from whygpu.tables.torch_indexes import (
     BUILDS,
+    CODES,
     INDEXES,
+    build_code,
+    cuda_of,
     index_exists,
     index_has,
+    indexes_for,
     indexes_of,
+    releases_on,
+    tag_of,
     torch_release,
 )
 from whygpu.tables.versions import release_numbers
@@ -34,6 +41,53 @@ def test_the_build_on_pypi_is_one_of_them() -> None:
         assert not indexes or cuda in indexes, row.version
 
 
+def test_the_code_of_every_build_for_linux_is_on_record() -> None:
+    for row in BUILDS:
+        for tag in indexes_for("linux_x86_64", row.release):
+            assert build_code("linux_x86_64", row.release, tag) is not None, (row.release, tag)
+
+
+def test_code_is_on_record_only_for_builds_that_exist() -> None:
+    for row in CODES:
+        assert row.source.startswith("https://")
+        assert all(parse_code(name) for name in row.architectures)
+        for tag in row.indexes:
+            released = [item for item in releases_on(tag) if row.first <= item <= row.last]
+            assert released, (row, tag)
+
+
+def test_the_code_of_the_build_on_pypi_is_that_of_its_index() -> None:
+    for row in versions_of("torch"):
+        release = release_numbers(row.version)[:2]
+        code = build_code("linux_x86_64", release, tag_of(row.cuda))  # type: ignore[arg-type]
+        if release >= (1, 11) and code is not None:
+            assert set(row.architectures) == set(code.architectures), row.version
+
+
+@each(
+    ("platform", "release", "tags"),
+    [
+        ("win_amd64", (2, 14), ("cu126", "cu130", "cu132")),
+        ("win_amd64", (1, 12), ("cu113", "cu116")),
+        ("linux_x86_64", (1, 12), ("cu102", "cu113", "cu116")),
+        ("linux_x86_64", (1, 10), ()),
+        ("linux_aarch64", (2, 5), ()),
+        ("linux_aarch64", (2, 9), ("cu126", "cu128", "cu130")),
+        ("macosx_arm64", (2, 9), ()),
+    ],
+)
+def test_the_indexes_for_a_platform(
+    platform: str, release: tuple[int, int], tags: tuple[str, ...]
+) -> None:
+    assert indexes_for(platform, release) == tags
+
+
+@each(("tag", "cuda"), [("cu126", "12.6"), ("cu92", "9.2"), ("cu102", "10.2"), ("cu130", "13.0")])
+def test_the_cuda_of_an_index(tag: str, cuda: str) -> None:
+    assert cuda_of(tag) == cuda
+    assert tag_of(f"{cuda}.1") == tag
+
+
 @each(
     ("tag", "expected"),
     [("cu125", False), ("cu112", False), ("cu121", True), ("cu80", True), ("cu199", None)],
@@ -53,8 +107,9 @@ def test_an_index_exists(tag: str, expected: bool | None) -> None:
         ("cu129", (2, 9), None),
         ("cu128", (2, 12), False),
         # Releases after the last row are not on record.
-        ("cu130", (2, 14), None),
-        ("cu118", (2, 14), False),
+        ("cu130", (2, 16), None),
+        ("cu118", (2, 16), False),
+        ("cu126", (2, 15), False),
     ],
 )
 def test_an_index_has_a_release(tag: str, release: tuple[int, int], expected: bool | None) -> None:

@@ -23,7 +23,8 @@ _TENSORFLOW = "https://www.tensorflow.org/install/pip#windows-native"
 _TENSORFLOW_ARM = "https://www.tensorflow.org/install/pip"
 _PYTORCH = "https://pytorch.org/get-started/locally/"
 
-_INDEX = "install from https://download.pytorch.org/whl/ with --index-url"
+_LISTED = "use a build from https://pytorch.org/get-started/previous-versions/"
+_INDEX = "install 2.6 or newer from https://download.pytorch.org/whl/ with --index-url"
 _ALWAYS, _FOR_EVER = (0,), (9999,)
 _NEVER = (_FOR_EVER, _ALWAYS)
 
@@ -37,7 +38,7 @@ ROWS: tuple[PlatformBuild, ...] = (
         "use NVIDIA's own builds or containers",
         _TENSORFLOW_ARM,
     ),
-    PlatformBuild("torch", "win_amd64", *_NEVER, _INDEX, _PYTORCH),
+    PlatformBuild("torch", "win_amd64", *_NEVER, _LISTED, _PYTORCH),
     # Read from the wheels: torch/version.py of 2.10.0 and older says +cpu and no CUDA.
     PlatformBuild("torch", "linux_aarch64", (2, 11), _FOR_EVER, _INDEX, _PYTORCH),
 )

@@ -35,6 +35,9 @@ OLD_PIP_UP_TO = (3, 6)
 """Environments of these get pip 18 or older, which knows no wheel newer than manylinux1. pip 20.3
 knows them all and is the last for Python 2.7 and 3.5 (https://pip.pypa.io/en/stable/news/)."""
 
+UV_SINCE = (3, 6)
+"""uv does not work with older ones (https://docs.astral.sh/uv/reference/policies/python)."""
+
 _BY_VERSION = {row.version: row for row in RELEASES}
 
 

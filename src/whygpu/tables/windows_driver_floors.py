@@ -6,6 +6,9 @@ from whygpu.tables.driver_floors import DriverFloor
 from whygpu.tables.versions import release_numbers
 
 _RELEASE_NOTES = "https://docs.nvidia.com/cuda/archive/11.0/cuda-toolkit-release-notes/index.html"
+_COMPATIBILITY = (
+    "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"
+)
 _CUDNN = "https://docs.nvidia.com/deeplearning/cudnn/latest/support-matrix/index.html"
 
 WINDOWS_FLOORS: tuple[DriverFloor, ...] = (
@@ -21,6 +24,7 @@ WINDOWS_FLOORS: tuple[DriverFloor, ...] = (
     DriverFloor((11, 0), (11, 0), "451.22", _RELEASE_NOTES),
     DriverFloor((11, 1), (11, 99), "452.39", _CUDNN),
     DriverFloor((12, 0), (12, 99), "527.41", _CUDNN),
+    DriverFloor((13, 0), (13, 99), "580", _COMPATIBILITY),
 )
 
 
