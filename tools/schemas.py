@@ -177,6 +177,7 @@ def plan_schema() -> dict[str, Any]:
             "name": text,
             "version": text,
             "extra": perhaps,
+            "index": perhaps,
             "fits": {"type": "boolean"},
             "breaks": perhaps,
             "reason": text,

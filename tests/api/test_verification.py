@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from tests.planner.small_table import TABLE, machine
+from tests.planner.small_table import GTX_1080, TABLE, machine
 from whygpu.api.verification import verify
 from whygpu.model.install_plan import Plan
 from whygpu.planner.planning import make_plan
@@ -41,6 +41,17 @@ def test_uv_is_asked_for_the_machine_that_is_planned_for(
         "tensorflow[and-cuda]==2.20.0",
         "jax[cuda12]==0.7.2",
     ]
+
+
+def test_uv_is_asked_for_the_index_of_the_build(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = uv(tmp_path, "exit 0", monkeypatch)
+    where = machine(gpu=GTX_1080)
+    plan = make_plan(where, parse_all(["torch"]), TABLE).plan
+    assert plan is not None
+    assert not verify(plan, where).refuted
+    assert "--torch-backend=cu126" in words.read_text("utf-8").split()
 
 
 def test_a_refusal_refutes_the_plan_and_is_quoted(

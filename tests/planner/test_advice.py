@@ -161,8 +161,47 @@ def test_keras_without_tensorflow_has_to_be_told_its_backend() -> None:
         assert not any("KERAS_BACKEND" in note for note in advised(wishes).notes)
 
 
-def test_pytorch_has_an_index_of_its_own() -> None:
-    assert any("download.pytorch.org" in note for note in advised("torch").notes)
+INDEX = "https://download.pytorch.org/whl/"
+
+
+def texts(found: Advice) -> tuple[str, ...]:
+    return shell_texts(found.installs, found.installer, found.shell)
+
+
+def test_a_build_on_an_index_of_pytorch_is_installed_from_there() -> None:
+    found = advised("torch", machine(gpu=GTX_1080))
+    assert texts(found) == (
+        f"python3.11 -m pip install torch==2.11.0 --index-url {INDEX}cu126",
+        "uv venv --python 3.11 && uv pip install torch==2.11.0 --torch-backend=cu126",
+    )
+    assert any(f"CUDA 12.6 on {INDEX}cu126" in note for note in found.notes)
+    assert not any("download.pytorch.org" in note for note in advised("torch").notes)
+
+
+def test_what_pytorchs_index_lacks_is_a_second_step() -> None:
+    found = advised("torch keras", machine(gpu=GTX_1080))
+    assert texts(found)[0] == (
+        f"python3.11 -m pip install torch==2.11.0 --index-url {INDEX}cu126 && "
+        "python3.11 -m pip install torch==2.11.0 keras==3.12.0"
+    )
+
+
+def test_commands_for_windows_are_quoted_for_windows() -> None:
+    found = advised("tensorflow==2.10", machine(python="3.10", platform="win_amd64"))
+    assert texts(found) == (
+        'py -3.10 -m pip install tensorflow==2.10.1 "numpy<2"',
+        'uv venv --python 3.10 && uv pip install tensorflow==2.10.1 "numpy<2"',
+    )
+    assert shell_texts(found.preparations, found.installer, found.shell) == (
+        'conda install -c conda-forge cudatoolkit=11.2 "cudnn>=8.1,<9"',
+    )
+
+
+def test_uv_is_not_offered_for_a_python_that_it_does_not_know() -> None:
+    for python, count in (("3.5", 1), ("2.7", 1), ("3.6", 2)):
+        row = release("torch", "1.0.0", pythons=(python,), cuda="9.0")
+        where = machine(python=python)._replace(gpus=Unknown("nobody asked"))
+        assert len(texts(advised("torch", where, table_of([row])))) == count, python
 
 
 @pytest.mark.parametrize(

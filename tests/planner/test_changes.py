@@ -30,6 +30,15 @@ def test_the_smallest_step_of_the_driver() -> None:
     ]
 
 
+def test_a_windows_machine_gets_a_windows_driver() -> None:
+    v100 = GTX_1080._replace(name="V100", capability=(7, 0), kind="data-center")
+    where = machine(driver="460.89", gpu=v100, platform="win_amd64")
+    # NVIDIA has no package for forward compatibility on Windows.
+    found = possible("torch==2.8", where)
+    assert ("driver 527.41 or newer", ["2.8.0"]) in found
+    assert not any("cuda-compat" in what for what, _ in found)
+
+
 def test_no_driver_is_proposed_that_has_dropped_the_gpu() -> None:
     """Driver 470 is the last for Kepler, whatever a release was built for."""
     table = table_of([tensorflow("2.15.0", "3.11", "12.2", architectures=("sm_35",))])

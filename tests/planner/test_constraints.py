@@ -39,6 +39,7 @@ JAX_12 = candidate("jax", "0.7.2", "cuda12")
 JAX_13 = candidate("jax", "0.7.2", "cuda13")
 KERAS = candidate("keras", "3.12.0")
 BLANK = machine()._replace(**dict.fromkeys(MachineSpec._fields, Unknown("nobody looked")))
+ARM_TAGS = ("manylinux_2_28_aarch64", "manylinux2014_aarch64", "manylinux_2_5_x86_64")
 ALPINE = machine()._replace(glibc=Absent("the C library is musl 1.2.5"))
 HOPPER = PlannedGpu("H200", (9, 0), "data-center")
 ORIN = PlannedGpu("Jetson AGX Orin", (8, 7), "jetson")
@@ -82,11 +83,12 @@ def with_gpus(*gpus: PlannedGpu) -> MachineSpec:
         ),
         ("platform", TF_2_20, machine(), "holds", "has wheels for Linux on x86_64"),
         (
-            "platform",
-            TF_2_20._replace(parts=(release("tensorflow", "2.20.0"),)),
+            "build",
+            next(iter(candidates("jax", TABLE, "macosx_arm64"))),
             machine(platform="macosx_arm64"),
             "breaks",
-            "has no GPU support on macOS: CUDA no longer supports macOS",
+            "cannot use the GPU on macOS: jax-metal, Apple's plug-in, is no longer developed and "
+            "does not work with JAX after 0.5.0 (https://github.com/jax-ml/jax/issues/34109)",
         ),
         (
             "platform",
@@ -97,10 +99,10 @@ def with_gpus(*gpus: PlannedGpu) -> MachineSpec:
         ),
         (
             "glibc",
-            TF_2_20,
-            machine(platform="linux_aarch64", glibc="2.5"),
-            "holds",
-            "has no glibc requirement on record except for Linux on x86_64",
+            TF_2_20._replace(parts=(release("tensorflow", "2.20.0", platforms=ARM_TAGS),)),
+            machine(platform="linux_aarch64", glibc="2.16"),
+            "breaks",
+            "needs glibc 2.17 or newer, you have 2.16",
         ),
         ("glibc", KERAS, ALPINE, "holds", "does not need a specific glibc"),
         (

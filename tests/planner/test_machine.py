@@ -92,6 +92,17 @@ def test_another_platform_has_another_c_library() -> None:
     assert described(machine(), platform="linux").glibc == machine().glibc
 
 
+def test_another_platform_does_not_have_the_driver_and_gpu_of_this_one() -> None:
+    windows = described(machine(), platform="windows")
+    assert isinstance(windows.driver, Unknown)
+    assert isinstance(windows.gpus, Unknown)
+    mac = described(machine(), platform="macos")
+    assert isinstance(mac.driver, Absent)
+    assert isinstance(mac.gpus, Absent)
+    same = described(machine(), platform="linux")
+    assert (same.driver, same.gpus) == (machine().driver, machine().gpus)
+
+
 def test_a_platform_that_is_named_but_not_seen_has_an_unknown_c_library() -> None:
     unseen = machine()._replace(platform=Unknown("nobody looked"))
     named = described(unseen, platform="linux")

@@ -33,7 +33,7 @@ def chosen(answer: PlanAnswer) -> list[str]:
 
 
 def reasons(answer: PlanAnswer) -> dict[str, tuple[str | None, str]]:
-    return {v.candidate.requirement: (v.breaks, v.reason) for v in answer.candidates}
+    return {v.candidate.build: (v.breaks, v.reason) for v in answer.candidates}
 
 
 @each(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.cases import each
-from tests.planner.small_table import GTX_1080, RTX_5090, machine
+from tests.planner.small_table import GTX_1080, K80, RTX_5090, machine
 from whygpu.model.install_plan import PlanAnswer
 from whygpu.model.machine_spec import MachineSpec, PlannedGpu
+from whygpu.model.observed import Absent
 from whygpu.planner.candidate_cache import CandidateCache
 from whygpu.planner.candidates import Table, candidates
+from whygpu.planner.constraints import checks
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import FRAMEWORKS, parse_all
 from whygpu.tables.architectures import parse_code
@@ -18,6 +22,17 @@ from whygpu.tables.releases import versions_of
 
 TABLE = Table(versions_of)
 H200 = PlannedGpu("H200", (9, 0), "data-center")
+GH200 = PlannedGpu("GH200", (9, 0), "data-center")
+V100 = PlannedGpu("V100", (7, 0), "data-center")
+T4G = PlannedGpu("T4G", (7, 5), "data-center")
+windows = partial(machine, platform="win_amd64")
+arm = partial(machine, platform="linux_aarch64")
+
+
+def mac(python: str, platform: str = "macosx_arm64") -> MachineSpec:
+    nothing = Absent("macOS")
+    known = machine(python=python, platform=platform)
+    return known._replace(glibc=nothing, driver=nothing, gpus=nothing)
 
 
 def plan(wishes: str, where: MachineSpec) -> PlanAnswer:
@@ -25,7 +40,7 @@ def plan(wishes: str, where: MachineSpec) -> PlanAnswer:
 
 
 def chosen(answer: PlanAnswer) -> list[str]:
-    return [item.requirement for item in answer.plan.chosen] if answer.plan else []
+    return [item.build for item in answer.plan.chosen] if answer.plan else []
 
 
 @each("framework", FRAMEWORKS)
@@ -34,7 +49,7 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
     assert found
     for item in found:
         assert all(parse_code(code) for code in item.architectures), item.requirement
-        if item.needs_cuda and not item.no_build:
+        if item.has_gpu_code and not item.no_build:
             assert driver_floors(item.cuda), item.requirement
 
 
@@ -45,7 +60,20 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
         ("tensorflow", machine(driver="470.82"), ["tensorflow==2.13.1"]),
         ("tensorflow==2.15", machine(), ["tensorflow[and-cuda]==2.15.1"]),
         ("tensorflow", machine(python="3.10", platform="win_amd64"), ["tensorflow==2.10.1"]),
-        ("torch<2.16", machine(gpu=GTX_1080), ["torch==2.7.1"]),
+        # The default build is for newer GPUs: the build for CUDA 12.6 is on PyTorch's own index.
+        ("torch<2.16", machine(gpu=GTX_1080), ["torch==2.14.1+cu126"]),
+        ("torch<2.16", machine(gpu=V100, driver="535.54"), ["torch==2.14.1+cu126"]),
+        ("torch<2.16", machine(gpu=K80, driver="470.82"), ["torch==2.7.1+cu118"]),
+        ("torch<2.16", machine(gpu=RTX_5090, driver="570.86"), ["torch==2.11.0+cu129"]),
+        ("torch<2.16", windows(gpu=RTX_5090, driver="572.16"), ["torch==2.11.0+cu128"]),
+        ("torch<2.16", windows(gpu=GTX_1080, driver="581.29"), ["torch==2.14.1+cu126"]),
+        ("torch<2.16", windows(driver="581.29"), ["torch==2.15.0+cu132"]),
+        ("torch<2.16", arm(gpu=GH200, driver="560.35"), ["torch==2.14.1+cu126"]),
+        ("torch<2.16", arm(gpu=GH200), ["torch==2.15.0"]),
+        ("torch<2.11", arm(gpu=GH200), ["torch==2.10.0+cu128"]),
+        # 2.10.0 on the default index is a CPU build there, and so are all builds before 2.6.
+        ("torch<2.6", arm(gpu=GH200), []),
+        ("torch<2.16", arm(gpu=T4G), []),
         # It pins cuda-toolkit==13.0.3, which was published as 13.0.3.0.
         ("torch==2.13.0", machine(gpu=H200), ["torch==2.13.0"]),
         (
@@ -69,6 +97,52 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
 )
 def test_known_answers(wishes: str, where: MachineSpec, expected: list[str]) -> None:
     assert chosen(plan(wishes, where)) == expected
+
+
+@each(
+    ("wish", "where", "expected", "standing"),
+    [
+        ("torch<2.16", mac("3.12"), ["torch==2.15.0"], "fine"),
+        ("torch<2.16", mac("3.11", "macosx_x86_64"), ["torch==2.2.2"], "unknown"),
+        ("torch<1.12", mac("3.9"), [], "wrong"),
+        (
+            "tensorflow==2.17",
+            mac("3.11"),
+            ["tensorflow==2.17.1", "tensorflow-metal==1.1.0"],
+            "fine",
+        ),
+        (
+            "tensorflow<2.22",
+            mac("3.12"),
+            ["tensorflow==2.18.1", "tensorflow-metal==1.2.0"],
+            "unknown",
+        ),
+        ("tensorflow<2.22", mac("3.13"), [], "wrong"),
+        ("jax<=0.12.0.1", mac("3.12"), [], "wrong"),
+    ],
+)
+def test_a_mac_uses_metal(
+    wish: str, where: MachineSpec, expected: list[str], standing: str
+) -> None:
+    answer = plan(wish, where)
+    found = answer.plan.chosen[0].requirements if answer.plan else ()
+    assert list(found) == expected
+    assert answer.standing == standing
+
+
+def test_no_release_uses_an_nvidia_gpu_on_a_mac() -> None:
+    answer = plan("torch", mac("3.12")._replace(gpus=machine(gpu=GTX_1080).gpus))
+    assert answer.plan is None
+    reason = answer.candidates[0].reason
+    assert reason == "cannot use GeForce GTX 1080 (6.1) on macOS: macOS has no driver for it"
+
+
+@each("platform", ["win_amd64", "macosx_arm64", "macosx_x86_64"])
+def test_only_linux_has_a_glibc(platform: str) -> None:
+    for framework in FRAMEWORKS:
+        for item in candidates(framework, TABLE, platform):
+            steps = checks(item, machine(platform=platform, glibc="2.5"))
+            assert "glibc" not in [step.constraint for step in steps]
 
 
 @pytest.mark.parametrize("version", ["2.16.1", "2.21.0"])

@@ -66,7 +66,8 @@ def refused_late(*names: str) -> tuple[Options, CandidateCache]:
     packages that they do not pin, so that the resolver alone sees it."""
     rows = [
         *(tensorflow(f"2.{n}.0", "3.11", "12.5.1", "keras") for n in (18, 19, 20)),
-        *(release("torch", f"2.{n}", cuda="12.8", requires=("h5py",)) for n in (7, 8, 9)),
+        # Releases without an index of their own: each has one build.
+        *(release("torch", f"3.{n}", cuda="12.8", requires=("h5py",)) for n in (7, 8, 9)),
         *(release("onnxruntime-gpu", f"1.{n}", cuda="12.8") for n in (1, 2, 3)),
         release("keras", "3.0", requires=("six<2",)),
         release("h5py", "4.0", requires=("six>=2",)),

@@ -103,7 +103,11 @@ def test_a_driver_decides_which_torch_it_is() -> None:
     new = on(target("3.11.9", "580.65.06"), InstallFramework("torch"))
     old = on(target("3.11.9", "535.54.03"), InstallFramework("torch"))
     assert requirements(new) != requirements(old)
-    assert requirements(old) == ("torch==2.10.0",)
+    assert requirements(old) == ("torch==2.14.1",)
+    assert isinstance(new.action, Install)
+    assert isinstance(old.action, Install)
+    assert new.action.index_url == ""
+    assert old.action.index_url == "https://download.pytorch.org/whl/cu126"
 
 
 def test_without_a_known_driver_jax_is_for_the_older_cuda() -> None:

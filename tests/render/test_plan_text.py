@@ -11,6 +11,7 @@ from tests.schemas import obeys
 from whygpu.cli.main import main
 from whygpu.model.install_plan import PlanAnswer, Wish
 from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.observed import Absent
 from whygpu.planner.advice import advice
 from whygpu.planner.changes import changes
 from whygpu.planner.matrix import matrix
@@ -19,6 +20,8 @@ from whygpu.planner.wishes import parse, parse_all
 from whygpu.render import plan_json, plan_text
 
 TODAY = "2026-11-15"
+_NOTHING = Absent("macOS")
+MAC = machine(platform="macosx_arm64")._replace(driver=_NOTHING, gpus=_NOTHING)
 
 
 def rendered(wishes: str, where: MachineSpec, *, color: bool = False) -> str:
@@ -31,6 +34,20 @@ def answered(asked: tuple[Wish, ...], where: MachineSpec) -> PlanAnswer:
     if answer.plan is None:
         return answer._replace(changes=changes(where, asked, TABLE))
     return answer._replace(advice=advice(answer, answer.plan, TODAY))
+
+
+def test_the_builds_of_a_release_are_one_line() -> None:
+    text = rendered("torch", machine(gpu=RTX_5090, driver="560.94", platform="win_amd64"))
+    assert text.startswith("✗ torch cannot use the GPU on this machine.")
+    assert "   2.11.0  cu130: needs driver 580 or newer, you have 560.94; cu128, cu126:" in text
+    fits = rendered("torch", machine(gpu=RTX_5090, driver="570.86", platform="win_amd64"))
+    assert "   2.11.0  the newest that fits (index cu128)\n" in fits
+    assert "   2.8.0   fits (index cu128)\n" in fits
+
+
+def test_a_mac_has_no_driver_and_no_glibc() -> None:
+    text = rendered("torch", MAC)
+    assert "\n  Python 3.11, macOS on Apple silicon\n" in text
 
 
 PLAN = """\
@@ -149,6 +166,7 @@ def test_json_has_the_documented_shape() -> None:
         "name": "tensorflow",
         "version": "2.21.0",
         "extra": "and-cuda",
+        "index": None,
         "fits": False,
         "breaks": "defect",
         "reason": "does not search the folder of its own cusolver, so it finds no GPU as installed",

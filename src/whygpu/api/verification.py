@@ -15,6 +15,7 @@ from whygpu.model.install_plan import Plan
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.planner.advice import requirements
+from whygpu.tables.torch_indexes import INDEX_ROOT
 from whygpu.tables.versions import release_numbers
 
 TIME_LIMIT = 600.0
@@ -32,9 +33,17 @@ class Verified(NamedTuple):
 
 def verify(plan: Plan, machine: MachineSpec) -> Verified:
     wanted = requirements(plan)
+    tags = [item.torch_index for item in plan.chosen if item.torch_index]
     uv = shutil.which("uv")
     with tempfile.TemporaryDirectory(prefix="whygpu-") as folder:
-        command = _uv(uv, wanted, machine, folder) if uv else _pip(wanted, machine, folder)
+        if uv:
+            backends = [f"--torch-backend={tag}" for tag in tags]
+            command = (*_uv(uv, wanted, machine, folder), *backends)
+        else:
+            indexes = [f"--extra-index-url={INDEX_ROOT}{tag}" for tag in tags]
+            # The default index has another build of the same release.
+            builds = {item.requirement: item.build for item in plan.chosen}
+            command = (*_pip([builds.get(w, w) for w in wanted], machine, folder), *indexes)
         name = "uv pip compile" if uv else "pip install --dry-run"
         answer = LocalHost().run(command, timeout=TIME_LIMIT)
     if isinstance(answer, Absent):

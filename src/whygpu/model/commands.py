@@ -29,7 +29,7 @@ from whygpu.model.remedy import (
     UnsetVariable,
     steps_of,
 )
-from whygpu.model.shell import quoted
+from whygpu.model.shell import Shell, for_windows, quoted
 from whygpu.model.target import PLAIN_PIP, Installer
 
 LONGEST_VALUE = 4096
@@ -94,10 +94,14 @@ def shell_text(action: Action | None, installer: Installer = PLAIN_PIP) -> str |
     return text or None
 
 
-def shell_texts(actions: Iterable[Action], installer: Installer) -> tuple[str, ...]:
+def shell_texts(
+    actions: Iterable[Action], installer: Installer, shell: Shell = "posix"
+) -> tuple[str, ...]:
     """The commands of several actions, each once."""
-    texts = (shell_text(action, installer) for action in actions)
-    return tuple(dict.fromkeys(text for text in texts if text is not None))
+    texts = [text for action in actions if (text := shell_text(action, installer)) is not None]
+    if shell == "windows":
+        texts = [translated for text in texts if (translated := for_windows(text)) is not None]
+    return tuple(dict.fromkeys(texts))
 
 
 def remedy_text(remedy: Remedy, installer: Installer) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.release import Release
 from whygpu.model.remedy import Action
+from whygpu.model.shell import Shell
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
 from whygpu.model.target import Installer
@@ -22,6 +23,9 @@ class Wish(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.framework}{self.specifier}"
+
+
+GpuInterface = Literal["cuda", "metal"]
 
 
 class Candidate(NamedTuple):
@@ -40,6 +44,11 @@ class Candidate(NamedTuple):
     unsearched: tuple[str, ...]
     no_build: str = ""
     """Why there is no GPU build to install; empty if there is one."""
+    torch_index: str = ""
+    """The index of PyTorch with this build, as in cu126; empty for the default package index."""
+    uses: GpuInterface = "cuda"
+    doubt: str = ""
+    """Why it is only likely that this build exists or works; empty if it is certain."""
 
     @property
     def requirement(self) -> str:
@@ -47,7 +56,18 @@ class Candidate(NamedTuple):
         return f"{self.package}{extra}=={self.version}"
 
     @property
-    def needs_cuda(self) -> bool:
+    def build(self) -> str:
+        """The requirement, with what distinguishes this build from others of the release."""
+        return f"{self.requirement}+{self.torch_index}" if self.torch_index else self.requirement
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """The requirement, and that of the plug-in for Metal."""
+        plugins = self.parts[1:] if self.uses == "metal" else ()
+        return (self.requirement, *(f"{part.package}=={part.version}" for part in plugins))
+
+    @property
+    def has_gpu_code(self) -> bool:
         """Keras has no GPU code of its own."""
         return self.framework != "keras"
 
@@ -120,6 +140,8 @@ class Advice(NamedTuple):
     remedies: tuple[Action, ...]
     """Commands that must run afterwards."""
     notes: tuple[str, ...]
+    shell: Shell = "posix"
+    """The shell that the commands are for."""
 
 
 ChangeKind = Literal["release", "python", "driver", "glibc", "platform"]

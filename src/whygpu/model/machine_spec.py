@@ -48,3 +48,8 @@ class MachineSpec(NamedTuple):
         """The minor version, such as 3.11; None if it is not known."""
         known = self.python
         return ".".join(known.value.split(".")[:2]) if isinstance(known, Known) else None
+
+    @property
+    def platform_name(self) -> str:
+        """The platform; the most common one if it is not known."""
+        return self.platform.value if isinstance(self.platform, Known) else "linux_x86_64"

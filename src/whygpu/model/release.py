@@ -40,3 +40,29 @@ class Release(NamedTuple):
             tag == "any" or (tag.startswith(prefixes) and tag.endswith((machine, "universal2")))
             for tag in self.platforms
         )
+
+    def glibc_for(self, platform: str) -> str:
+        """The oldest glibc that its wheels for a platform run on; empty if it does not matter."""
+        if platform == "linux_x86_64":
+            return self.glibc
+        system, _, machine = platform.partition("_")
+        if system != "linux":
+            return ""
+        floors = [floor for tag in self.platforms if (floor := _glibc_of(tag, machine))]
+        return "{}.{}".format(*min(floors)) if floors else ""
+
+
+_OLD_TAGS = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
+
+
+def _glibc_of(tag: str, machine: str) -> tuple[int, int] | None:
+    """The glibc that a platform tag names: (2, 28) for manylinux_2_28_aarch64."""
+    name = tag.removesuffix(f"_{machine}")
+    if name == tag:
+        return None
+    if name in _OLD_TAGS:
+        return _OLD_TAGS[name]
+    kind, *numbers = name.split("_")
+    if kind != "manylinux" or len(numbers) != 2:
+        return None
+    return int(numbers[0]), int(numbers[1])

@@ -134,7 +134,7 @@ def _plan(answer: PlanAnswer) -> str:
         return f"no plan: {why}" + (f"; possible with {_some(changes)}" if changes else "")
     chosen = [f"{item.package} {item.version}" for item in answer.plan.chosen]
     advice = answer.advice
-    commands = tuple(shell_texts(advice.installs, advice.installer)) if advice is not None else ()
+    commands = shell_texts(advice.installs, advice.installer, advice.shell) if advice else ()
     state = {"fine": "fits", "attention": "fits, with a remedy", "wrong": "was refuted"}
     fit = state.get(answer.standing, "fits as far as the machine is known")
     return f"{', '.join(chosen)} {fit}" + (f"; {commands[0]}" if commands else "")

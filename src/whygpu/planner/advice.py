@@ -11,6 +11,7 @@ from whygpu.model.remedy import (
     PYTHON,
     Action,
     Install,
+    Steps,
     a_name,
     a_number,
     a_requirement,
@@ -20,30 +21,31 @@ from whygpu.model.target import PLAIN_PIP, Installer
 from whygpu.planner.wishes import BACKENDS
 from whygpu.tables.cudnn_floors import cudnn_floor
 from whygpu.tables.driver_branches import branch_of
-from whygpu.tables.python_releases import OLD_PIP_UP_TO, python_release
+from whygpu.tables.metal_builds import metal_build
+from whygpu.tables.python_releases import OLD_PIP_UP_TO, UV_SINCE, python_release
+from whygpu.tables.torch_indexes import INDEX_ROOT
 from whygpu.tables.versions import release_numbers
-
-PYTORCH_INDEX = "https://download.pytorch.org/whl/"
 
 
 def advice(answer: PlanAnswer, plan: Plan, today: str, target: Installer | None = None) -> Advice:
     """`target` is the environment for the plan; without it, any environment with that Python."""
     python = answer.machine.python_minor
-    wanted = Install(requirements(plan))
     system_cuda = [_system_cuda(item) for item in plan.chosen]
     return Advice(
         installer=target or _any_with(python),
         preparations=_given([_newer_pip(python), *system_cuda]),
-        installs=(wanted, _with_uv(wanted, python)),
+        installs=_given([_with_pip(plan), _with_uv(plan, python)]),
         remedies=_given([_search_remedy(item) for item in plan.chosen]),
         notes=tuple(dict.fromkeys(_notes(answer, plan, today))),
+        shell="windows" if answer.machine.platform_name == "win_amd64" else "posix",
     )
 
 
 def requirements(plan: Plan) -> tuple[str, ...]:
     """The requirements in the command: the choices, and pins that their metadata lack."""
     pins = (requirement for requirement, _ in plan.solution.pins)
-    return tuple(dict.fromkeys((*(item.requirement for item in plan.chosen), *pins)))
+    chosen = (requirement for item in plan.chosen for requirement in item.requirements)
+    return tuple(dict.fromkeys((*chosen, *pins)))
 
 
 def _given(actions: Sequence[Action | None]) -> tuple[Action, ...]:
@@ -54,9 +56,29 @@ def _any_with(python: str | None) -> Installer:
     return PLAIN_PIP._replace(python=f"python{python}") if python else PLAIN_PIP
 
 
-def _with_uv(wanted: Install, python: str | None) -> Action:
+def _with_pip(plan: Plan) -> Action:
+    """An index of PyTorch has little besides PyTorch, so everything else is a second step.
+
+    That step leaves PyTorch as it is, because the installed build satisfies its requirement.
+    """
+    wanted = requirements(plan)
+    special = [item for item in plan.chosen if item.torch_index]
+    if not special:
+        return Install(wanted)
+    steps = [Install((item.requirement,), f"{INDEX_ROOT}{item.torch_index}") for item in special]
+    if len(wanted) == len(steps):
+        return steps[0]
+    return Steps((*steps, Install(wanted)))
+
+
+def _with_uv(plan: Plan, python: str | None) -> Action | None:
     """Install into a new environment that uv creates with that Python."""
-    words = [word for item in wanted.requirements for word in (" ", a_requirement(item))]
+    if python is not None and release_numbers(python) < UV_SINCE:
+        return None
+    words = [word for item in requirements(plan) for word in (" ", a_requirement(item))]
+    for item in plan.chosen:
+        if item.torch_index:
+            words += [" --torch-backend=", a_name(item.torch_index)]
     if python is None:
         return shell_script("uv pip install", *words)
     return shell_script("uv venv --python ", a_number(python), " && uv pip install", *words)
@@ -70,7 +92,7 @@ def _newer_pip(python: str | None) -> Action | None:
 
 def _system_cuda(candidate: Candidate) -> Action | None:
     """Releases without an extra for CUDA use the machine's CUDA or that of a conda environment."""
-    if candidate.framework != "tensorflow" or candidate.extra:
+    if candidate.framework != "tensorflow" or candidate.extra or candidate.uses == "metal":
         return None
     cuda = ".".join(candidate.cuda.split(".")[:2])
     floor = cudnn_floor(candidate.version) or candidate.cudnn
@@ -109,6 +131,11 @@ def _notes(answer: PlanAnswer, plan: Plan, today: str) -> Iterator[str]:
     yield from (f"{requirement} because {reason}" for requirement, reason in plan.solution.pins)
     for candidate in plan.chosen:
         yield from _about(candidate)
+        metal = metal_build(candidate.package, candidate.version, answer.machine.platform_name)
+        if metal is not None:
+            yield f"{candidate.package} {candidate.version} {metal.limit}"
+    if answer.machine.platform_name == "win_amd64":
+        yield "Windows PowerShell 5 does not know &&: run what it joins as separate commands"
     yield from _keras_backend([candidate.framework for candidate in plan.chosen])
     yield from _ends_of_life(answer.machine, today)
 
@@ -130,10 +157,11 @@ def _about(candidate: Candidate) -> Iterator[str]:
         cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
         wanted = f"CUDA {candidate.cuda}{cudnn}"
         yield f"{name} does not include the CUDA libraries: {wanted} must be on the machine"
-    if candidate.framework == "torch":
+    if candidate.torch_index:
+        index = f"{INDEX_ROOT}{candidate.torch_index}"
         yield (
-            f"{name} from the package index is built for CUDA {candidate.cuda}; builds for other "
-            f"CUDA releases are on {PYTORCH_INDEX} (not in this table)"
+            f"{name} is built for CUDA {candidate.cuda} on {index}: without that index, pip "
+            "installs another build"
         )
 
 

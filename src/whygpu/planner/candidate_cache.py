@@ -13,7 +13,7 @@ from whygpu.model.install_plan import Candidate
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known
 from whygpu.model.release import Release
-from whygpu.planner.candidates import Table
+from whygpu.planner.candidates import Table, requires_on, without_nvidia
 from whygpu.planner.constraints import usable
 from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
@@ -73,12 +73,17 @@ class CandidateCache:
         return (row for row in reversed(self.table.versions(package)) if self._is_usable(row))
 
     def _row(self, package: str, version: str) -> Release | None:
-        """One release, if it is usable."""
+        """One release, if it is usable; 2.8.0+cu126 is the build of 2.8.0 on the index cu126."""
+        version, _, tag = version.partition("+")
         if package not in self._by_version:
             rows = self.table.versions(package)
             self._by_version[package] = {_shortest(row.version): row for row in rows}
         row = self._by_version[package].get(_shortest(version))
-        return row if row is not None and self._is_usable(row) else None
+        if row is None or not self._is_usable(row):
+            return None
+        if not tag:
+            return row
+        return row._replace(version=f"{row.version}+{tag}", requires=requires_on(row, tag))
 
     def _is_usable(self, row: Release) -> bool:
         key = (row.package, row.version)
@@ -100,10 +105,11 @@ class CandidateCache:
         The resolver then detects a conflict between two wishes at once, without trying every
         version of the packages in between.
         """
-        key = candidate.requirement
+        key = candidate.build
         if key not in self._closures:
             extra = f"[{candidate.extra}]" if candidate.extra else ""
-            first = Need(f"{candidate.package}{extra}", f"=={candidate.version}")
+            local = f"+{candidate.torch_index}" if candidate.torch_index else ""
+            first = Need(f"{candidate.package}{extra}", f"=={candidate.version}{local}")
             self._closures[key] = self._expanded(first)
         return self._closures[key]
 
@@ -153,9 +159,13 @@ class CandidateCache:
     def declared(self, row: Release, extra: str) -> list[Need]:
         """The requirements in the metadata: without an extra, or only those that the extra adds."""
         owner = f"{row.package} {row.version}"
+        # Rows are read from Linux wheels. Those of torch 1.13.0 lack the marker for Linux.
+        is_linux_only = row.package == "torch" and not self.machine.platform_name.startswith(
+            "linux"
+        )
         return [
             Need(name, specifier, owner)
-            for line in row.requires
+            for line in (without_nvidia(row.requires) if is_linux_only else row.requires)
             if ("extra" in line.partition(";")[2]) == bool(extra)
             for name, specifier in self._asked(line, extra)
         ]

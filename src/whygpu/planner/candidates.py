@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from whygpu.model.install_plan import Candidate
 from whygpu.model.release import Release
 from whygpu.tables.distributions import PROVIDERS
+from whygpu.tables.metal_builds import OTHERWISE, WITHOUT, MetalBuild, metal_build
+from whygpu.tables.platform_builds import build_without_cuda
 from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.torch_indexes import build_code, cuda_of, indexes_for, tag_of
 from whygpu.tables.versions import release_numbers
 
 AND_CUDA = "and-cuda"
@@ -29,9 +32,49 @@ class Table:
         return bool(self.versions(package))
 
 
-def candidates(framework: str, table: Table) -> tuple[Candidate, ...]:
-    """Every release of a framework, newest first."""
-    return tuple(_FINDERS[framework](table))
+def candidates(
+    framework: str, table: Table, platform: str = "linux_x86_64"
+) -> tuple[Candidate, ...]:
+    """Every build of a framework for a platform, newest release first.
+
+    The releases that have no build there are among them too, so that the answer can say why.
+    """
+    if framework == "torch":
+        return tuple(_torch(table, platform))
+    found = _FINDERS[framework](table)
+    if not platform.startswith("macosx") or framework == "keras":
+        return tuple(found)
+    # Builds for several CUDA releases are one build on a Mac.
+    by_version = {item.version: item for item in found}
+    return tuple(_on_mac(item, platform) for item in by_version.values())
+
+
+def _on_mac(candidate: Candidate, platform: str) -> Candidate:
+    plain = candidate._replace(extra="", parts=candidate.parts[:1], uses="metal", unsearched=())
+    found = metal_build(candidate.package, candidate.version, platform)
+    if found is None:
+        without = WITHOUT.get(candidate.framework, OTHERWISE)
+        return plain._replace(no_build=f"cannot use the GPU on macOS: {without}")
+    plugins = (_plugin(found),) if found.plugin else ()
+    doubt = "" if found.is_certain else f"likely works with tensorflow-metal {found.plugin}"
+    return plain._replace(parts=(*plain.parts, *plugins), no_build="", doubt=doubt)
+
+
+def _plugin(build: MetalBuild) -> Release:
+    return Release(
+        package="tensorflow-metal",
+        version=build.plugin,
+        file=build.source,
+        pythons=build.plugin_pythons,
+        requires_python="",
+        platforms=tuple(f"macosx_12_0_{machine}" for machine in build.machines),
+        glibc="",
+        cuda="",
+        cudnn="",
+        architectures=(),
+        requires=(),
+        unsearched=(),
+    )
 
 
 def _plain(framework: str, row: Release, extra: str = "", no_build: str = "") -> Candidate:
@@ -128,9 +171,72 @@ def _cupy_cuda(row: Release) -> tuple[int, ...]:
     return (int(digits[:-1]), int(digits[-1]))
 
 
-def _torch(table: Table) -> Iterator[Candidate]:
+def _torch(table: Table, platform: str) -> Iterator[Candidate]:
+    """Each release with the build of the default package index, then those of PyTorch's indexes."""
     for row in reversed(table.versions("torch")):
-        yield _plain("torch", row, no_build="" if row.cuda else "is built without CUDA")
+        plain = _plain("torch", row, no_build="" if row.cuda else "is built without CUDA")
+        if platform.startswith("macosx"):
+            yield _on_mac(plain, platform)
+            continue
+        default = tag_of(row.cuda)
+        tags = indexes_for(platform, _minor(row.version))
+        if not tags or build_without_cuda("torch", row.version, platform) is None:
+            yield _with_code(plain, default, platform)
+            tags = tuple(tag for tag in tags if tag != default)
+        # The CUDA of the default index is the one that PyTorch tests most.
+        for tag in sorted(tags, key=lambda tag: (tag != default, -tags.index(tag))):
+            yield _on_index(plain, tag, platform)
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor = (*release_numbers(version), 0)[:2]
+    return major, minor
+
+
+def _with_code(candidate: Candidate, tag: str, platform: str) -> Candidate:
+    """The candidate with the GPU code of that platform: rows were read from x86_64 wheels."""
+    if platform == "linux_x86_64":
+        return candidate
+    code = build_code(platform, _minor(candidate.version), tag)
+    return candidate._replace(architectures=code.architectures if code else ())
+
+
+def _on_index(plain: Candidate, tag: str, platform: str) -> Candidate:
+    (row,) = plain.parts
+    code = build_code(platform, _minor(row.version), tag)
+    wheel = row._replace(
+        file=f"{row.file}; the build on index {tag}: {code.source if code else 'not read'}",
+        # The index has wheels for every platform that has a row, the default index may not.
+        platforms=row.platforms if row.has_wheel_for(platform) else (platform,),
+        requires=requires_on(row, tag),
+    )
+    return plain._replace(
+        parts=(wheel,),
+        cuda=cuda_of(tag),
+        cudnn=plain.cudnn if tag == tag_of(row.cuda) else "",
+        architectures=code.architectures if code else (),
+        no_build="",
+        torch_index=tag,
+        doubt=(
+            f"likely has a build on PyTorch's index {tag} for this platform ({code.source})"
+            if code and not code.is_certain
+            else ""
+        ),
+    )
+
+
+def requires_on(row: Release, tag: str) -> tuple[str, ...]:
+    """What the build of a release on another index requires, as far as it is known.
+
+    Builds for other CUDA releases require other packages of NVIDIA, which were not read.
+    """
+    if tag == tag_of(row.cuda):
+        return row.requires
+    return without_nvidia(row.requires)
+
+
+def without_nvidia(requires: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(line for line in requires if not line.startswith(("nvidia-", "cuda-")))
 
 
 def _onnxruntime(table: Table) -> Iterator[Candidate]:
@@ -146,7 +252,6 @@ def _keras(table: Table) -> Iterator[Candidate]:
 _FINDERS = {
     "tensorflow": _tensorflow,
     "jax": _jax,
-    "torch": _torch,
     "cupy": _cupy,
     "onnxruntime": _onnxruntime,
     "keras": _keras,

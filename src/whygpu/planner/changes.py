@@ -16,6 +16,7 @@ from whygpu.tables.driver_branches import last_branch_for
 from whygpu.tables.driver_floors import FLOORS
 from whygpu.tables.python_releases import RELEASES
 from whygpu.tables.versions import release_numbers
+from whygpu.tables.windows_driver_floors import WINDOWS_FLOORS
 
 
 class Relaxed(NamedTuple):
@@ -77,14 +78,15 @@ def _relaxations(
         Relaxed("glibc", f"a system with glibc {glibc} or newer", {"glibc": _as(glibc)})
         for glibc in _glibcs(machine, wishes, table)
     ]
-    if isinstance(machine.platform, Known) and machine.platform.value == "win_amd64":
+    if machine.platform_name == "win_amd64":
         yield [Relaxed("platform", "Linux, as in WSL2", {"platform": _as("linux_x86_64")})]
 
 
 def _compat(machine: MachineSpec) -> str:
     """NVIDIA lets data-center GPUs run newer CUDA releases on an older kernel driver."""
     gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
-    if gpus and all(gpu.kind == "data-center" for gpu in gpus):
+    on_linux = machine.platform_name.startswith("linux")
+    if on_linux and gpus and all(gpu.kind == "data-center" for gpu in gpus):
         return " (or NVIDIA's forward-compatibility package, cuda-compat)"
     return ""
 
@@ -118,7 +120,9 @@ def _drivers(machine: MachineSpec) -> list[str]:
     gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
     last = [row.branch for gpu in gpus if (row := last_branch_for(gpu.capability))]
     known = [first for gpu in gpus if (first := first_branch_knowing(gpu.capability))]
-    floors = {row.driver for row in FLOORS} | {str(first.branch) for first in known}
+    windows = machine.platform_name == "win_amd64"
+    rows = WINDOWS_FLOORS if windows else FLOORS
+    floors = {row.driver for row in rows} | {str(first.branch) for first in known}
     return [
         floor
         for floor in _newer(floors, machine.driver.value)
@@ -131,10 +135,11 @@ def _glibcs(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> lis
     if not isinstance(machine.glibc, Known):
         return []
     floors = {
-        part.glibc
+        floor
         for wish in wishes
-        for candidate in candidates(wish.framework, table)
+        for candidate in candidates(wish.framework, table, machine.platform_name)
         for part in candidate.parts
+        if (floor := part.glibc_for(machine.platform_name))
     }
     return _newer(floors, machine.glibc.value)
 

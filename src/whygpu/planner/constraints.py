@@ -14,6 +14,7 @@ from whygpu.tables.cuda_architectures import ROWS as CUDA_ROWS
 from whygpu.tables.cuda_architectures import built_for
 from whygpu.tables.driver_branches import DriverBranch, branch_of, first_branch_for
 from whygpu.tables.driver_floors import DriverFloor, driver_floors
+from whygpu.tables.metal_builds import metal_build
 from whygpu.tables.platform_builds import build_without_cuda
 from whygpu.tables.versions import release_numbers
 from whygpu.tables.windows_driver_floors import windows_driver_floors
@@ -23,9 +24,14 @@ def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
     """The check of the release alone against every constraint."""
     yield _python(candidate, machine)
     yield _platform(candidate, machine)
-    yield _glibc(candidate, machine)
-    if candidate.needs_cuda:
-        yield _build(candidate)
+    if machine.platform_name.startswith("linux"):
+        yield _glibc(candidate, machine)
+    if not candidate.has_gpu_code:
+        return
+    yield _build(candidate)
+    if candidate.uses == "metal":
+        yield from _metal(candidate, machine)
+    else:
         yield _driver(candidate, machine)
         yield _architecture(candidate, machine)
         yield _defect(candidate)
@@ -74,22 +80,15 @@ def _platform(candidate: Candidate, machine: MachineSpec) -> FitCheck:
             return FitCheck(
                 "platform", "breaks", f"{_whose(candidate, part)}has no wheel for {name}"
             )
-    if candidate.needs_cuda and tag.startswith("macosx"):
-        return FitCheck(
-            "platform", "breaks", "has no GPU support on macOS: CUDA no longer supports macOS"
-        )
     row = build_without_cuda(candidate.package, candidate.version, tag)
-    if row is not None:
+    if row is not None and not candidate.torch_index:
         return FitCheck("platform", "breaks", f"has no GPU support on {name}: {row.instead}")
     return FitCheck("platform", "holds", f"has wheels for {name}")
 
 
 def _glibc(candidate: Candidate, machine: MachineSpec) -> FitCheck:
-    if isinstance(machine.platform, Known) and machine.platform.value != "linux_x86_64":
-        return FitCheck(
-            "glibc", "holds", "has no glibc requirement on record except for Linux on x86_64"
-        )
-    floors = [part.glibc for part in candidate.parts if part.glibc]
+    platform = machine.platform_name
+    floors = [floor for part in candidate.parts if (floor := part.glibc_for(platform))]
     if not floors:
         return FitCheck("glibc", "holds", "does not need a specific glibc")
     if isinstance(machine.glibc, Unknown):
@@ -102,26 +101,55 @@ def _glibc(candidate: Candidate, machine: MachineSpec) -> FitCheck:
 
 
 def _glibc_problem(row: Release, machine: MachineSpec) -> str | None:
-    if not row.glibc or isinstance(machine.glibc, Unknown):
-        return None
-    if isinstance(machine.platform, Known) and machine.platform.value != "linux_x86_64":
+    floor = row.glibc_for(machine.platform_name)
+    if not floor or isinstance(machine.glibc, Unknown):
         return None
     if isinstance(machine.glibc, Absent):
         return f"needs glibc, and {machine.glibc.source}"
-    if release_numbers(machine.glibc.value) < release_numbers(row.glibc):
-        return f"needs glibc {row.glibc} or newer, you have {machine.glibc.value}"
+    if release_numbers(machine.glibc.value) < release_numbers(floor):
+        return f"needs glibc {floor} or newer, you have {machine.glibc.value}"
     return None
 
 
 def _build(candidate: Candidate) -> FitCheck:
     if candidate.no_build:
         return FitCheck("build", "breaks", candidate.no_build)
+    if candidate.doubt:
+        return FitCheck("build", "unchecked", candidate.doubt)
+    if candidate.uses == "metal":
+        return FitCheck("build", "holds", "is built for Metal, the GPU interface of macOS")
     cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
     return FitCheck("build", "holds", f"is built for CUDA {candidate.cuda}{cudnn}")
 
 
+def _metal(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
+    """The GPU of a Mac needs no driver beside macOS, whose version is not known here."""
+    gpus = _gpus(machine)
+    if gpus:
+        reason = f"cannot use {gpus[0]} on macOS: macOS has no driver for it"
+        yield FitCheck("architecture", "breaks", reason)
+        return
+    platform = machine.platform_name
+    row = metal_build(candidate.package, candidate.version, platform)
+    if row is None:
+        return
+    macos = max((row.macos, _oldest_macos(candidate.parts[0], platform)), key=release_numbers)
+    yield FitCheck("build", "note", f"needs macOS {macos} or newer")
+    if platform == "macosx_x86_64":
+        reason = "uses the GPU of an Intel Mac only if it is an AMD GPU, which was not checked"
+        yield FitCheck("architecture", "unchecked", reason)
+
+
+def _oldest_macos(row: Release, platform: str) -> str:
+    """The oldest macOS that its wheels for a platform are tagged for: 14.0."""
+    machine = platform.partition("_")[2]
+    tags = [tag.split("_") for tag in row.platforms if tag.startswith("macosx_")]
+    floors = [(int(tag[1]), int(tag[2])) for tag in tags if "_".join(tag[3:]) == machine]
+    return dotted(min(floors)) if floors else "0"
+
+
 def _driver(candidate: Candidate, machine: MachineSpec) -> FitCheck:
-    windows = isinstance(machine.platform, Known) and machine.platform.value == "win_amd64"
+    windows = machine.platform_name == "win_amd64"
     floors = (windows_driver_floors if windows else driver_floors)(candidate.cuda)
     if not floors:
         known = f"no driver floor is on record for CUDA {candidate.cuda}"

@@ -20,6 +20,8 @@ _ALIASES = {
     "windows": "win_amd64",
     "macos": "macosx_arm64",
 }
+_NO_DRIVER_GIVEN = Unknown("the driver of that machine was not given (--driver)")
+_NO_GPU_GIVEN = Unknown("the GPU of that machine was not given (--gpu)")
 _SYSTEMS = {"linux": "linux", "darwin": "macosx", "windows": "win"}
 
 
@@ -64,23 +66,27 @@ def described(
     if named is not None:
         machine = machine._replace(gpus=_given((named,), "gpu"))
         if not isinstance(machine.driver, Known):
-            missing = Unknown("the driver of that machine was not given (--driver)")
-            machine = machine._replace(driver=missing)
+            machine = machine._replace(driver=_NO_DRIVER_GIVEN)
     if driver is not None:
         machine = machine._replace(driver=_given(_version(driver, "driver", "535.54.03"), "driver"))
         if not isinstance(machine.gpus, Known):
-            missing = Unknown("the GPU of that machine was not given (--gpu)")
-            machine = machine._replace(gpus=missing)
+            machine = machine._replace(gpus=_NO_GPU_GIVEN)
     return machine
 
 
 def _moved(machine: MachineSpec, platform: str, option: str) -> MachineSpec:
-    """Another system has another C library, which another option may name."""
+    """Another system has another C library, driver and GPU, which other options may name."""
     here = machine.platform
-    if not isinstance(here, Known) or here.value != platform:
-        missing = Unknown("the C library of that machine was not given (--glibc)")
-        machine = machine._replace(glibc=missing)
-    return machine._replace(platform=_given(platform, option))
+    moved = machine._replace(platform=_given(platform, option))
+    if isinstance(here, Known) and here.value == platform:
+        return moved
+    moved = moved._replace(glibc=Unknown("the C library of that machine was not given (--glibc)"))
+    if platform.startswith("macosx"):
+        nothing = Absent("macOS does not use NVIDIA GPUs")
+        return moved._replace(driver=nothing, gpus=nothing)
+    if isinstance(here, Known):
+        return moved._replace(driver=_NO_DRIVER_GIVEN, gpus=_NO_GPU_GIVEN)
+    return moved
 
 
 def _given(value: object, option: str) -> Known:  # type: ignore[type-arg]

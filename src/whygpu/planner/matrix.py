@@ -16,7 +16,7 @@ def _row(verdict: ReleaseVerdict) -> ReleaseNeeds:
     pythons = binary.pythons
     floors = driver_floors(candidate.cuda)
     return ReleaseNeeds(
-        requirement=candidate.requirement,
+        requirement=candidate.build,
         breaks=verdict.breaks,
         python=f"{pythons[0]}-{pythons[-1]}" if pythons else binary.requires_python,
         glibc=binary.glibc,

@@ -48,11 +48,25 @@ def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Pla
             )
             for name, verdicts in judged.items()
         ]
+        fitting = _preferred(fitting)
         if all(options for _, options in fitting):
             answer = _together(tuple(wishes), judged, fitting, cache)
             if answer.plan is not None or with_defects or not _defects(judged):
                 return answer
     return PlanAnswer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
+
+
+def _preferred(fitting: Fitting) -> Fitting:
+    """With several wishes, builds whose requirements are known, if there are any.
+
+    Which packages of NVIDIA the builds on PyTorch's own indexes require was not read.
+    """
+    if len(fitting) == 1:
+        return fitting
+    return [
+        (name, [item for item in options if not item.torch_index] or options)
+        for name, options in fitting
+    ]
 
 
 def _refused_by_others(judged: dict[str, tuple[ReleaseVerdict, ...]]) -> str:
@@ -83,7 +97,7 @@ def judge(candidate: Candidate, machine: MachineSpec) -> ReleaseVerdict:
 
 
 def _judge_all(wish: Wish, cache: CandidateCache) -> tuple[ReleaseVerdict, ...]:
-    every = candidates(wish.framework, cache.table)
+    every = candidates(wish.framework, cache.table, cache.machine.platform_name)
     allowed = [item for item in every if allows(wish, item.version)]
     if not allowed:
         known = f"it has {every[-1].version} to {every[0].version}" if every else "it has none"
@@ -130,7 +144,17 @@ def _together(
         next(verdict for verdict in verdicts if verdict.candidate == chosen[name])
         for name, verdicts in judged.items()
     )
+    if len(wishes) > 1:
+        chosen_verdicts = tuple(map(_with_unread_requirements, chosen_verdicts))
     return PlanAnswer(cache.machine, wishes, Plan(solution, chosen_verdicts), _flat(explained), "")
+
+
+def _with_unread_requirements(verdict: ReleaseVerdict) -> ReleaseVerdict:
+    index = verdict.candidate.torch_index
+    if not index:
+        return verdict
+    reason = f"may require other packages of NVIDIA: those of the builds on {index} were not read"
+    return verdict._replace(unchecked=(*verdict.unchecked, reason))
 
 
 def _named(fitting: Fitting, cache: CandidateCache) -> tuple[Conflict, Company]:
@@ -198,7 +222,12 @@ def _explain_newer(
 ) -> tuple[ReleaseVerdict, ...]:
     """Add the reason to releases that fit by themselves and are newer than those of the plan."""
     place = next(i for i, v in enumerate(verdicts) if v.candidate == chosen[framework])
-    newer = (_in_company(verdict, chosen, cache) for verdict in verdicts[:place])
+    newer = (
+        _with_unread_requirements(verdict)
+        if len(chosen) > 1 and verdict.fits and verdict.candidate.torch_index
+        else _in_company(verdict, chosen, cache)
+        for verdict in verdicts[:place]
+    )
     return (*newer, *verdicts[place:])
 
 
@@ -226,11 +255,12 @@ def _conflict_check(
     candidate = judged.candidate
     if judged.breaks == "conflict":
         return FitCheck("conflict", "breaks", judged.reason)
-    rest = [
+    every = [
         (other.framework, [v.candidate for v in _judge_all(other, cache) if v.fits])
         for other in others
         if other.framework != wish.framework
     ]
+    rest = _preferred([(wish.framework, [candidate]), *every])[1:]
     alone = [framework for framework, options in rest if not options]
     if alone:
         reason = f"was not checked: no release of {alone[0]} fits this machine"

@@ -87,7 +87,7 @@ class _Search:
         return is_spent
 
     def _is_refused(self, company: tuple[Candidate, ...]) -> bool:
-        names = {item.requirement for item in company}
+        names = {item.build for item in company}
         return any(refused <= names for refused in self._refused)
 
     def _left(self, rest: Options, asked: Asked) -> Options | None:
@@ -123,7 +123,7 @@ class _Search:
             self._is_complete = False
         else:
             culprits = self._fewest_refused(company)
-            self._refused.append(frozenset(item.requirement for item in culprits))
+            self._refused.append(frozenset(item.build for item in culprits))
         return None
 
     def _fewest_refused(self, company: tuple[Candidate, ...]) -> tuple[Candidate, ...]:

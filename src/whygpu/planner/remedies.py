@@ -24,6 +24,7 @@ from whygpu.planner.machine import from_snapshot
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import FRAMEWORKS
 from whygpu.tables.releases import versions_of
+from whygpu.tables.torch_indexes import INDEX_ROOT
 from whygpu.tables.versions import release_numbers
 
 _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,6}){0,3}")
@@ -95,7 +96,8 @@ def _fulfil(remedy: Remedy, place: Place) -> Remedy:
             return Remedy(f"{text} whygpu knows no command for it: {found}.")
         candidate, note = found
         text += note
-        steps.append(Install((candidate.requirement,), "", step.removes, step.options))
+        index = f"{INDEX_ROOT}{candidate.torch_index}" if candidate.torch_index else ""
+        steps.append(Install(candidate.requirements, index, step.removes, step.options))
     return Remedy(text, steps[0] if len(steps) == 1 else Steps(tuple(steps)))
 
 
@@ -159,7 +161,7 @@ def _chosen(answer: PlanAnswer) -> Candidate | str:
         folders = ", ".join(candidate.unsearched)
         return f"{name} does not search the folder of its own {folders}, and none newer fits"
     brings_cuda = candidate.extra or candidate.framework in (*_OWN_BUILD, *_CUDA_ELSEWHERE)
-    if not brings_cuda:
+    if candidate.uses == "cuda" and not brings_cuda:
         cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
         return f"{name}, the newest that fits, needs CUDA {candidate.cuda}{cudnn} on the machine"
     return candidate
@@ -175,6 +177,7 @@ def _modest(answer: PlanAnswer, chosen: Candidate) -> Candidate:
         if verdict.fits
         and (verdict.candidate.package, verdict.candidate.version)
         == (chosen.package, chosen.version)
+        and bool(verdict.candidate.torch_index) == bool(chosen.torch_index)
     ]
     return min(builds, key=lambda build: release_numbers(build.cuda), default=chosen)
 

@@ -149,7 +149,7 @@ class _Provider(AbstractProvider[Need, Choice, str]):
         kind, _, name = identifier.partition(":")
         if kind == "wish":
             for candidate in self._wishes[name]:
-                yield Choice(identifier, candidate.requirement, candidate=candidate)
+                yield Choice(identifier, candidate.build, candidate=candidate)
         elif kind == "folder":
             for specifier in sorted(specifiers):
                 yield Choice(identifier, specifier.removeprefix("=="))

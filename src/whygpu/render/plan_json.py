@@ -40,7 +40,7 @@ def _plan_dict(plan: Plan, advice: Advice, verified: str) -> dict[str, Any]:
     actions = (*advice.preparations, *advice.installs, *advice.remedies)
     return {
         "packages": packages,
-        "commands": list(shell_texts(actions, advice.installer)),
+        "commands": list(shell_texts(actions, advice.installer, advice.shell)),
         "notes": list(advice.notes),
         "verify": AFTERWARDS,
         "verified": verified or None,
@@ -53,6 +53,7 @@ def _candidate_dict(verdict: ReleaseVerdict) -> dict[str, Any]:
         "name": candidate.package,
         "version": candidate.version,
         "extra": candidate.extra or None,
+        "index": candidate.torch_index or None,
         "fits": verdict.fits,
         "breaks": verdict.breaks,
         "reason": verdict.reason or "; ".join((*verdict.notes, *verdict.unchecked)),

@@ -86,14 +86,16 @@ def _machine(page: Page, machine: MachineSpec) -> None:
     platform = machine.platform
     name = PLATFORMS[platform.value] if isinstance(platform, Known) else "unknown platform"
     on_linux = isinstance(platform, Known) and platform.value.startswith("linux")
-    gpus = machine.gpus
-    parts = [
-        _fact("Python", machine.python),
-        name,
-        *([_fact("glibc", machine.glibc)] if on_linux else []),
-        _fact("driver", machine.driver),
-        ", ".join(map(str, gpus.value)) if isinstance(gpus, Known) else _fact("GPU", gpus),
-    ]
+    on_mac = machine.platform_name.startswith("macosx")
+    parts = [_fact("Python", machine.python), name]
+    if on_linux:
+        parts.append(_fact("glibc", machine.glibc))
+    if not on_mac:
+        parts.append(_fact("driver", machine.driver))
+    if isinstance(machine.gpus, Known):
+        parts += map(str, machine.gpus.value)
+    elif not on_mac:
+        parts.append(_fact("GPU", machine.gpus))
     page.hanging("", ", ".join(parts), 2)
 
 
@@ -107,7 +109,7 @@ def _advice(page: Page, advice: Advice) -> None:
     def commands(title: str, actions: Sequence[Action]) -> None:
         if actions:
             page.section(title)
-        for command in shell_texts(actions, advice.installer):
+        for command in shell_texts(actions, advice.installer, advice.shell):
             page.line(f"   {command}", BOLD)
 
     commands("First", advice.preparations)
@@ -125,7 +127,9 @@ def _candidates(page: Page, answer: PlanAnswer) -> None:
     for framework, build in dict.fromkeys(map(_build, answer.candidates)):
         page.section(f"Releases of {display_name(framework)}" + (f" with {build}" if build else ""))
         verdicts = [v for v in answer.candidates if _build(v) == (framework, build)]
-        groups = list(_groups(verdicts, answer.plan, answer.machine))
+        groups = list(
+            _groups(list(_one_per_release(verdicts, answer.plan)), answer.plan, answer.machine)
+        )
         indent = 5 + max(len(versions) for versions, _, _ in groups)
         for versions, text, fits in groups:
             page.hanging(f"   {versions}", text, indent, GREEN if fits else "")
@@ -139,6 +143,31 @@ def _build(verdict: ReleaseVerdict) -> tuple[str, str]:
     return candidate.framework, candidate.extra if candidate.framework == "jax" else ""
 
 
+def _one_per_release(
+    verdicts: Sequence[ReleaseVerdict], plan: Plan | None
+) -> Iterator[ReleaseVerdict]:
+    """One verdict for each release: on the build that fits best, or why no build fits."""
+    chosen = plan.chosen if plan else ()
+    for _, group in groupby(verdicts, lambda verdict: verdict.candidate.version):
+        builds = list(group)
+        fitting = [build for build in builds if build.fits]
+        best = [build for build in builds if build.candidate in chosen] or fitting
+        yield best[0] if best else builds[0]._replace(reason=_reasons(builds))
+
+
+def _reasons(builds: Sequence[ReleaseVerdict]) -> str:
+    """The reasons against all builds of a release, each with the indexes of its builds."""
+    by_reason: dict[str, list[str]] = {}
+    for build in builds:
+        by_reason.setdefault(build.reason, []).append(build.candidate.torch_index)
+    if len(by_reason) == 1:
+        return builds[0].reason
+    return "; ".join(
+        f"{', '.join(index or 'default index' for index in indexes)}: {reason}"
+        for reason, indexes in by_reason.items()
+    )
+
+
 def _groups(
     verdicts: Sequence[ReleaseVerdict], plan: Plan | None, machine: MachineSpec
 ) -> Iterator[tuple[str, str, bool]]:
@@ -146,10 +175,11 @@ def _groups(
     chosen = plan.chosen if plan else ()
 
     def result(verdict: ReleaseVerdict) -> str | None:
+        index = f" (index {verdict.candidate.torch_index})" if verdict.candidate.torch_index else ""
         if verdict.candidate in chosen:
-            return "the newest that fits" if len(chosen) == 1 else "chosen"
+            return f"the newest that fits{index}" if len(chosen) == 1 else f"chosen{index}"
         if verdict.fits:
-            alone = "fits by itself" if len(chosen) > 1 else "fits"
+            alone = f"fits by itself{index}" if len(chosen) > 1 else f"fits{index}"
             return "; ".join((*verdict.notes, *verdict.unchecked)) or alone
         # Releases have wheels for different Pythons; together they have one reason.
         return None if verdict.breaks == "python" else verdict.reason
