@@ -16,7 +16,7 @@ from tests.planner.small_table import (
 )
 from whygpu.errors import UsageError
 from whygpu.model.install_plan import PlanAnswer
-from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.machine_spec import MachineSpec, PlannedGpu
 from whygpu.model.observed import Absent, Unknown
 from whygpu.planner import resolve
 from whygpu.planner.candidates import Table
@@ -34,6 +34,10 @@ def chosen(answer: PlanAnswer) -> list[str]:
 
 def reasons(answer: PlanAnswer) -> dict[str, tuple[str | None, str]]:
     return {v.candidate.build: (v.breaks, v.reason) for v in answer.candidates}
+
+
+OLD_GPU = machine(gpu=GTX_1080)
+"""No failure of any release is on record for it."""
 
 
 @each(
@@ -124,7 +128,7 @@ def torch_and_tensorflow(torch: str, tensorflows: str) -> Table:
 def test_how_far_behind_a_wish_may_be_left(
     torch: str, tensorflows: str, expected: list[str]
 ) -> None:
-    answer = plan("torch tensorflow", table=torch_and_tensorflow(torch, tensorflows))
+    answer = plan("torch tensorflow", OLD_GPU, torch_and_tensorflow(torch, tensorflows))
     assert chosen(answer) == expected
 
 
@@ -151,7 +155,7 @@ def test_a_resolver_that_gives_up_on_what_is_excluded_leaves_the_reason_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(resolve, "MOST_ROUNDS", 1)
-    answer = plan("torch tensorflow", table=torch_and_tensorflow("1", "2"))
+    answer = plan("torch tensorflow", OLD_GPU, torch_and_tensorflow("1", "2"))
     assert answer.plan is None
     assert answer.conflict == "no combination was found"
     assert set(reasons(answer).values()) == {(None, "")}
@@ -379,10 +383,29 @@ def test_a_missing_gpu_gives_a_plan_that_is_not_certain(missing: Unknown | Absen
 
 
 def test_code_that_has_to_be_compiled_is_a_note_and_no_obstacle() -> None:
-    answer = plan("tensorflow", machine(gpu=RTX_5090))
+    b200 = PlannedGpu("B200", (10, 0), "data-center")
+    answer = plan("tensorflow", machine(gpu=b200))
     assert answer.exit_code == 0
     assert answer.plan is not None
     assert "expect minutes" in answer.plan.verdicts[0].notes[0]
+
+
+def test_what_is_likely_to_fail_is_the_last_choice() -> None:
+    """2.20 is reported to fail on this GPU, and 2.21, which has a defect too, is likely to."""
+    answer = plan("tensorflow", machine(gpu=RTX_5090))
+    assert chosen(answer) == ["tensorflow[and-cuda]==2.21.0"]
+    assert answer.plan is not None
+    assert answer.plan.verdicts[0].likely_fails
+    assert answer.standing == "unknown"
+    breaks, reason = reasons(answer)["tensorflow[and-cuda]==2.20.0"]
+    assert breaks == "reports"
+    assert reason.startswith("is reported not to work on GeForce RTX 5090 (12.0): CUDA_ERROR_")
+    turing = machine(python="3.7", gpu=PlannedGpu("T4", (7, 5), "data-center"))
+    rows = [
+        tensorflow(version, "3.7", cuda, package="tensorflow-gpu", unsearched=unsearched)
+        for version, cuda, unsearched in (("1.12.0", "9.0", ()), ("1.10.0", "9.0", ("cublas",)))
+    ]
+    assert chosen(plan("tensorflow", turing, table_of(rows))) == ["tensorflow-gpu==1.12.0"]
 
 
 def test_a_release_that_does_not_exist_is_wrong_usage() -> None:
@@ -404,10 +427,11 @@ def test_why_not_goes_through_the_whole_chain() -> None:
         "build",
         "driver",
         "architecture",
+        "reports",
         "defect",
         "conflict",
     ]
-    assert [check.constraint for check in answer.broken] == ["driver"]
+    assert [check.constraint for check in answer.broken] == ["driver", "reports"]
 
 
 def test_why_not_in_company() -> None:

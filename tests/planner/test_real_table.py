@@ -78,14 +78,14 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
         ("torch==2.13.0", machine(gpu=H200), ["torch==2.13.0"]),
         (
             "tensorflow<2.22 jax<=0.12.0.1 torch<2.16",
-            machine(python="3.12", gpu=RTX_5090),
+            machine(python="3.12", gpu=H200),
             ["tensorflow[and-cuda]==2.20.0", "jax[cuda12]==0.12.0.1", "torch==2.10.0"],
         ),
         # The newest torch goes with the newest jax, and that with no tensorflow at all: the choice
         # of the first wish has to be undone.
         (
             "torch<2.16 jax<0.11 tensorflow<2.22 keras<=3.15.1",
-            machine(python="3.11", driver="580.65", gpu=RTX_5090),
+            machine(python="3.11", driver="580.65", gpu=H200),
             [
                 "torch==2.10.0",
                 "jax[cuda12]==0.10.2",
@@ -161,7 +161,7 @@ def test_a_conflict_of_pins_is_named() -> None:
 
 def test_what_a_plan_installs_meets_every_need_of_what_it_installs() -> None:
     """The resolver's answer, checked without the resolver."""
-    where = machine(python="3.12", gpu=RTX_5090)
+    where = machine(python="3.12", gpu=H200)
     answer = plan("tensorflow jax torch keras", where)
     assert answer.plan is not None
     versions = dict(answer.plan.solution.packages)

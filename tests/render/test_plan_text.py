@@ -45,6 +45,14 @@ def test_the_builds_of_a_release_are_one_line() -> None:
     assert "   2.8.0   fits (index cu128)\n" in fits
 
 
+def test_what_is_likely_to_fail_is_no_fit() -> None:
+    text = rendered("tensorflow", machine(gpu=RTX_5090))
+    assert text.startswith(
+        "? TensorFlow 2.21.0 can be installed here, but reports say that it may not work\n"
+    )
+    assert "   2.21.0            may not work, but nothing newer is better\n" in text
+
+
 def test_a_mac_has_no_driver_and_no_glibc() -> None:
     text = rendered("torch", MAC)
     assert "\n  Python 3.11, macOS on Apple silicon\n" in text
@@ -129,6 +137,7 @@ CHAIN = """\
   ✗  driver        needs driver 525.60.13 or newer, you have 470.82
   ✓  architecture  has machine code for RTX A6000 (8.6): sm_60 to sm_90 and PTX
                    for 9.0
+  ✓  reports       has no reported failure on record for this GPU
   ✓  defect        has no defect on record
   ✓  conflict      has all its requirements available
 

@@ -17,6 +17,7 @@ from whygpu.tables import (
     metal_builds,
     platform_builds,
     python_releases,
+    reported_failures,
     undeclared_limits,
     windows_driver_floors,
 )
@@ -38,6 +39,56 @@ def test_sources_are_addresses() -> None:
         *windows_driver_floors.WINDOWS_FLOORS,
     )
     assert all(row.source.startswith("https://") for row in rows)
+
+
+def test_reported_failures_have_reports_and_ranges() -> None:
+    for row in reported_failures.ROWS:
+        assert row.sources
+        assert all(source.startswith("https://") for source in row.sources)
+        assert row.first <= row.last
+        assert row.oldest <= row.newest
+
+
+@each(
+    ("framework", "version", "gpu", "kind", "certain"),
+    [
+        ("tensorflow", "2.20.0", (12, 0), "geforce", True),
+        ("tensorflow", "2.21.0", (12, 0), "geforce", False),
+        ("tensorflow", "2.20.0", (9, 0), "data-center", None),
+        ("tensorflow", "1.15.5", (8, 6), "geforce", True),
+        ("tensorflow", "1.15.5", (7, 5), "geforce", None),
+        ("tensorflow", "1.12.3", (7, 5), "geforce", False),
+        ("tensorflow", "2.4.0", (8, 6), "geforce", None),
+        ("torch", "1.5.1", (9, 0), "data-center", True),
+        ("torch", "1.6.0", (9, 0), "data-center", None),
+        ("torch", "2.10.0", (8, 7), "jetson", True),
+        ("torch", "2.10.0", (11, 0), "jetson", None),
+        ("torch", "2.10.0", (8, 7), None, None),
+    ],
+)
+def test_a_reported_failure(
+    framework: str, version: str, gpu: tuple[int, int], kind: Any, certain: bool | None
+) -> None:
+    row = reported_failures.reported_failure(framework, version, gpu, kind)
+    assert (row.is_certain if row else None) is certain
+
+
+@each(
+    ("cudnn", "newest"),
+    [
+        ("7", (7, 5)),
+        ("8", (9, 0)),
+        ("8.1.0", (8, 6)),
+        ("8.9.2.26", (9, 0)),
+        ("9.5.1.17", (9, 0)),
+        ("9.10.2.21", (12, 0)),
+        ("9", (12, 1)),
+        ("5", None),
+        ("", None),
+    ],
+)
+def test_the_newest_gpu_of_a_cudnn(cudnn: str, newest: tuple[int, int] | None) -> None:
+    assert cudnn_support.newest_gpu(cudnn) == newest
 
 
 def test_newer_branches_bring_newer_cuda() -> None:

@@ -73,7 +73,15 @@ class Candidate(NamedTuple):
 
 
 Constraint = Literal[
-    "python", "platform", "glibc", "build", "driver", "architecture", "defect", "conflict"
+    "python",
+    "platform",
+    "glibc",
+    "build",
+    "driver",
+    "architecture",
+    "reports",
+    "defect",
+    "conflict",
 ]
 FitOutcome = Literal["holds", "note", "unchecked", "breaks"]
 """`note`: it holds, but the user should know something. `unchecked`: a decisive fact is missing."""
@@ -97,6 +105,8 @@ class ReleaseVerdict(NamedTuple):
     reason: str
     unchecked: tuple[str, ...]
     notes: tuple[str, ...]
+    likely_fails: bool = False
+    """Reports make it likely that it does not work, although nothing proves it."""
 
     @property
     def fits(self) -> bool:

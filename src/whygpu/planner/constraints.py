@@ -12,10 +12,12 @@ from whygpu.planner.wishes import contains
 from whygpu.tables.architectures import TEGRA, Fit, fit, parse_code
 from whygpu.tables.cuda_architectures import ROWS as CUDA_ROWS
 from whygpu.tables.cuda_architectures import built_for
+from whygpu.tables.cudnn_support import newest_gpu
 from whygpu.tables.driver_branches import DriverBranch, branch_of, first_branch_for
 from whygpu.tables.driver_floors import DriverFloor, driver_floors
 from whygpu.tables.metal_builds import metal_build
 from whygpu.tables.platform_builds import build_without_cuda
+from whygpu.tables.reported_failures import reported_failure
 from whygpu.tables.versions import release_numbers
 from whygpu.tables.windows_driver_floors import windows_driver_floors
 
@@ -34,6 +36,7 @@ def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
     else:
         yield _driver(candidate, machine)
         yield _architecture(candidate, machine)
+        yield from _reports(candidate, machine)
         yield _defect(candidate)
 
 
@@ -229,6 +232,13 @@ def _on_gpu(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
     if result == "binary":
         return FitCheck("architecture", "holds", f"has machine code for {gpu}: {has}")
     if result == "compiled":
+        newest = newest_gpu(candidate.cudnn) if candidate.framework != "jax" else None
+        if newest is not None and gpu.capability[0] > newest[0]:
+            text = (
+                f"has {has}, which {gpu} may compile, but its cuDNN {candidate.cudnn} supports "
+                f"GPUs up to {dotted(newest)}"
+            )
+            return FitCheck("architecture", "unchecked", text)
         if candidate.framework == "jax":
             text = f"has {has}: on {gpu} its few own kernels are compiled at their first use"
         else:
@@ -284,6 +294,19 @@ def _codes(names: tuple[str, ...]) -> str:
     if ptx:
         parts.append(f"PTX for {' and '.join(ptx)}")
     return " and ".join(parts)
+
+
+def _reports(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
+    """Failures that users reported although the build has code for the GPU."""
+    for gpu in _gpus(machine):
+        row = reported_failure(candidate.framework, candidate.version, gpu.capability, gpu.kind)
+        if row is not None:
+            verb = "is reported" if row.is_certain else "is likely"
+            reason = f"{verb} not to work on {gpu}: {row.symptom}; {row.instead}; {row.sources[0]}"
+            yield FitCheck("reports", "breaks" if row.is_certain else "unchecked", reason)
+            return
+    if isinstance(machine.gpus, Known):
+        yield FitCheck("reports", "holds", "has no reported failure on record for this GPU")
 
 
 def _defect(candidate: Candidate) -> FitCheck:

@@ -39,21 +39,35 @@ def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Pla
     """The newest releases that fit the machine and each other."""
     cache = CandidateCache(machine, table, keras_backend(wishes))
     judged = {wish.framework: _judge_all(wish, cache) for wish in wishes}
-    for with_defects in (False, True):
-        # A release with a defect that has a remedy is better than none.
-        fitting = [
-            (
-                name,
-                [v.candidate for v in verdicts if v.fits or (with_defects and v.has_only_a_defect)],
-            )
-            for name, verdicts in judged.items()
-        ]
-        fitting = _preferred(fitting)
-        if all(options for _, options in fitting):
+    answer = PlanAnswer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
+    tried: Fitting = []
+    # A release with a defect that has a remedy is better than one that is likely to fail, and both
+    # are better than none.
+    for accepts in (_is_sound, _is_sound_or_has_a_remedy, _may_work):
+        fitting = _preferred(
+            [
+                (name, [verdict.candidate for verdict in verdicts if accepts(verdict)])
+                for name, verdicts in judged.items()
+            ]
+        )
+        if all(options for _, options in fitting) and fitting != tried:
             answer = _together(tuple(wishes), judged, fitting, cache)
-            if answer.plan is not None or with_defects or not _defects(judged):
+            if answer.plan is not None:
                 return answer
-    return PlanAnswer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
+            tried = fitting
+    return answer
+
+
+def _is_sound(verdict: ReleaseVerdict) -> bool:
+    return verdict.fits and not verdict.likely_fails
+
+
+def _is_sound_or_has_a_remedy(verdict: ReleaseVerdict) -> bool:
+    return _may_work(verdict) and not verdict.likely_fails
+
+
+def _may_work(verdict: ReleaseVerdict) -> bool:
+    return verdict.fits or verdict.has_only_a_defect
 
 
 def _preferred(fitting: Fitting) -> Fitting:
@@ -93,6 +107,7 @@ def judge(candidate: Candidate, machine: MachineSpec) -> ReleaseVerdict:
         last.reason if broken else "",
         tuple(check.reason for check in seen if check.outcome == "unchecked"),
         tuple(check.reason for check in seen if check.outcome == "note"),
+        any(check.constraint == "reports" and check.outcome == "unchecked" for check in seen),
     )
 
 
@@ -114,10 +129,6 @@ def _installable(verdict: ReleaseVerdict, cache: CandidateCache) -> ReleaseVerdi
     if refused is None:
         return verdict
     return verdict._replace(breaks="conflict", reason=refused.reason(verdict.candidate))
-
-
-def _defects(judged: dict[str, tuple[ReleaseVerdict, ...]]) -> bool:
-    return any(verdict.has_only_a_defect for verdicts in judged.values() for verdict in verdicts)
 
 
 def _together(
