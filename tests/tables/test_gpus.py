@@ -14,6 +14,57 @@ def test_every_row_has_nvidias_page_and_a_name_of_its_own() -> None:
         assert find(model.name) == (model,)
 
 
+FAMILIES = {
+    "Maxwell, laptops": ((5, 0), "GTX 960M|GTX 950M|940MX|940M|930MX|920MX|840M|MX110|MX130"),
+    "Maxwell, GM107 desktops": ((5, 0), "GTX 750|GTX 750 Ti|Quadro K2200|Quadro M1200|Tesla M10"),
+    "Maxwell, GM20x": ((5, 2), "GTX 980 Ti|GTX 970|GTX 980M|GTX 965M|Quadro M4000|Tesla M60|M40"),
+    "Maxwell, Quadro laptops": ((5, 2), "Quadro M2200|Quadro M5000M|Quadro M3000M"),
+    "Pascal, data centre": ((6, 1), "Tesla P40|Tesla P4|Tesla P6"),
+    "Pascal, GP100": ((6, 0), "Tesla P100-SXM2-16GB|Quadro GP100"),
+    "Pascal, GeForce": ((6, 1), "GTX 1080 Ti|GTX 1070 Ti|GTX 1060 6GB|GTX 1050 Ti|TITAN Xp"),
+    "Pascal, small": ((6, 1), "GT 1030|GT 1010|MX150|MX230|MX250|MX330|MX350"),
+    "Pascal, Quadro": ((6, 1), "Quadro P5200|Quadro P4200|Quadro P3200|Quadro P520|Quadro P500"),
+    "Volta": ((7, 0), "Tesla V100-PCIE-32GB|Tesla V100S-PCIE-32GB|TITAN V|Quadro GV100"),
+    "Turing, data centre": ((7, 5), "Tesla T4|NVIDIA T4G"),
+    "Turing, GeForce": ((7, 5), "RTX 2080 SUPER|RTX 2060|GTX 1660 SUPER|GTX 1650 Ti|GTX 1630"),
+    "Turing, small": ((7, 5), "MX450|MX550|NVIDIA T600 Laptop GPU|T550|T400 4GB"),
+    "Turing, Quadro": ((7, 5), "Quadro RTX 3000|Quadro T2000 with Max-Q Design|Quadro T1000"),
+    "Ampere, GA100": ((8, 0), "A100|NVIDIA A800-SXM4-80GB|A30"),
+    "Ampere, data centre": ((8, 6), "NVIDIA A10G|A10|A16|A2|A40|A10M"),
+    "Ampere, GeForce": ((8, 6), "RTX 3090 Ti|RTX 3070 Ti Laptop GPU|RTX 3050 Ti|RTX 2050|MX570"),
+    "Ampere, workstation": (
+        (8, 6),
+        "RTX A6000|RTX A5500|RTX A4500|RTX A2000 12GB|RTX A1000|RTX A400",
+    ),
+    "Ada, data centre": ((8, 9), "L4|L20|L40|L40S"),
+    "Ada, GeForce": ((8, 9), "RTX 4090|RTX 4090 D|RTX 4080 SUPER|RTX 4060 Laptop GPU|RTX 4050"),
+    "Ada, workstation": (
+        (8, 9),
+        "RTX 6000 Ada Generation|RTX 5880 Ada|RTX 3500 Ada|RTX 4000 SFF Ada Generation|RTX 500 Ada",
+    ),
+    "Hopper": ((9, 0), "H100 PCIe|NVIDIA H200 NVL|H800|NVIDIA H20|GH200 480GB"),
+    "Blackwell, data centre": ((10, 0), "B100|B200|GB200"),
+    "Blackwell Ultra": ((10, 3), "B300|GB300"),
+    "Blackwell, GeForce": ((12, 0), "RTX 5090|RTX 5090 D|RTX 5070 Ti|RTX 5060 Laptop GPU|RTX 5050"),
+    "Blackwell, workstation": (
+        (12, 0),
+        "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition|RTX PRO 4000 Blackwell|"
+        "NVIDIA RTX PRO 1000 Blackwell Generation Laptop GPU|RTX PRO 500 Blackwell|"
+        "NVIDIA RTX PRO 6000 Blackwell Server Edition",
+    ),
+    "Spark": ((12, 1), "NVIDIA GB10|DGX Spark"),
+    "Jetson": ((8, 7), "Jetson AGX Orin|Jetson Orin NX|Jetson Orin Nano Super"),
+}
+"""Names as the driver reports them and as people type them, by family."""
+
+
+@each("family", FAMILIES)
+def test_no_family_is_missing(family: str) -> None:
+    capability, names = FAMILIES[family]
+    for name in names.split("|"):
+        assert {model.capability for model in find(name)} == {capability}, name
+
+
 def test_jetsons_are_the_tegra_capabilities() -> None:
     for model in MODELS:
         assert (model.kind == "jetson") == (model.capability in TEGRA)

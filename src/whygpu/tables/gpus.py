@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.model.lazy_regex import late
@@ -23,152 +24,135 @@ def _models(capability: tuple[int, int], kind: GpuKind, *names: str) -> tuple[Gp
     return tuple(GpuModel(name, capability, kind, source) for name in names)
 
 
+def _named(pattern: str, numbers: str) -> Iterator[str]:
+    return (pattern.format(number) for number in numbers.split())
+
+
 MODELS: tuple[GpuModel, ...] = (
     *_models((12, 1), "data-center", "GB10", "DGX Spark"),
-    *_models((12, 0), "data-center", "RTX PRO 6000 Blackwell Server Edition"),
+    *_models(
+        (12, 0),
+        "data-center",
+        "RTX PRO 6000 Blackwell Server Edition",
+        "RTX PRO 4500 Blackwell Server Edition",
+    ),
     *_models(
         (12, 0),
         "workstation",
         "RTX PRO 6000 Blackwell Workstation Edition",
-        "RTX PRO 6000 Blackwell Max-Q Workstation Edition",
-        "RTX PRO 5000 Blackwell",
-        "RTX PRO 4500 Blackwell",
-        "RTX PRO 4000 Blackwell",
-        "RTX PRO 2000 Blackwell",
+        *_named("RTX PRO {} Blackwell", "5000 4500 4000 3000 2000 1000 500"),
+        "RTX PRO 4000 Blackwell SFF Edition",
     ),
     *_models(
         (12, 0),
         "geforce",
-        "GeForce RTX 5090",
-        "GeForce RTX 5080",
-        "GeForce RTX 5070 Ti",
-        "GeForce RTX 5070",
-        "GeForce RTX 5060 Ti",
-        "GeForce RTX 5060",
-        "GeForce RTX 5050",
+        *_named("GeForce RTX {}", "5090 5080 5070 5060 5050"),
+        *_named("GeForce RTX {} Ti", "5070 5060"),
+        *_named("GeForce RTX {} D", "5090"),
     ),
-    *_models((11, 0), "jetson", "Jetson T5000", "Jetson T4000", "Jetson Thor"),
+    *_models((11, 0), "jetson", "Jetson T5000", "Jetson T4000", "Jetson Thor", "Jetson AGX Thor"),
     *_models((10, 3), "data-center", "GB300", "B300"),
-    *_models((10, 0), "data-center", "GB200", "B200"),
-    *_models((9, 0), "data-center", "GH200", "H200", "H100"),
-    *_models((8, 9), "data-center", "L4", "L40", "L40S"),
+    *_models((10, 0), "data-center", "GB200", "B200", "B100"),
+    *_models((9, 0), "data-center", "GH200", "H200", "H100", "H800", "H20"),
+    *_models((8, 9), "data-center", "L4", "L20", "L40", "L40S", "L40G"),
     *_models(
         (8, 9),
         "workstation",
-        "RTX 6000 Ada",
-        "RTX 5000 Ada",
-        "RTX 4500 Ada",
-        "RTX 4000 Ada",
+        *_named("RTX {} Ada", "6000 5880 5000 4500 4000 3500 3000 2000 1000 500"),
         "RTX 4000 SFF Ada",
-        "RTX 2000 Ada",
     ),
     *_models(
         (8, 9),
         "geforce",
-        "GeForce RTX 4090",
-        "GeForce RTX 4080",
-        "GeForce RTX 4070 Ti",
-        "GeForce RTX 4070",
-        "GeForce RTX 4060 Ti",
-        "GeForce RTX 4060",
-        "GeForce RTX 4050",
+        *_named("GeForce RTX {}", "4090 4080 4070 4060 4050"),
+        *_named("GeForce RTX {} Ti", "4070 4060"),
+        *_named("GeForce RTX {} D", "4090"),
     ),
     *_models((8, 7), "jetson", "Jetson AGX Orin", "Jetson Orin NX", "Jetson Orin Nano"),
-    *_models((8, 6), "data-center", "A40", "A16", "A10", "A2"),
+    *_models((8, 6), "data-center", "A40", "A16", "A10", "A10G", "A10M", "A2"),
     *_models(
-        (8, 6), "workstation", "RTX A6000", "RTX A5000", "RTX A4000", "RTX A3000", "RTX A2000"
+        (8, 6), "workstation", *_named("RTX A{}", "6000 5500 5000 4500 4000 3000 2000 1000 500 400")
     ),
     *_models(
         (8, 6),
         "geforce",
-        "GeForce RTX 3090 Ti",
-        "GeForce RTX 3090",
-        "GeForce RTX 3080 Ti",
-        "GeForce RTX 3080",
-        "GeForce RTX 3070 Ti",
-        "GeForce RTX 3070",
-        "GeForce RTX 3060 Ti",
-        "GeForce RTX 3060",
-        "GeForce RTX 3050 Ti",
-        "GeForce RTX 3050",
+        *_named("GeForce RTX {}", "3090 3080 3070 3060 3050 2050"),
+        *_named("GeForce RTX {} Ti", "3090 3080 3070 3060 3050"),
+        "GeForce MX570",
     ),
-    *_models((8, 0), "data-center", "A100", "A30"),
-    *_models((7, 5), "data-center", "T4"),
+    *_models((8, 0), "data-center", "A100", "A100X", "A800", "A30", "A30X"),
+    *_models((7, 5), "data-center", "T4", "T4G"),
     *_models(
         (7, 5),
         "workstation",
-        "Quadro RTX 8000",
-        "Quadro RTX 6000",
-        "Quadro RTX 5000",
-        "Quadro RTX 4000",
-        "T1200",
-        "T1000",
-        "T600",
-        "T500",
-        "T400",
+        *_named("Quadro RTX {}", "8000 6000 5000 4000 3000"),
+        *_named("Quadro T{}", "2000 1000"),
+        *_named("T{}", "1200 1000 600 550 500 400"),
     ),
     *_models(
         (7, 5),
         "geforce",
         "TITAN RTX",
+        *_named("GeForce RTX {}", "2080 2070 2060"),
         "GeForce RTX 2080 Ti",
-        "GeForce RTX 2080",
-        "GeForce RTX 2070",
-        "GeForce RTX 2060",
-        "GeForce GTX 1660 Ti",
-        "GeForce GTX 1660",
-        "GeForce GTX 1650 Ti",
-        "GeForce GTX 1650",
+        *_named("GeForce GTX {}", "1660 1650 1630"),
+        *_named("GeForce GTX {} Ti", "1660 1650"),
+        *_named("GeForce MX{}", "450 550"),
     ),
     *_models((7, 2), "jetson", "Jetson AGX Xavier", "Jetson Xavier NX"),
-    *_models((7, 0), "data-center", "V100"),
+    *_models((7, 0), "data-center", "V100", "V100S"),
     *_models((7, 0), "workstation", "Quadro GV100"),
     *_models((7, 0), "geforce", "TITAN V"),
-    *_models((6, 2), "jetson", "Jetson TX2"),
-    *_models((6, 1), "data-center", "Tesla P40", "Tesla P4"),
+    *_models((6, 2), "jetson", "Jetson TX2", "Jetson TX2 NX"),
+    *_models((6, 1), "data-center", "Tesla P40", "Tesla P6", "Tesla P4"),
     *_models(
         (6, 1),
         "workstation",
-        "Quadro P6000",
-        "Quadro P5000",
-        "Quadro P4000",
-        "Quadro P2200",
-        "Quadro P2000",
-        "Quadro P1000",
-        "Quadro P620",
-        "Quadro P600",
-        "Quadro P400",
+        *_named("Quadro P{}", "6000 5200 5000 4200 4000 3200 3000 2200 2000 1000"),
+        *_named("Quadro P{}", "620 600 520 500 400"),
     ),
     *_models(
         (6, 1),
         "geforce",
         "TITAN Xp",
         "TITAN X Pascal",
-        "GeForce GTX 1080 Ti",
-        "GeForce GTX 1080",
-        "GeForce GTX 1070 Ti",
-        "GeForce GTX 1070",
-        "GeForce GTX 1060",
-        "GeForce GTX 1050 Ti",
-        "GeForce GTX 1050",
+        *_named("GeForce GTX {}", "1080 1070 1060 1050"),
+        *_named("GeForce GTX {} Ti", "1080 1070 1050"),
+        *_named("GeForce GT {}", "1030 1010"),
+        *_named("GeForce MX{}", "150 230 250 330 350"),
     ),
     *_models((6, 0), "data-center", "Tesla P100"),
     *_models((6, 0), "workstation", "Quadro GP100"),
     *_models((5, 3), "jetson", "Jetson Nano", "Jetson TX1"),
-    *_models((5, 2), "data-center", "Tesla M60", "Tesla M40"),
-    *_models((5, 2), "workstation", "Quadro M6000", "Quadro M5000", "Quadro M4000", "Quadro M2000"),
+    *_models((5, 2), "data-center", "Tesla M60", "Tesla M40", "Tesla M6", "Tesla M4"),
+    *_models(
+        (5, 2),
+        "workstation",
+        *_named("Quadro M{}", "6000 5000 4000 2200 2000 5500M 5000M 4000M 3000M"),
+    ),
     *_models(
         (5, 2),
         "geforce",
         "GeForce GTX TITAN X",
+        *_named("GeForce GTX {}", "980 970 960 950 980M 970M 965M"),
         "GeForce GTX 980 Ti",
-        "GeForce GTX 980",
-        "GeForce GTX 970",
-        "GeForce GTX 960",
-        "GeForce GTX 950",
     ),
-    *_models((5, 0), "workstation", "Quadro K2200", "Quadro K1200", "Quadro K620"),
-    *_models((5, 0), "geforce", "GeForce GTX 750 Ti", "GeForce GTX 750"),
+    *_models((5, 0), "data-center", "Tesla M10"),
+    *_models(
+        (5, 0),
+        "workstation",
+        *_named("Quadro K{}", "2200 1200 620 2200M 620M"),
+        *_named("Quadro M{}", "1200 520 2000M 1000M 600M 500M"),
+    ),
+    *_models(
+        (5, 0),
+        "geforce",
+        *_named("GeForce GTX {}", "750 745 960M 950M 850M"),
+        "GeForce GTX 750 Ti",
+        *_named("GeForce {}", "945M 940M 940MX 930M 930MX 920MX 845M 840M 830M"),
+        *_named("GeForce MX{}", "110 130"),
+    ),
+    # The GeForce GTX 860M, 910M and 920M are missing: each name is that of several chips.
     *_models((3, 7), "data-center", "Tesla K80"),
     *_models((3, 5), "data-center", "Tesla K40", "Tesla K20"),
     *_models(
@@ -194,7 +178,11 @@ MODELS: tuple[GpuModel, ...] = (
     ),
 )
 
-_NOISE = frozenset({"nvidia", "geforce", "tesla", "laptop", "gpu", "mobile", "the"})
+_NOISE = frozenset(
+    {"nvidia", "geforce", "tesla", "laptop", "gpu", "mobile", "the"}
+    # As in "Quadro T2000 with Max-Q Design" and "RTX 6000 Ada Generation".
+    | {"with", "max", "q", "design", "generation"}
+)
 _SIZES = late(r"\d{1,6}\s{0,4}g[bi]?b?|pcie|sxm\d?|nvl|hbm\d\w?")
 """How makers tell the variants of one model apart; their capability is the same."""
 _GLUED = late(r"(?<=[a-z])(?=\d{3,})|(?<=\d{3})(?=(?:ti|super)\b)")
