@@ -77,18 +77,27 @@ def test_an_old_release_gets_its_cuda_from_conda() -> None:
 @each(
     ("version", "cuda", "cudnn", "command"),
     [
-        ("2.13.1", "11.8.0", "8", "cudatoolkit=11.8 'cudnn>=8.6,<9'"),
-        ("2.99.0", "12.5.1", "9", "cudatoolkit=12.5 'cudnn>=9,<10'"),
-        ("2.99.0", "12.5.1", "", "cudatoolkit=12.5"),
+        ("2.13.1", "11.8.0", "8", "conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'"),
+        ("2.99.0", "11.2.0", "8", "conda-forge cudatoolkit=11.2 'cudnn>=8,<9'"),
+        ("2.99.0", "10.1", "", "conda-forge cudatoolkit=10.1"),
+        # conda-forge begins with 9.2.
+        ("2.99.0", "9.0", "7", "anaconda cudatoolkit=9.0 'cudnn>=7,<8'"),
     ],
 )
 def test_cudnn_from_conda_is_the_one_on_record_or_that_of_the_release(
     version: str, cuda: str, cudnn: str, command: str
 ) -> None:
     found = advised("tensorflow", table=table_of([tensorflow(version, "3.11", cuda, cudnn=cudnn)]))
-    assert shell_texts(found.preparations, found.installer) == (
-        f"conda install -c conda-forge {command}",
-    )
+    assert shell_texts(found.preparations, found.installer) == (f"conda install -c {command}",)
+    assert any("from conda as shown or from NVIDIA's installers" in note for note in found.notes)
+
+
+@each("cuda", ["8.0", "12.5.1"])
+def test_a_cuda_release_that_conda_does_not_have_comes_from_nvidia(cuda: str) -> None:
+    where = machine(gpu=GTX_1080)
+    found = advised("tensorflow", where, table_of([tensorflow("2.99.0", "3.11", cuda)]))
+    assert found.preparations == ()
+    assert any("must be on the machine, from NVIDIA's installers" in n for n in found.notes)
 
 
 @each(

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases import each
 from whygpu.tables import (
+    conda_toolkits,
     cuda_architectures,
     cudnn_support,
     driver_branches,
@@ -27,6 +28,7 @@ from whygpu.tables.versions import release_numbers
 
 def test_sources_are_addresses() -> None:
     rows: tuple[Any, ...] = (
+        *conda_toolkits.ROWS,
         *cuda_architectures.ROWS,
         *cudnn_support.ROWS,
         *driver_branches.BRANCHES,

@@ -19,6 +19,7 @@ from whygpu.model.remedy import (
 )
 from whygpu.model.target import PLAIN_PIP, Installer
 from whygpu.planner.wishes import BACKENDS
+from whygpu.tables.conda_toolkits import conda_channel
 from whygpu.tables.cudnn_floors import cudnn_floor
 from whygpu.tables.driver_branches import branch_of
 from whygpu.tables.metal_builds import metal_build
@@ -90,16 +91,21 @@ def _newer_pip(python: str | None) -> Action | None:
     return Install(("pip<21",), options=("upgrade",))
 
 
-def _system_cuda(candidate: Candidate) -> Action | None:
+def _needs_system_cuda(candidate: Candidate) -> bool:
     """Releases without an extra for CUDA use the machine's CUDA or that of a conda environment."""
-    if candidate.framework != "tensorflow" or candidate.extra or candidate.uses == "metal":
+    return candidate.framework == "tensorflow" and not candidate.extra and candidate.uses == "cuda"
+
+
+def _system_cuda(candidate: Candidate) -> Action | None:
+    channel = conda_channel(candidate.cuda)
+    if channel is None or not _needs_system_cuda(candidate):
         return None
     cuda = ".".join(candidate.cuda.split(".")[:2])
     floor = cudnn_floor(candidate.version) or candidate.cudnn
     # Any later release with the same major number works.
     limit = f"cudnn>={floor},<{int(floor.partition('.')[0]) + 1}" if floor else ""
     cudnn = (" ", a_requirement(limit)) if limit else ()
-    toolkit = ("conda install -c conda-forge cudatoolkit=", a_number(cuda))
+    toolkit = ("conda install -c ", a_name(channel), " cudatoolkit=", a_number(cuda))
     return shell_script(*toolkit, *cudnn)
 
 
@@ -147,11 +153,12 @@ def _about(candidate: Candidate) -> Iterator[str]:
             f"{name} does not search the folder of its own {', '.join(candidate.unsearched)}: "
             "set LD_LIBRARY_PATH as shown, in every shell that starts it"
         )
-    if _system_cuda(candidate):
+    if _needs_system_cuda(candidate):
+        conda = "from conda as shown or " if _system_cuda(candidate) else ""
         yield (
             f"{name} does not include the CUDA libraries: CUDA {candidate.cuda} and cuDNN "
             f"{cudnn_floor(candidate.version) or candidate.cudnn} must be on the machine, "
-            "from conda as shown or from NVIDIA's installers"
+            f"{conda}from NVIDIA's installers"
         )
     if candidate.framework in ("onnxruntime", "cupy"):
         cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
