@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
     """The index of PyTorch with this build, as in cu126; empty for the default package index."""
     uses: GpuInterface = "cuda"
     doubt: str = ""
-    """Why it is only likely that this build exists or works; empty if it is certain."""
+    """Why it is only likely that this build exists; empty if it is certain."""
 
     @property
     def requirement(self) -> str:

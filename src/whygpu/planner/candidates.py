@@ -56,8 +56,7 @@ def _on_mac(candidate: Candidate, platform: str) -> Candidate:
         without = WITHOUT.get(candidate.framework, OTHERWISE)
         return plain._replace(no_build=f"cannot use the GPU on macOS: {without}")
     plugins = (_plugin(found),) if found.plugin else ()
-    doubt = "" if found.is_certain else f"likely works with tensorflow-metal {found.plugin}"
-    return plain._replace(parts=(*plain.parts, *plugins), no_build="", doubt=doubt)
+    return plain._replace(parts=(*plain.parts, *plugins), no_build="")
 
 
 def _plugin(build: MetalBuild) -> Release:

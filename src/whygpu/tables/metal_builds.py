@@ -7,9 +7,8 @@ from typing import NamedTuple
 from whygpu.tables.versions import release_numbers
 
 _MPS = "https://docs.pytorch.org/docs/stable/notes/mps.html"
-_PLUGIN = "https://developer.apple.com/metal/tensorflow-plugin/"
+_PLUGIN = "https://pypi.org/project/tensorflow-metal/"
 _UP_TO_2_17 = "https://github.com/tensorflow/tensorflow/issues/84167"
-_PYPI = "https://pypi.org/project/tensorflow-metal/"
 _KERAS_3 = "https://github.com/tensorflow/tensorflow/issues/63854"
 _JAX_METAL = "https://github.com/jax-ml/jax/issues/34109"
 
@@ -30,60 +29,31 @@ class MetalBuild(NamedTuple):
     limit: str
     """What to know about it, as the end of a sentence that starts with the release."""
     source: str
-    is_certain: bool = True
-    """False if it is likely, but neither Apple nor a report says so."""
 
 
 _MPS_LIMIT = "uses the GPU as device 'mps': code that asks for 'cuda' must ask for 'mps'"
 _OLD_PLUGIN = "needs tensorflow-metal, Apple's plug-in, which has had no release since January 2025"
 _WITH_KERAS_3 = (
     f"{_OLD_PLUGIN}; with Keras 3, models were reported to train wrongly or slowly, and tf-keras "
-    "with TF_USE_LEGACY_KERAS=1 to help"
+    f"with TF_USE_LEGACY_KERAS=1 to help ({_KERAS_3})"
 )
 _PYTHONS = ("3.9", "3.10", "3.11", "3.12")
-_ARM = ("arm64",)
 _FOR_EVER = (9999,)
 
 ROWS: tuple[MetalBuild, ...] = (
     MetalBuild("torch", (1, 12), _FOR_EVER, ("arm64", "x86_64"), "12.3", "", (), _MPS_LIMIT, _MPS),
-    MetalBuild(
-        "tensorflow",
-        (2, 14),
-        (2, 15, 99),
-        _ARM,
-        "12.0",
-        "1.1.0",
-        _PYTHONS[:3],
-        _OLD_PLUGIN,
-        _PLUGIN,
-    ),
-    MetalBuild(
-        "tensorflow",
-        (2, 16),
-        (2, 17, 99),
-        _ARM,
-        "12.0",
-        "1.1.0",
-        _PYTHONS[:3],
-        _WITH_KERAS_3,
-        _UP_TO_2_17,
-    ),
-    # 1.1.0 does not load in 2.18, and 1.2.0 is newer than 2.18.
-    MetalBuild(
-        "tensorflow",
-        (2, 18),
-        (2, 18, 99),
-        _ARM,
-        "12.0",
-        "1.2.0",
-        _PYTHONS,
-        _WITH_KERAS_3,
-        _PYPI,
-        is_certain=False,
+    *(
+        MetalBuild("tensorflow", first, last, ("arm64",), "12.1", plugin, pythons, limit, source)
+        for first, last, plugin, pythons, limit, source in (
+            ((2, 13), (2, 13, 99), "1.0.0", _PYTHONS[:3], _OLD_PLUGIN, _PLUGIN),
+            ((2, 14), (2, 15, 99), "1.1.0", _PYTHONS[:3], _OLD_PLUGIN, _PLUGIN),
+            ((2, 16), (2, 17, 99), "1.1.0", _PYTHONS[:3], _WITH_KERAS_3, _UP_TO_2_17),
+            # 1.1.0 does not load in 2.18. Apple says that 1.2.0 is for 2.18 and later, but no
+            # report of a later one is on record.
+            ((2, 18), (2, 18, 99), "1.2.0", _PYTHONS, _WITH_KERAS_3, _PLUGIN),
+        )
     ),
 )
-
-SOURCES = (_KERAS_3, _JAX_METAL)
 
 WITHOUT = {
     "tensorflow": "no release of tensorflow-metal, Apple's plug-in, is on record for it",

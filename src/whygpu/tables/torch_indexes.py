@@ -87,8 +87,8 @@ _ARM_12_9 = "https://github.com/pytorch/pytorch/pull/157843"
 _ARM_2_9 = "https://github.com/pytorch/pytorch/pull/163764"
 
 
-def _code(*numbers: int, ptx: int = 0) -> tuple[str, ...]:
-    return (*(f"sm_{number}" for number in numbers), *((f"compute_{ptx}",) if ptx else ()))
+def _code(*numbers: int) -> tuple[str, ...]:
+    return tuple(f"sm_{number}" for number in numbers)
 
 
 _AMPERE = _code(37, 50, 60, 70, 75, 80, 86)
@@ -133,7 +133,8 @@ CODES: tuple[IndexCode, ...] = (
     ),
     IndexCode(_ARM, (2, 9), (2, 14), ("cu126",), _code(80, 90), _ARM_2_9),
     IndexCode(_ARM, (2, 9), (2, 11), ("cu128",), _code(80, 90, 100, 120), _MATRIX_2_12),
-    IndexCode(_ARM, (2, 9), (2, 15), _CU13, _code(80, 90, 100, 110, 120, ptx=120), _MATRIX_2_12),
+    # Also read from the wheels of 2.11.0 and 2.15.0 on the default package index.
+    IndexCode(_ARM, (2, 9), (2, 15), _CU13, _code(80, 90, 100, 110, 120), _MATRIX_2_12),
 )
 """Linux on x86_64 has a build on every index. The other platforms have only these builds. Some
 Windows builds also have sm_61, which changes nothing, and some Linux builds for CUDA 13 have PTX.
