@@ -63,7 +63,10 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
         # The default build is for newer GPUs: the build for CUDA 12.6 is on PyTorch's own index.
         ("torch<2.16", machine(gpu=GTX_1080), ["torch==2.14.1+cu126"]),
         ("torch<2.16", machine(gpu=V100, driver="535.54"), ["torch==2.14.1+cu126"]),
-        ("torch<2.16", machine(gpu=K80, driver="470.82"), ["torch==2.7.1+cu118"]),
+        ("torch<2.16", machine("3.10", "470.82", K80), ["torch==1.12.1"]),
+        ("torch<2.16", windows("3.10", "474.30", K80), ["torch==1.12.1+cu116"]),
+        # Only what is likely to fail has wheels for this Python.
+        ("torch<2.16", machine("3.11", "470.82", K80), ["torch==2.3.1+cu118"]),
         ("torch<2.16", machine(gpu=RTX_5090, driver="570.86"), ["torch==2.11.0+cu129"]),
         ("torch<2.16", windows(gpu=RTX_5090, driver="572.16"), ["torch==2.11.0+cu128"]),
         ("torch<2.16", windows(gpu=GTX_1080, driver="581.29"), ["torch==2.14.1+cu126"]),

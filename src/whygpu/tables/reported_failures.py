@@ -19,7 +19,7 @@ class ReportedFailure(NamedTuple):
     oldest: tuple[int, int]
     newest: tuple[int, int]
     symptom: str
-    """What users saw, after "is reported not to work on X: "."""
+    """What users saw, or what NVIDIA's pages say, after "is reported not to work on X: "."""
     instead: str
     """What they did instead, as a clause."""
     sources: tuple[str, ...]
@@ -32,6 +32,8 @@ class ReportedFailure(NamedTuple):
 _ALWAYS, _FOR_EVER = (0,), (9999,)
 _ANY_NEWER = (99, 0)
 _AMPERE = (8, 0)
+_KEPLER = (4, 99)
+_LAST_FOR_KEPLER = "1.12 is the last release with an older cuDNN"
 
 ROWS: tuple[ReportedFailure, ...] = (
     ReportedFailure(
@@ -114,6 +116,30 @@ ROWS: tuple[ReportedFailure, ...] = (
         "cuBLAS of CUDA 9.0 fails",
         "1.2 is the first release for CUDA 10, which supports this GPU",
         ("https://github.com/pytorch/pytorch/issues/16034",),
+        is_certain=False,
+    ),
+    # The builds for CUDA 11.8 still have code for Kepler, but their cuDNN has dropped it.
+    ReportedFailure(
+        "torch",
+        (2, 4),
+        _FOR_EVER,
+        (0, 0),
+        _KEPLER,
+        "its cuDNN 9 supports compute capability 5.0 and newer",
+        _LAST_FOR_KEPLER,
+        ("https://docs.nvidia.com/deeplearning/cudnn/latest/support-matrix/index.html",),
+    ),
+    ReportedFailure(
+        "torch",
+        (1, 13),
+        (2, 3, 99),
+        (0, 0),
+        _KEPLER,
+        "its cuDNN is 8.3 or newer, and 8.9 no longer supports this GPU",
+        _LAST_FOR_KEPLER,
+        (
+            "https://docs.nvidia.com/deeplearning/cudnn/archives/cudnn-891/support-matrix/index.html",
+        ),
         is_certain=False,
     ),
     # Thor (11.0) uses the libraries of Arm servers. Older ones have libraries of their own.
