@@ -24,6 +24,21 @@ def test_a_row_has_what_the_release_needs() -> None:
     assert found["tensorflow[and-cuda]==2.20.0"].breaks is None
 
 
+def test_a_row_is_for_the_platform_of_the_machine() -> None:
+    wishes = parse_all(["torch"])
+    found = matrix(make_plan(machine(platform="win_amd64"), wishes, TABLE))
+    assert [(row.requirement, row.glibc, row.driver) for row in found] == [
+        ("torch==2.11.0+cu130", "", "580"),
+        ("torch==2.11.0+cu128", "", "527.41"),
+        ("torch==2.11.0+cu126", "", "527.41"),
+        ("torch==2.8.0+cu128", "", "527.41"),
+        ("torch==2.8.0+cu129", "", "527.41"),
+        ("torch==2.8.0+cu126", "", "527.41"),
+    ]
+    (first, *_) = matrix(make_plan(machine(platform="macosx_arm64"), wishes, TABLE))
+    assert (first.cuda, first.driver, first.architectures) == ("", "", ())
+
+
 def test_a_release_of_several_wheels_has_the_needs_of_the_one_with_binaries() -> None:
     found = rows("jax")
     assert (found["jax[cuda12]==0.7.2"].python, found["jax[cuda12]==0.7.2"].glibc) == (

@@ -14,8 +14,8 @@ from whygpu.model.observed import Absent
 from whygpu.planner.candidate_cache import CandidateCache
 from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.constraints import checks
-from whygpu.planner.planning import make_plan
-from whygpu.planner.wishes import FRAMEWORKS, parse_all
+from whygpu.planner.planning import make_plan, why_not
+from whygpu.planner.wishes import FRAMEWORKS, parse, parse_all
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.driver_floors import driver_floors
 from whygpu.tables.releases import versions_of
@@ -100,6 +100,36 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
 )
 def test_known_answers(wishes: str, where: MachineSpec, expected: list[str]) -> None:
     assert chosen(plan(wishes, where)) == expected
+
+
+def test_one_release_is_checked_by_the_build_that_fits() -> None:
+    release = why_not(machine(gpu=GTX_1080), parse("torch==2.14.1"), (), TABLE)
+    assert (release.candidate.build, release.standing) == ("torch==2.14.1+cu126", "fine")
+    release = why_not(machine(gpu=GTX_1080), parse("torch==2.15.0"), (), TABLE)
+    assert (release.candidate.build, release.standing) == ("torch==2.15.0", "wrong")
+
+
+@each(
+    ("wishes", "where", "expected", "standing"),
+    [
+        # The packages of NVIDIA that both install must agree: those of the index are not known.
+        ("torch<2.16 tensorflow<2.22", machine(gpu=GTX_1080), "torch==2.7.1", "fine"),
+        (
+            "torch<2.16,>=2.8 tensorflow<2.22",
+            machine(gpu=GTX_1080),
+            "torch==2.14.1+cu126",
+            "unknown",
+        ),
+        ("torch<2.16 keras", machine(gpu=GTX_1080), "torch==2.14.1+cu126", "fine"),
+        ("torch<2.16 keras", windows(gpu=GTX_1080), "torch==2.14.1+cu126", "fine"),
+    ],
+)
+def test_a_build_on_an_index_beside_other_wishes(
+    wishes: str, where: MachineSpec, expected: str, standing: str
+) -> None:
+    answer = plan(wishes, where)
+    assert chosen(answer)[0] == expected
+    assert answer.standing == standing
 
 
 @each(

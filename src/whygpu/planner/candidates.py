@@ -50,7 +50,15 @@ def candidates(
 
 
 def _on_mac(candidate: Candidate, platform: str) -> Candidate:
-    plain = candidate._replace(extra="", parts=candidate.parts[:1], uses="metal", unsearched=())
+    plain = candidate._replace(
+        extra="",
+        parts=candidate.parts[:1],
+        cuda="",
+        cudnn="",
+        architectures=(),
+        unsearched=(),
+        uses="metal",
+    )
     found = metal_build(candidate.package, candidate.version, platform)
     if found is None:
         without = WITHOUT.get(candidate.framework, OTHERWISE)

@@ -14,12 +14,12 @@ from whygpu.tables.cuda_architectures import ROWS as CUDA_ROWS
 from whygpu.tables.cuda_architectures import built_for
 from whygpu.tables.cudnn_support import newest_gpu
 from whygpu.tables.driver_branches import DriverBranch, branch_of, first_branch_for
-from whygpu.tables.driver_floors import DriverFloor, driver_floors
+from whygpu.tables.driver_floors import DriverFloor
 from whygpu.tables.metal_builds import metal_build
 from whygpu.tables.platform_builds import build_without_cuda
 from whygpu.tables.reported_failures import reported_failure
 from whygpu.tables.versions import release_numbers
-from whygpu.tables.windows_driver_floors import windows_driver_floors
+from whygpu.tables.windows_driver_floors import floors_for
 
 
 def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
@@ -152,8 +152,7 @@ def _oldest_macos(row: Release, platform: str) -> str:
 
 
 def _driver(candidate: Candidate, machine: MachineSpec) -> FitCheck:
-    windows = machine.platform_name == "win_amd64"
-    floors = (windows_driver_floors if windows else driver_floors)(candidate.cuda)
+    floors = floors_for(machine.platform_name, candidate.cuda)
     if not floors:
         known = f"no driver floor is on record for CUDA {candidate.cuda}"
         return FitCheck("driver", "unchecked", known)

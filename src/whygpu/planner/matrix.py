@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from whygpu.model.install_plan import PlanAnswer, ReleaseNeeds, ReleaseVerdict
-from whygpu.tables.driver_floors import driver_floors
+from whygpu.tables.windows_driver_floors import floors_for
 
 
 def matrix(answer: PlanAnswer) -> tuple[ReleaseNeeds, ...]:
-    return tuple(map(_row, answer.candidates))
+    platform = answer.machine.platform_name
+    return tuple(_row(verdict, platform) for verdict in answer.candidates)
 
 
-def _row(verdict: ReleaseVerdict) -> ReleaseNeeds:
+def _row(verdict: ReleaseVerdict, platform: str) -> ReleaseNeeds:
     candidate = verdict.candidate
     binary = next((part for part in candidate.parts if part.pythons), candidate.parts[0])
     pythons = binary.pythons
-    floors = driver_floors(candidate.cuda)
+    floors = floors_for(platform, candidate.cuda)
     return ReleaseNeeds(
         requirement=candidate.build,
         breaks=verdict.breaks,
         python=f"{pythons[0]}-{pythons[-1]}" if pythons else binary.requires_python,
-        glibc=binary.glibc,
+        glibc=binary.glibc_for(platform),
         cuda=candidate.cuda,
         cudnn=candidate.cudnn,
         driver=floors[-1].driver if floors else "",

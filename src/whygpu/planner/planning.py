@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 from whygpu.errors import UsageError
@@ -48,7 +48,8 @@ def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Pla
             [
                 (name, [verdict.candidate for verdict in verdicts if accepts(verdict)])
                 for name, verdicts in judged.items()
-            ]
+            ],
+            machine,
         )
         if all(options for _, options in fitting) and fitting != tried:
             answer = _together(tuple(wishes), judged, fitting, cache)
@@ -70,12 +71,18 @@ def _may_work(verdict: ReleaseVerdict) -> bool:
     return verdict.fits or verdict.has_only_a_defect
 
 
-def _preferred(fitting: Fitting) -> Fitting:
-    """With several wishes, builds whose requirements are known, if there are any.
+def _share_libraries(frameworks: Iterable[str], machine: MachineSpec) -> bool:
+    """Whether several wishes install packages of NVIDIA. Keras never does, nor anything on Windows.
 
-    Which packages of NVIDIA the builds on PyTorch's own indexes require was not read.
+    Which of these packages the builds on PyTorch's own indexes require was not read.
     """
-    if len(fitting) == 1:
+    users = [name for name in frameworks if name != "keras"]
+    return len(users) > 1 and machine.platform_name.startswith("linux")
+
+
+def _preferred(fitting: Fitting, machine: MachineSpec) -> Fitting:
+    """Builds whose requirements are known, if it matters and if there are any."""
+    if not _share_libraries((name for name, _ in fitting), machine):
         return fitting
     return [
         (name, [item for item in options if not item.torch_index] or options)
@@ -155,7 +162,7 @@ def _together(
         next(verdict for verdict in verdicts if verdict.candidate == chosen[name])
         for name, verdicts in judged.items()
     )
-    if len(wishes) > 1:
+    if _share_libraries(chosen, cache.machine):
         chosen_verdicts = tuple(map(_with_unread_requirements, chosen_verdicts))
     return PlanAnswer(cache.machine, wishes, Plan(solution, chosen_verdicts), _flat(explained), "")
 
@@ -233,9 +240,10 @@ def _explain_newer(
 ) -> tuple[ReleaseVerdict, ...]:
     """Add the reason to releases that fit by themselves and are newer than those of the plan."""
     place = next(i for i, v in enumerate(verdicts) if v.candidate == chosen[framework])
+    shared = _share_libraries(chosen, cache.machine)
     newer = (
         _with_unread_requirements(verdict)
-        if len(chosen) > 1 and verdict.fits and verdict.candidate.torch_index
+        if shared and verdict.fits and verdict.candidate.torch_index
         else _in_company(verdict, chosen, cache)
         for verdict in verdicts[:place]
     )
@@ -251,13 +259,21 @@ def why_not(
 ) -> ReleaseAnswer:
     """Check the newest release that a wish allows against every constraint and the other wishes."""
     cache = CandidateCache(machine, table, keras_backend((wish, *others)))
-    judged = _judge_all(wish, cache)[0]
+    judged = _best_build(_judge_all(wish, cache))
     own = tuple(checks(judged.candidate, machine))
     if any(check.outcome == "breaks" and check.constraint in _INSTALLABLE for check in own):
         # A release that cannot be installed has no conflict with other packages.
         return ReleaseAnswer(judged.candidate, own, machine)
     conflict = _conflict_check(judged, wish, others, cache)
     return ReleaseAnswer(judged.candidate, (*own, conflict), machine)
+
+
+def _best_build(verdicts: Sequence[ReleaseVerdict]) -> ReleaseVerdict:
+    """Of the newest release, the first build that fits; the first one if none does."""
+    newest = verdicts[0]
+    name = newest.candidate.requirement
+    builds = (verdict for verdict in verdicts if verdict.candidate.requirement == name)
+    return next((build for build in builds if build.fits), newest)
 
 
 def _conflict_check(
@@ -271,7 +287,7 @@ def _conflict_check(
         for other in others
         if other.framework != wish.framework
     ]
-    rest = _preferred([(wish.framework, [candidate]), *every])[1:]
+    rest = _preferred([(wish.framework, [candidate]), *every], cache.machine)[1:]
     alone = [framework for framework, options in rest if not options]
     if alone:
         reason = f"was not checked: no release of {alone[0]} fits this machine"

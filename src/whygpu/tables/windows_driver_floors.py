@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whygpu.tables.driver_floors import DriverFloor
+from whygpu.tables.driver_floors import DriverFloor, driver_floors
 from whygpu.tables.versions import release_numbers
 
 _RELEASE_NOTES = "https://docs.nvidia.com/cuda/archive/11.0/cuda-toolkit-release-notes/index.html"
@@ -35,3 +35,8 @@ def windows_driver_floors(cuda: str) -> tuple[DriverFloor, ...]:
         return ()
     low, high = (wanted, wanted) if len(wanted) == 2 else ((wanted[0], 0), (wanted[0], 99))
     return tuple(row for row in WINDOWS_FLOORS if row.first <= high and low <= row.last)
+
+
+def floors_for(platform: str, cuda: str) -> tuple[DriverFloor, ...]:
+    """The rows of a platform (win_amd64) for a CUDA version."""
+    return windows_driver_floors(cuda) if platform == "win_amd64" else driver_floors(cuda)
