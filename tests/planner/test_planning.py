@@ -395,7 +395,7 @@ def test_what_is_likely_to_fail_is_the_last_choice() -> None:
     answer = plan("tensorflow", machine(gpu=RTX_5090))
     assert chosen(answer) == ["tensorflow[and-cuda]==2.21.0"]
     assert answer.plan is not None
-    assert answer.plan.verdicts[0].likely_fails
+    assert answer.plan.verdicts[0].likely_failure
     assert answer.standing == "unknown"
     breaks, reason = reasons(answer)["tensorflow[and-cuda]==2.20.0"]
     assert breaks == "reports"

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import each
 from tests.kit import machine
+from tests.planner import small_table
 from tests.planner.small_table import release, table_of, tensorflow
 from whygpu import api
 from whygpu.model.commands import shell_text
@@ -108,6 +109,13 @@ def test_a_driver_decides_which_torch_it_is() -> None:
     assert isinstance(old.action, Install)
     assert new.action.index_url == ""
     assert old.action.index_url == "https://download.pytorch.org/whl/cu126"
+
+
+def test_a_release_that_is_likely_to_fail_comes_with_a_warning() -> None:
+    where = Place(small_table.machine(driver="470.82", gpu=small_table.K80))
+    told = answer(Remedy("Install it.", InstallFramework("torch")), where)
+    assert requirements(told) == ("torch==2.3.1",)
+    assert " torch 2.3.1 is likely not to work on Tesla K80 (3.7): its cuDNN" in told.text
 
 
 def test_without_a_known_driver_jax_is_for_the_older_cuda() -> None:

@@ -105,8 +105,8 @@ class ReleaseVerdict(NamedTuple):
     reason: str
     unchecked: tuple[str, ...]
     notes: tuple[str, ...]
-    likely_fails: bool = False
-    """Reports make it likely that it does not work, although nothing proves it."""
+    likely_failure: str = ""
+    """Why reports make it likely that it does not work, although nothing proves it."""
 
     @property
     def fits(self) -> bool:

@@ -60,11 +60,11 @@ def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Pla
 
 
 def _is_sound(verdict: ReleaseVerdict) -> bool:
-    return verdict.fits and not verdict.likely_fails
+    return verdict.fits and not verdict.likely_failure
 
 
 def _is_sound_or_has_a_remedy(verdict: ReleaseVerdict) -> bool:
-    return _may_work(verdict) and not verdict.likely_fails
+    return _may_work(verdict) and not verdict.likely_failure
 
 
 def _may_work(verdict: ReleaseVerdict) -> bool:
@@ -114,7 +114,7 @@ def judge(candidate: Candidate, machine: MachineSpec) -> ReleaseVerdict:
         last.reason if broken else "",
         tuple(check.reason for check in seen if check.outcome == "unchecked"),
         tuple(check.reason for check in seen if check.outcome == "note"),
-        any(check.constraint == "reports" and check.outcome == "unchecked" for check in seen),
+        next((c.reason for c in seen if (c.constraint, c.outcome) == ("reports", "unchecked")), ""),
     )
 
 

@@ -188,7 +188,7 @@ def _newest_refusal(answer: PlanAnswer) -> str:
 
 
 def _notes(answer: PlanAnswer, left_out: tuple[Wish, ...]) -> str:
-    notes = ""
+    notes = "".join(f" {text}." for text in _doubts(answer))
     if left_out:
         names = and_list([f"{display_name(o.framework)} {o.specifier[2:]}" for o in left_out])
         notes += f" It is not compatible with {names}: use a separate environment."
@@ -202,6 +202,16 @@ def _notes(answer: PlanAnswer, left_out: tuple[Wish, ...]) -> str:
             "machine to find the release that fits."
         )
     return notes
+
+
+def _doubts(answer: PlanAnswer) -> Iterator[str]:
+    """Why the release, or its build, may not be what is needed."""
+    verdict = answer.plan.verdicts[0] if answer.plan else None
+    if verdict is not None:
+        name = f"{verdict.candidate.package} {verdict.candidate.version}"
+        for doubt in (verdict.candidate.doubt, verdict.likely_failure):
+            if doubt:
+                yield f"{name} {doubt}"
 
 
 def _release(version: str) -> str:

@@ -76,7 +76,7 @@ def _summary(answer: PlanAnswer) -> str:
         return f"{wanted} cannot use the GPU on this machine."
     names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
     fit = "fits" if len(answer.plan.chosen) == 1 else "work together and fit"
-    if any(verdict.likely_fails for verdict in answer.plan.verdicts):
+    if any(verdict.likely_failure for verdict in answer.plan.verdicts):
         return f"{names} can be installed here, but reports say that it may not work (see below)."
     known = "as far as this machine is known" if answer.unchecked else "this machine"
     remedy = ", but only with the remedy shown after the commands" if answer.needs_remedy else ""
@@ -179,7 +179,7 @@ def _groups(
     def result(verdict: ReleaseVerdict) -> str | None:
         index = f" (index {verdict.candidate.torch_index})" if verdict.candidate.torch_index else ""
         if verdict.candidate in chosen:
-            if verdict.likely_fails:
+            if verdict.likely_failure:
                 return f"may not work, but nothing newer is better{index}"
             return f"the newest that fits{index}" if len(chosen) == 1 else f"chosen{index}"
         if verdict.fits:
