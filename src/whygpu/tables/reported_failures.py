@@ -99,7 +99,7 @@ ROWS: tuple[ReportedFailure, ...] = (
         (1, 5, 99),
         _AMPERE,
         _ANY_NEWER,
-        "cuDNN and cuBLAS of CUDA 10 fail (CUDNN_STATUS_EXECUTION_FAILED)",
+        "cuDNN and cuBLAS of CUDA 10 fail (CUDNN_STATUS_EXECUTION_FAILED, seen on RTX 30 GPUs)",
         "users took a build for CUDA 11 (PyTorch 1.7 or newer)",
         (
             "https://github.com/zzhang1987/Factor-Graph-Neural-Network/issues/4",

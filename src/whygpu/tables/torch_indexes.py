@@ -104,6 +104,7 @@ CODES: tuple[IndexCode, ...] = (
     IndexCode(_LINUX, (1, 11), (1, 12), ("cu102",), _code(37, 50, 60, 70), _SCRIPTS),
     IndexCode(_LINUX, (1, 11), (2, 0), _CU11, _AMPERE, _SCRIPTS),
     IndexCode(_LINUX, (2, 0), (2, 5), ("cu118",), _HOPPER, _SCRIPTS),
+    # By the script as it was between these two releases.
     IndexCode(_LINUX, (2, 6), (2, 7), ("cu118",), _HOPPER, _SCRIPTS_2_7),
     IndexCode(_LINUX, (2, 1), (2, 6), ("cu121", "cu124"), _MAXWELL_TO_HOPPER, _SCRIPTS),
     IndexCode(_LINUX, (2, 6), (2, 10), ("cu126",), _MAXWELL_TO_HOPPER, _MEASURED),
