@@ -210,6 +210,7 @@ NO_CODE = (
     "CUDA_ERROR_NO_BINARY_FOR_GPU",
     "cudaErrorInvalidDeviceFunction",
 )
+_OF_AMD = late(r"\bHIP error|hipError|\bROCm\b")
 _OLDEST = (3, 0)
 """No framework binary has ever run on an older GPU."""
 
@@ -238,7 +239,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _from_log(log, [gpu.line], f"{gpu} is too old for any release", "likely")
         return
     statuses = log.status_named(*NO_CODE)
-    if statuses:
+    if statuses and not log.says(_OF_AMD):
         yield from _no_code(log, [status.line for status in statuses], age, gpu)
 
 

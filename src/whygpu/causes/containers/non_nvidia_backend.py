@@ -299,6 +299,8 @@ _METAL = late(
     r"|default_memory_space is not supported|MPS: [A-Z][^\n]{0,60}(?:not|unsupported|Unsupported)"
     r"|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
 )
+_NOT_IMPLEMENTED_ON_METAL = late(r"implemented for the MPS device")
+"""Only this is what PyTorch can run on the CPU instead."""
 _DIRECTML = late(
     r"\b(?:tfdml|dml_\w{2,30}|DML_\w{2,30}|DML|[Dd]irect[Mm][Ll])\b[^\n]{0,120}"
     r"(?:[Ff]ailed|[Ee]rror|not (?:supported|implemented)|HRESULT|887[aA]00)"
@@ -422,12 +424,17 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
             ),
         )
     if backend.startswith("Metal"):
+        newer = Remedy(
+            "Use float32, and a current release of macOS, of the framework and of its Metal plugin."
+        )
+        if not log.says(_NOT_IMPLEMENTED_ON_METAL):
+            return (newer,)
         return (
             Remedy(
                 "Let PyTorch run on the CPU what Metal cannot run.",
                 SetVariable("PYTORCH_ENABLE_MPS_FALLBACK", "1"),
             ),
-            Remedy("Use float32, and a current release of the framework and of its Metal plugin."),
+            newer,
         )
     if backend.startswith("DirectML"):
         return (

@@ -201,6 +201,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     lines = [status.line for status in (*hard, *soft)] or [phrase.line if phrase else 0]
     words = (hard or soft)[0].name if hard or soft else "a kernel failed"
+    if words in _TIMED_OUT:
+        yield _too_long(log, lines)
+        return
     ends = gpu_ends_after(log, min(lines))
     file = _extension(log, lines)
     where = f" in {file}" if file else ""
@@ -213,6 +216,27 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence=_confidence(log),
         ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch "
         "work on the CPU?",
+    )
+
+
+_TIMED_OUT = ("cudaErrorLaunchTimeout", "CUDA_ERROR_LAUNCH_TIMEOUT")
+
+
+def _too_long(log: Log, lines: list[int]) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="a kernel ran longer than the driver allows on a GPU that also drives a display, "
+        "and the driver ended it",
+        evidence=log.evidence(*lines[:_MOST_LINES], *gpu_ends_after(log, min(lines))[:_MOST_LINES]),
+        remedies=(
+            Remedy("Give each kernel less work: a smaller batch, or smaller parts of the data."),
+            Remedy(
+                "Or compute on a GPU without a display. On Windows, the limit is TdrDelay in the "
+                "registry; on Linux, it applies only while a desktop runs on that GPU."
+            ),
+        ),
+        confidence="likely",
+        ask="Does a display run on that GPU?",
     )
 
 
