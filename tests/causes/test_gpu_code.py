@@ -92,7 +92,8 @@ def test_tensorflow_is_offered_a_release_that_serves_the_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capability", "release"), [("6.1", "torch==2.8.0 --index-url"), ("7.0", "torch==2.8.0"), ("3.5", None)]
+    ("capability", "release"),
+    [("6.1", "torch==2.8.0 --index-url"), ("7.0", "torch==2.8.0"), ("3.5", None)],
 )
 def test_pytorch_is_offered_a_release_with_code_for_the_gpu(
     capability: str, release: str | None

@@ -261,9 +261,10 @@ def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
         )
     ended = ended_after(log, statement.line)
     unrelated = failed_elsewhere(log, statement.line)
+    remark = log.line(statement.line).level == "info" and not ended
     return CAUSE.finding(
         subject=subject_of(log),
-        severity="info" if unrelated else None,
+        severity="info" if unrelated or remark else None,
         effect="broken" if ended and not unrelated else None,
         message=f"{what}: {excerpt(statement.text)}",
         evidence=log.evidence(

@@ -235,6 +235,7 @@ _COUNTED_AS = {
     "not-loaded": "cuda-version-mismatch",
     "other-cuda": "cuda-version-mismatch",
     "without-cuda": "cpu-only-build",
+    "not-built": "cpu-only-build",
 }
 """Faults that are special cases of a broader cause: a binary that was built for other libraries
 than the installed ones, or without GPU code."""

@@ -132,6 +132,7 @@ from whygpu.causes.evidence.driver_state import (
 from whygpu.causes.evidence.library_search import search_without
 from whygpu.causes.evidence.log_cuda_start import (
     COMPAT,
+    compat_of_newer_cuda,
     failed_at,
     lines_of,
     named,
@@ -308,8 +309,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     stated = mismatch_lines(log)
     compat = lines_of(named(log, COMPAT))
     apart = log.first(_TWO_VERSIONS)
-    if compat and not stated and story_of(log).place == "container" and not _on_the_host(log):
-        # Here the image's CUDA is newer than the host's driver: driver-too-old-for-cuda.
+    if compat and not stated and compat_of_newer_cuda(log):
+        # Here the CUDA in use is newer than the driver: driver-too-old-for-cuda.
         return
     if not stated and not compat and apart is None:
         return
@@ -327,11 +328,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         else "Does /proc/driver/nvidia/version show the same version as `nvidia-smi`? If not, "
         "restart. If it does, a 'compat' folder with another libcuda is on the library path.",
     )
-
-
-def _on_the_host(log: Log) -> bool:
-    """The tool that prepares a container reported it, before the image was used."""
-    return any("nvidia-container-cli" in log.line(s.line).text for s in named(log, COMPAT))
 
 
 def _log_message(apart: Match | None) -> str:

@@ -113,6 +113,7 @@ from whygpu.causes.evidence.framework_installs import gpu_build_of
 from whygpu.causes.evidence.log_cuda_start import (
     COMPAT,
     INSUFFICIENT,
+    compat_of_newer_cuda,
     failed_at,
     lines_of,
     named,
@@ -330,9 +331,7 @@ _START_FAILED = late(
 def detect_in_log(log: Log) -> Iterator[Finding]:
     statement = next((m for m in log.find(_STATEMENTS) if not _CONTINUES.search(m.text)), None)
     suspect = suspected(log, CAUSE.slug)
-    compat = lines_of(named(log, COMPAT)) if story_of(log).place == "container" else ()
-    if any("nvidia-container-cli" in log.line(line).text for line in compat):
-        compat = ()  # The host's own driver, before the image was used.
+    compat = lines_of(named(log, COMPAT)) if compat_of_newer_cuda(log) else ()
     unclear = log.first(_START_FAILED)
     if statement is not None:
         lines = tuple(m.line for m in log.find(_STATEMENTS)) + lines_of(named(log, INSUFFICIENT))

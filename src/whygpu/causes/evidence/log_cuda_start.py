@@ -242,3 +242,16 @@ _LOST = late(
 def lost_gpu_lines(log: Log) -> tuple[int, ...]:
     """Lines in which the driver reports a hardware fault."""
     return lines_with(log, _LOST)
+
+
+def compat_of_newer_cuda(log: Log) -> bool:
+    """Whether CUDA's forward compatibility was refused because of an older driver.
+
+    A container brings the libraries for it. If nvidia-smi works, the two parts of the driver match,
+    so that an update without a restart is not the reason. The tool that prepares a container
+    reports about the host itself, before the image is used.
+    """
+    lines = lines_of(named(log, COMPAT))
+    on_the_host = any("nvidia-container-cli" in log.line(line).text for line in lines)
+    works = log.version_of("cuda-of-driver") is not None
+    return bool(lines) and not on_the_host and (works or story_of(log).place == "container")

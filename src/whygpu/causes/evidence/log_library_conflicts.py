@@ -19,7 +19,7 @@ from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import LibraryEvent, Log, Status
+from whygpu.model.log import LibraryEvent, Log, Match, Status
 from whygpu.model.remedy import PYTHON, UnsetVariable, command_line, shell_script
 from whygpu.tables.cuda_libraries import is_cuda_library
 
@@ -66,6 +66,9 @@ def conflict_in(log: Log) -> Conflict | None:
     clash = log.first(_TWO_FRAMEWORKS)
     if clash is not None:
         return _clash(log, clash.line)
+    builtins = log.first(_OTHER_BUILTINS)
+    if builtins is not None:
+        return _other_builtins(log, builtins)
     unlinked = log.first(_NO_LINK_NAME)
     if unlinked is not None:
         return _no_link_name(log, unlinked.line)
@@ -91,6 +94,31 @@ def _mixed(log: Log, mixed: list[LibraryEvent]) -> Conflict:
         ),
         confidence="likely",
         effect="broken" if log.failures else None,
+    )
+
+
+_OTHER_BUILTINS = late(r"nvrtc: error: failed to (?:load|open) builtins[^\n]{0,40}")
+
+
+def _other_builtins(log: Log, statement: Match) -> Conflict:
+    return Conflict(
+        message=f"{framework_title(log)} loads libnvrtc, which does not find the library "
+        "libnvrtc-builtins of the same CUDA release: two releases are mixed, or its folder is not "
+        "searched",
+        lines=(statement.line, *ended_after(log, statement.line)),
+        remedies=(
+            Remedy(
+                "Find out which copies there are; both must be of one release and in one folder.",
+                shell_script("ldconfig -p | grep nvrtc"),
+            ),
+            Remedy(
+                "Use the copies that belong to the framework: remove the system's CUDA folders "
+                "from the search path.",
+                UnsetVariable(("LD_LIBRARY_PATH",)),
+            ),
+        ),
+        confidence="likely",
+        effect="broken",
     )
 
 

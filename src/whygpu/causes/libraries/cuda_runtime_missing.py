@@ -219,7 +219,7 @@ _STATEMENTS = late(
     r"|cuda_runtime(?:_api)?\.h: No such file|cublas_v2\.h: No such file|Failed to find CUDA\b"
     r"|cannot open input file '(?:cuda|cudart|cublas)\.lib'|CUDA_TOOLKIT_ROOT_DIR not found"
     r"|No CMAKE_CUDA_COMPILER could be found|CUDA environment is not correctly set up"
-    r"|nvrtc: error: failed to (?:load|open) builtins|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
+    r"|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
     r"|LoadLibrary failed with error (?:126|127) \S{0,4} ?when trying to load \S{1,300}_providers_cuda\.dll"
     r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)|CuPy is not correctly installed"
     r"|cudaGetErrorString symbol not found"

@@ -286,7 +286,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 _ENGINE = late(
-    r"Version tag does not match\. Note: Current Version: \d{1,5}, Serialized Engine Version: \d{1,5}"
+    r"Serialization [^\n]{0,100}Version tag does not match"
     r"|The engine plan file is not compatible with this version of TensorRT"
 )
 
