@@ -57,7 +57,7 @@ _GPU_WANTED = late(
     r"[Nn]o (?:CUDA |Nvidia |NVIDIA )?GPUs? (?:devices? )?(?:(?:is|are|was|were) )?(?:found|available|detected)"
     r"|visible device count is (?:-1|0)\b|CUDA (?:is|was) not available|CUDA unavailable"
     r"|[Nn]ot enough GPUs?\b|GPU (?:device )?(?:is |was )?(?:required|not (?:found|available|detected))"
-    r"|no CUDA devices found"
+    r"|no CUDA devices found|No supported gpu backend found"
     r"|requires? (?:a |an )?(?:CUDA|NVIDIA|GPU)|without (?:a )?(?:GPU|CUDA)"
     r"|[Cc]an(?:not|'t) (?:find|access|use) (?:a |any |the )?(?:CUDA|GPU)"
     r"|torch\.cuda\.is_available\(\) is False|no CUDA-capable device|Found no NVIDIA driver"
