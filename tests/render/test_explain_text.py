@@ -10,7 +10,7 @@ from tests.kit import examples, explained
 from tests.schemas import obeys
 from whygpu.causes import catalogue
 from whygpu.model.cause import Cause
-from whygpu.model.explanation import Explanation, Guidance
+from whygpu.model.explanation import STANDARD_ERROR, Explanation, Guidance
 from whygpu.model.finding import Evidence, Finding, Remedy
 from whygpu.model.remedy import Install
 from whygpu.render.explain_json import as_dict, render_line
@@ -65,6 +65,17 @@ Harmless:
 Details: whygpu rule WG203
 """
     )
+
+
+@pytest.mark.parametrize(("name", "told"), [(STANDARD_ERROR, True), ("train.log", False)])
+def test_after_a_run_the_lines_are_those_of_standard_error(name: str, told: bool) -> None:
+    text = render(
+        explained("CUDA error: out of memory")._replace(name=name),
+        width=80,
+        color=False,
+        verbose=False,
+    )
+    assert ("those of the program's standard error" in text) is told
 
 
 def test_verbose_shows_all_that_was_seen() -> None:

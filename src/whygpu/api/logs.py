@@ -67,11 +67,15 @@ def explain(
 
 
 def explain_text(
-    log: str | bytes, *, here: Snapshot | None = None, memory: MemoryEnd | None = None
+    log: str | bytes,
+    *,
+    here: Snapshot | None = None,
+    memory: MemoryEnd | None = None,
+    name: str = "",
 ) -> Explanation:
-    """The same for the text itself, whatever it looks like."""
+    """The same for the text itself, whatever it looks like; `name` says where it is from."""
     piece = log.encode("utf-8", "surrogateescape") if isinstance(log, str) else log
-    return _explained([piece], "", here, memory)
+    return _explained([piece], name, here, memory)
 
 
 def _names_a_file(text: str) -> bool:

@@ -132,11 +132,13 @@ def _explained(report: RunReport, ended: Ended, prepared: Prepared, watch: Watch
     from whygpu.api.logs import explain_text
     from whygpu.causes.evidence.illegal_instructions import SIGNAL
     from whygpu.launch.execution import seen_by_program
+    from whygpu.model.explanation import STANDARD_ERROR
 
     refused = SIGNAL.search(text) is not None
     machine = seen_by_program(prepared.plan, os.environ, illegal_instruction=refused)
     memory = memory_end_of(report, ended, text, machine)
-    explanation = explain_text(text, here=machine, memory=memory)
+    name = STANDARD_ERROR if ended.error_text else ""
+    explanation = explain_text(text, here=machine, memory=memory, name=name)
     watch.explained(explanation)
     if memory is not None:
         memory = _estimated(memory, report, machine, prepared, watch)

@@ -12,6 +12,10 @@ from whygpu.model.target import PLAIN_PIP, Installer
 LogVerdict = Literal["found", "nothing-wrong", "not-gpu", "unknown"]
 
 
+STANDARD_ERROR = "standard error"
+"""The name of a log that is what a program under `run` wrote there."""
+
+
 class Guidance(NamedTuple):
     """What can be said if no cause was found."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from whygpu.model.explanation import Explanation
+from whygpu.model.explanation import STANDARD_ERROR, Explanation
 from whygpu.model.finding import Evidence, Finding
 from whygpu.model.standing import Standing
 from whygpu.render.check_text import (
@@ -33,6 +33,8 @@ def render(
     page = Page(width, color)
     style = STYLES[_VERDICTS[explanation.verdict]]
     headline(page, marks[explanation.standing], explanation.headline, style)
+    if explanation.name == STANDARD_ERROR:
+        page.hanging("", "The numbers of lines are those of the program's standard error.", 2)
     if explanation.unread:
         page.hanging("", f"Not all of this log was read: {explanation.unread}.", 2)
     for number, root in enumerate(explanation.root_causes, 1):
