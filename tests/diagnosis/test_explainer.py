@@ -11,6 +11,7 @@ import pytest
 from tests.cases import each
 from whygpu.diagnosis.explainer import explain
 from whygpu.model.cause import Cause
+from whygpu.model.commands import shell_text
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Remedy, Severity
 from whygpu.model.log import Failure, Log
@@ -182,6 +183,52 @@ def test_a_log_that_ends_inside_a_traceback_is_unknown_unless_a_cause_was_found(
     assert cut.guidance.ask == "Is there more of the output?"
     found = meaning(FAILURE, TRACEBACK, FRAME)
     assert (found.verdict, found.guidance) == ("found", None)
+    remark = meaning("no driver here", TRACEBACK, FRAME)
+    assert (remark.verdict, codes(remark)) == ("unknown", [])
+    assert meaning("it sneezed", STRANGER, TRACEBACK, FRAME).verdict == "unknown"
+
+
+@each(
+    ("lines", "verdict"),
+    [
+        (("GPU available: True", "[E] CUDA_ERROR_NO_DEVICE"), "unknown"),
+        (("GPU available: True", "nothing to see: CUDA_ERROR_NO_DEVICE"), "nothing-wrong"),
+        (("nothing to see", "[E] CUDA_ERROR_NO_DEVICE", WORK, WORK), "nothing-wrong"),
+        ((WORK, "[E] CUDA_ERROR_NO_DEVICE"), "unknown"),
+    ],
+)
+def test_an_error_of_cuda_that_nothing_explains_stays_open(
+    lines: tuple[str, ...], verdict: str
+) -> None:
+    assert meaning(*lines).verdict == verdict
+
+
+@each(
+    ("line", "command"),
+    [
+        ("tensorflow: Num GPUs Available:  0", "TF_CPP_VMODULE=dso_loader=1"),
+        ("keras: Num GPUs Available:  0", "TF_CPP_VMODULE=dso_loader=1"),
+        ("torch: CUDA available: False", "torch.zeros(1).cuda()"),
+        ("jax: GPU available: False", "JAX_PLATFORMS=cuda"),
+        ("tensorflow 1.15.0: GPU available: False", "python PROGRAM.py 2>&1"),
+        ("GPU available: False", "python PROGRAM.py 2>&1"),
+    ],
+)
+def test_the_next_command_makes_the_framework_say_why(line: str, command: str) -> None:
+    guidance = meaning(line, WORK).guidance
+    assert guidance is not None
+    assert shell_text(guidance.steps[0].action) == "whygpu check"
+    assert command in str(shell_text(guidance.steps[1].action))
+
+
+def test_a_machine_whose_gpu_is_listed_has_a_driver() -> None:
+    def candidates(*lines: str) -> tuple[str, ...]:
+        guidance = meaning(*lines, "CUDA available: False", WORK).guidance
+        assert guidance is not None
+        return guidance.candidates
+
+    listed = candidates("GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)")
+    assert candidates() == ("no driver or no GPU on that machine", *listed)
 
 
 def test_a_part_that_was_not_read_may_hold_the_failure() -> None:

@@ -56,10 +56,8 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
     doubt = _doubt(log, roots) if without_failure and not missing else None
-    only_remarks = all(root.severity == "info" for root in roots)
-    if (verdict != "found" and doubt is not None) or (
-        missing and (verdict != "found" or only_remarks)
-    ):
+    weighty = any(root.severity != "info" for root in roots)
+    if doubt is not None or (missing and not (verdict == "found" and weighty)):
         verdict = "unknown"
     on_cpu_because = _reason_for_cpu(roots) if verdict == "nothing-wrong" else None
     beside = _beside_the_point(roots, log)
