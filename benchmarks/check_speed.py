@@ -135,8 +135,10 @@ def main() -> None:
     print(f"{'':44} {'elapsed':>10} {'processor':>12}  ratios of the two")
     for row in rows:
         times = f"{row['name']:44} {row['median_s']:8.3f} s {row['processor_s']:10.3f} s"
-        ratios = f"  {row['ratio']:6} {row['processor_ratio']:6} x {row['against']}"
-        print(times + (ratios if row["against"] else ""))
+        print(times, end="")
+        if row["against"]:
+            print(f"  {row['ratio']:6} {row['processor_ratio']:6} x {row['against']}", end="")
+        print()
 
 
 def _ratio(
