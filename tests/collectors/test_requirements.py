@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pathlib
+import random
 
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from tests.collectors.sites import install, interpreter
 from whygpu.collectors import packages, requirements
+from whygpu.collectors.requirements import met_simply
 from whygpu.host.local import LocalHost
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.target import RequirementConflict
@@ -88,3 +92,27 @@ def test_a_copy_that_is_hidden_neither_requires_nor_serves(tmp_path: pathlib.Pat
 
 def test_unknown_packages_have_unknown_conflicts() -> None:
     assert requirements.conflicts(Unknown("no packages")) == Unknown("no packages")
+
+
+def test_simple_comparisons_agree_with_packaging() -> None:
+    numbers = random.Random(7)
+
+    def release() -> str:
+        return ".".join(str(numbers.randrange(4)) for _ in range(numbers.randrange(1, 4)))
+
+    for _ in range(3000):
+        versions = ",".join(
+            f"{numbers.choice(('>=', '<=', '==', '!=', '<', '>'))} {release()}"
+            for _ in range(numbers.randrange(1, 4))
+        )
+        installed = release()
+        expected = SpecifierSet(versions).contains(Version(installed), prereleases=True)
+        assert met_simply(versions, installed) is expected, (versions, installed)
+
+
+@pytest.mark.parametrize(
+    ("versions", "installed"),
+    [("~=1.2", "1.2"), (">=1.2", "1.2rc1"), ("==1.*", "1.2"), (">=1.2", "1.2+cu118"), ("", "1")],
+)
+def test_anything_else_is_left_to_packaging(versions: str, installed: str) -> None:
+    assert met_simply(versions, installed) is None

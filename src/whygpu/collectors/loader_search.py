@@ -6,7 +6,6 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from whygpu.collectors.loader_settings import CACHE_FILE, LoaderSettings, cached_paths
@@ -22,24 +21,34 @@ _DENIED = os.strerror(errno.EACCES)
 _TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM)(?![A-Za-z0-9_]))")
 
 
-@dataclass(eq=False, slots=True)
 class Loaded:
     """A file in the simulated process."""
 
-    path: str
-    """As the loader writes it, without normalisation; empty for the program."""
-    origin: str
-    """What $ORIGIN stands for in it."""
-    facts: ElfFacts
-    names: set[str]
-    """The names by which the loader knows it."""
-    identity: str
-    loader: Loaded | None
-    """The file that needs it; None for the program and for files opened at run time."""
-    search: Search
-    opened: bool = False
-    """An open() of it succeeded, so that all libraries that it needs are loaded."""
-    needs: list[Loaded] = field(default_factory=list)
+    def __init__(
+        self,
+        path: str,
+        origin: str,
+        facts: ElfFacts,
+        names: set[str],
+        identity: str,
+        loader: Loaded | None,
+        search: Search,
+        opened: bool = False,
+    ) -> None:
+        self.path = path
+        """As the loader writes it, without normalisation; empty for the program."""
+        self.origin = origin
+        """What $ORIGIN stands for in it."""
+        self.facts = facts
+        self.names = names
+        """The names by which the loader knows it."""
+        self.identity = identity
+        self.loader = loader
+        """The file that needs it; None for the program and for files opened at run time."""
+        self.search = search
+        self.opened = opened
+        """An open() of it succeeded, so that all libraries that it needs are loaded."""
+        self.needs: list[Loaded] = []
 
 
 class FolderList(NamedTuple):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
 from whygpu.model.lazy_regex import words_of
-from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.outside_text import excerpt
 from whygpu.model.shortage import MemoryPlace
 from whygpu.model.system import Cpu
 
 if TYPE_CHECKING:
+    from whygpu.model.memory_use import MemoryEnd
     from whygpu.model.program import Program
 
 Level = Literal["fatal", "error", "warning", "info", "none"]

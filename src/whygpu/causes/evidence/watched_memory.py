@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from whygpu.causes.evidence.log_memory_figures import Figures
 from whygpu.model.finding import Confidence
 from whygpu.model.log import Log
-from whygpu.model.memory_use import MemoryEnd
+
+if TYPE_CHECKING:
+    from whygpu.model.memory_use import MemoryEnd
 
 Reason = Literal["too-big", "other-process", "fragmentation", "leak"]
 Judgement = tuple[Reason, Confidence, str, "Reason | None"]
