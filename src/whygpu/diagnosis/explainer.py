@@ -265,9 +265,7 @@ def _worked(log: Log, roots: Sequence[Finding]) -> bool:
 
 
 def _has_gpu(log: Log) -> bool:
-    return any(device.event != "ignored" for device in log.devices) or any(
-        report.says in ("gpu", "on-gpu") for report in log.reports
-    )
+    return any(device.event != "ignored" for device in log.devices) or log.reports_gpu()
 
 
 def _guidance(

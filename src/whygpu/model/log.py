@@ -238,6 +238,14 @@ class Log(NamedTuple):
         text = excerpt(self.line(number).text.strip())
         return Evidence("log", where, text, number)
 
+    def reports_gpu(self) -> bool:
+        """Whether a program says that it has a GPU, or works on one."""
+        return any(report.says in ("gpu", "on-gpu") for report in self.reports)
+
+    def failed_lines(self) -> frozenset[int]:
+        """The lines of all failures."""
+        return frozenset(n for end in self.failures for n in range(end.line, end.last + 1))
+
     def without_gpu(self) -> tuple[DeviceReport, ...]:
         """Reports of no GPU, or of work on the CPU, that nothing else in the log contradicts."""
         statements = {report.says for report in self.reports}

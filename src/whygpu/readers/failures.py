@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Failure, FailureKind, Line, Raised
-from whygpu.tables.failures_elsewhere import elsewhere
+from whygpu.tables.failures_elsewhere import ENDED_BY_SCHEDULER, elsewhere
 from whygpu.tables.failures_without_reason import unexplained
 from whygpu.tables.gpu_vocabulary import (
     code_is_about_gpu,
@@ -51,7 +51,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|[Kk]ernel (?:appears to have )?died|\bDead kernel\b|[Ww]orker died"
             r"|^thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
-            r"|CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION)|job killed: walltime"
+            rf"|{ENDED_BY_SCHEDULER}"
         ),
     ),
     (

@@ -23,6 +23,8 @@ ADDRESS_IN_USE = late(
 )
 """A process wants to listen on a port that another process already uses."""
 
+ENDED_BY_SCHEDULER = r"CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION)|job killed: walltime"
+
 FAILURES: tuple[Elsewhere, ...] = (
     Elsewhere(
         ADDRESS_IN_USE,
@@ -43,7 +45,7 @@ FAILURES: tuple[Elsewhere, ...] = (
         None,
     ),
     Elsewhere(
-        late(r"CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION)|job killed: walltime"),
+        late(ENDED_BY_SCHEDULER),
         "the scheduler ended the job: its time was over, or another job took its place",
         "Ask for more time (#SBATCH --time), and save checkpoints from which the next job goes on.",
         None,

@@ -309,6 +309,12 @@ def _worked_without(log: Log, version: Match) -> Finding:
     )
 
 
+_WHICH_BUILD = (
+    "What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` print? None: "
+    "a build without CUDA. A number: check the driver and the GPU."
+)
+
+
 def _loaded(log: Log, loaded: Match, version: Match | None) -> Finding:
     return CAUSE.finding(
         subject="torch",
@@ -326,8 +332,7 @@ def _loaded(log: Log, loaded: Match, version: Match | None) -> Finding:
             *_log_remedies(log),
         ),
         confidence="certain" if version else "likely",
-        ask="What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` "
-        "print? None: a build without CUDA. A number: check the driver and the GPU.",
+        ask=_WHICH_BUILD,
     )
 
 
@@ -341,8 +346,7 @@ def _unavailable(log: Log, statement: Match) -> Finding:
         evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=_log_remedies(log),
         confidence="likely",
-        ask="What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` "
-        "print? None: a build without CUDA. A number: check the driver and the GPU.",
+        ask=_WHICH_BUILD,
     )
 
 
@@ -362,8 +366,7 @@ def _without(log: Log, statement: Match) -> Finding:
         evidence=log.evidence(*(match.line for match in log.find(NOT_AVAILABLE)), *ends),
         remedies=_log_remedies(log),
         confidence="possible",
-        ask="What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` "
-        "print? None: a build without CUDA. A number: check the driver and the GPU.",
+        ask=_WHICH_BUILD,
     )
 
 

@@ -456,7 +456,7 @@ def _gone(log: Log) -> tuple[int, ...]:
     lines = in_order((*lines_with(log, _PROPERTIES), *lines_of(named(log, UNKNOWN))))
     if not lines or any(line > lines[0] for line in log.progress):
         return ()
-    failed_lines = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
+    failed_lines = log.failed_lines()
     return lines if not failed_lines or failed_lines.intersection(lines) else ()
 
 

@@ -78,8 +78,7 @@ def suspects(log: Log) -> tuple[Suspect, ...]:
     story = story_of(log)
     if mismatch_lines(log) or any(device.event == "ready" for device in log.devices):
         return ()
-    has_gpu = any(report.says in ("gpu", "on-gpu") for report in log.reports)
-    if has_gpu and not log.failures and not log.statuses:
+    if log.reports_gpu() and not log.failures and not log.statuses:
         # A framework that works without the GPU is beside another one that has it.
         return ()
     for judge in (

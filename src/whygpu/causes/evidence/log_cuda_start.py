@@ -229,7 +229,7 @@ def ends_after(log: Log, lines: Iterable[int]) -> tuple[int, ...]:
 
 def failed_at(log: Log, lines: Iterable[int]) -> bool:
     """Whether the program ended at one of these lines."""
-    ends = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
+    ends = log.failed_lines()
     return bool(ends.intersection(lines))
 
 

@@ -37,8 +37,7 @@ def harmless(cause: Cause, pattern: re.Pattern[str], meaning: str) -> None:
     @cause.on_log
     def detect_in_log(log: Log) -> Iterator[Finding]:
         # A line that ended the program is not harmless, whatever its text.
-        ends = {n for end in log.failures for n in range(end.line, end.last + 1)}
-        lines = {match.line for match in log.find(pattern)} - ends
+        lines = {match.line for match in log.find(pattern)} - log.failed_lines()
         if lines:
             times = "" if len(lines) == 1 else f" (on {len(lines)} lines)"
             yield cause.finding(

@@ -254,7 +254,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _no_provider(log, provider)
         return
     unseen = log.first(NO_CUDART)
-    has_gpu = log.devices or any(report.says in ("gpu", "on-gpu") for report in log.reports)
+    has_gpu = log.devices or log.reports_gpu()
     if missing is None and unseen is not None and not has_gpu and not log.statuses:
         yield _perhaps_missing(log, unseen.line)
 

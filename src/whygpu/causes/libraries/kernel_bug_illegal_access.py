@@ -184,7 +184,7 @@ _MOST_LINES = 6
 
 
 def _ended_by(log: Log, pattern: re.Pattern[str]) -> Match | None:
-    ends = {number for end in log.failures for number in range(end.line, end.last + 1)}
+    ends = log.failed_lines()
     return next((match for match in log.find(pattern) if match.line in ends), None)
 
 

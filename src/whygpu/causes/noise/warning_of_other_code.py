@@ -58,7 +58,7 @@ _MOST_LINES = 8
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    ends = {number for end in log.failures for number in range(end.line, end.last + 1)}
+    ends = log.failed_lines()
     lines = [
         match.line
         for match in log.find(_WARNING)
