@@ -22,7 +22,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("render",),
     ("memory", "comparer", "guard"),
     ("launch", "work"),
-    ("planner", "linter", "diagnosis", "privacy"),
+    ("planner", "linter", "diagnosis", "privacy", "fixing"),
     ("causes",),
     ("collectors", "probes"),
     ("host", "readers"),

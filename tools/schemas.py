@@ -15,6 +15,8 @@ from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Guidance, LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
+from whygpu.model.fix import Applied, CopyFacts
+from whygpu.model.fix import Result as AttemptResult
 from whygpu.model.holders import HoldersReport
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.memory_use import MemoryEnd
@@ -25,6 +27,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.render.check_json import FINDING_FIELDS
 from whygpu.render.compare_json import COMPARE_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
+from whygpu.render.fix_json import FIX_SCHEMA
 from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
 from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA
@@ -280,6 +283,69 @@ def run_plan_schema() -> dict[str, Any]:
     }
 
 
+def fix_schema() -> dict[str, Any]:
+    """What `whygpu fix --json` prints."""
+    definitions: dict[str, Any] = {}
+    texts = {"type": "array", "items": _TEXT}
+    step = _object(
+        {
+            "code": _TEXT,
+            "cause": _TEXT,
+            "subject": _TEXT,
+            "text": _TEXT,
+            "command": _PERHAPS,
+            "by_hand": _TEXT,
+        }
+    )
+    framework = _object(
+        {
+            "name": _TEXT,
+            "version": _TEXT,
+            "verdict": schema_of(FrameworkVerdict, definitions),
+            "because": texts,
+        }
+    )
+    cause = _object(
+        {
+            "code": _TEXT,
+            "cause": _TEXT,
+            "subject": _TEXT,
+            "severity": schema_of(Severity, definitions),
+        }
+    )
+    state = _object(
+        {
+            "verdict": schema_of(MachineVerdict, definitions),
+            "headline": _TEXT,
+            "frameworks": {"type": "array", "items": framework},
+            "root_causes": {"type": "array", "items": cause},
+        }
+    )
+    attempt = _object(
+        {
+            "step": step,
+            "result": schema_of(AttemptResult, definitions),
+            "detail": _TEXT,
+            "seconds": {"type": "number"},
+        }
+    )
+    fields = {
+        "schema": {"const": FIX_SCHEMA},
+        "environment": _TEXT,
+        "refused": _TEXT,
+        "proven": _FLAG,
+        "applied": schema_of(Applied | None, definitions),
+        "before": state,
+        "after": {"anyOf": [state, {"type": "null"}]},
+        "steps": {"type": "array", "items": step},
+        "by_hand": {"type": "array", "items": step},
+        "attempts": {"type": "array", "items": attempt},
+        "copy": schema_of(CopyFacts | None, definitions),
+    }
+    top = _object(fields)
+    return {"$schema": DRAFT, "title": "whygpu fix --json", **top, "$defs": definitions}
+
+
 def lint_schema() -> dict[str, Any]:
     """What `whygpu lint --json` prints."""
     definitions: dict[str, Any] = {}
@@ -363,6 +429,7 @@ def files() -> dict[str, str]:
         "check.schema.json": check_schema(),
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
+        "fix.schema.json": fix_schema(),
         "lint.schema.json": lint_schema(),
         "compare.schema.json": compare_schema(),
         "memory-find.schema.json": find_schema(),

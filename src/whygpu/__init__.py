@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whygpu.api import estimate_memory as estimate_memory
     from whygpu.api import explain as explain
     from whygpu.api import find_batch_size as find_batch_size
+    from whygpu.api import fix as fix
     from whygpu.api import lint as lint
     from whygpu.api import lint_patch as lint_patch
     from whygpu.api import load_snapshot as load_snapshot
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from whygpu.api import rules as rules
     from whygpu.api import run as run
     from whygpu.api import snapshot as snapshot
+    from whygpu.api import undo_fix as undo_fix
     from whygpu.api import why_not as why_not
     from whygpu.errors import PolicyError as PolicyError
     from whygpu.errors import UsageError as UsageError
@@ -58,6 +60,7 @@ _MODULES = {
     "estimate_memory": "whygpu.api",
     "explain": "whygpu.api",
     "find_batch_size": "whygpu.api",
+    "fix": "whygpu.api",
     "lint": "whygpu.api",
     "lint_patch": "whygpu.api",
     "load_snapshot": "whygpu.api",
@@ -70,6 +73,7 @@ _MODULES = {
     "rules": "whygpu.api",
     "run": "whygpu.api",
     "snapshot": "whygpu.api",
+    "undo_fix": "whygpu.api",
     "why_not": "whygpu.api",
 }
 __all__ = [*_MODULES, "__version__", "install", "record"]

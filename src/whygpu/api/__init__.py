@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from whygpu.api.memory_use import estimate_memory as estimate_memory
     from whygpu.api.memory_use import find_batch_size as find_batch_size
     from whygpu.api.memory_use import memory_holders as memory_holders
+    from whygpu.api.mending import fix as fix
+    from whygpu.api.mending import undo_fix as undo_fix
     from whygpu.api.pages import rule as rule
     from whygpu.api.pages import rules as rules
     from whygpu.api.plans import plan as plan
@@ -41,6 +43,8 @@ _MODULES = {
     "estimate_memory": "memory_use",
     "find_batch_size": "memory_use",
     "memory_holders": "memory_use",
+    "fix": "mending",
+    "undo_fix": "mending",
     "rule": "pages",
     "rules": "pages",
     "plan": "plans",

@@ -24,6 +24,8 @@ from whygpu.probes import DEFAULT_TIMEOUT
 from whygpu.readers import bounded_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from whygpu.probes.runner import Progress
 
 LONGEST_TIMEOUT = 86400.0
@@ -75,13 +77,36 @@ def snapshot(
         here = whygpu.snapshot(probe=False)
         whygpu.diagnose(here)
     """
-    from whygpu.collectors.collect import collect
-
     if not 0 < timeout <= LONGEST_TIMEOUT:
         raise UsageError(
             "expected a number of seconds between 0 and a day", option="timeout", value=timeout
         )
     host = LocalHost()
+    taken = _taken(host, python, probe, timeout, on_progress, try_instructions)
+    return Redactor(host.platform, keeps_other_homes=not to_post).value(taken)
+
+
+def examine(
+    python: str | None,
+    environ: Mapping[str, str],
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    on_progress: Progress | None = None,
+) -> Report:
+    """A check as a program with these variables would see it, with all paths as they are."""
+    return diagnose(_taken(LocalHost(environ), python, True, timeout, on_progress, False))
+
+
+def _taken(
+    host: LocalHost,
+    python: str | None,
+    probe: bool,
+    timeout: float,
+    on_progress: Progress | None,
+    try_instructions: bool,
+) -> Snapshot:
+    from whygpu.collectors.collect import collect
+
     # Importing fifty causes takes about as long as the target takes to answer.
     taken = collect(host, python, meanwhile=machine_catalogue)
     if probe:
@@ -90,7 +115,7 @@ def snapshot(
         from whygpu.collectors.instructions import with_trials
 
         taken = with_trials(host, taken)
-    return Redactor(host.platform, keeps_other_homes=not to_post).value(taken)
+    return taken
 
 
 def _probed(

@@ -9,6 +9,7 @@ SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
     "compare": "The same work on CPU, GPU and other lanes: the same results, and how fast?",
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
+    "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
     "lint": "Which lines of my program mishandle devices?",
     "memory": "Who holds GPU memory, and what would a new process take?",
     "plan": "Which releases can use the GPU of this machine, or of one that options describe?",
@@ -40,6 +41,7 @@ examples:
   whygpu snapshot -o machine.json     save what was seen, safe to post
   whygpu check --snapshot FILE        diagnose a machine from its snapshot
   whygpu explain train.log            what a log or traceback means
+  whygpu fix                          prove a remedy in a copy; --apply does it
   whygpu plan tensorflow jax          which releases fit this machine
   whygpu run -- python train.py       run it, repaired, and prove where it ran
   whygpu compare model.keras          do CPU, GPU and others agree?

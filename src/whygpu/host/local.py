@@ -51,7 +51,13 @@ def _leave_nothing_running() -> None:
 
 
 class LocalHost:
-    """Queries the operating system. Caches only what cannot change during a run."""
+    """Queries the operating system. Caches only what cannot change during a run.
+
+    `environ`: this machine as a program with other variables sees it.
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self.environ: Mapping[str, str] = dict(os.environ if environ is None else environ)
 
     @cached_property
     def platform(self) -> Platform:
@@ -67,10 +73,6 @@ class LocalHost:
             user=_user_name(),
             host_name=facts.nodename,
         )
-
-    @cached_property
-    def environ(self) -> Mapping[str, str]:
-        return dict(os.environ)
 
     def read(
         self, path: str, limit: int = limits.TEXT_FILE, *, whole: bool = True
@@ -114,7 +116,7 @@ class LocalHost:
         orphans = Orphans()
         try:
             return self._run(
-                command, timeout, orphans.marked(os.environ if env is None else env), orphans
+                command, timeout, orphans.marked(self.environ if env is None else env), orphans
             )
         finally:
             orphans.end(thorough=False)

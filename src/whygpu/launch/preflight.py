@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from whygpu.causes import machine_catalogue
@@ -11,29 +11,12 @@ from whygpu.collectors.background import Background
 from whygpu.collectors.collect import collect
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.diagnosis.engine import diagnose
-from whygpu.host.base import Completed
 from whygpu.host.local import LocalHost
-from whygpu.model.observed import Known, Observed
+from whygpu.model.observed import Known
 from whygpu.model.report import Report
 
 TIME_LIMIT = 30.0
 """Seconds for the driver to start."""
-
-
-class PlannedHost(LocalHost):
-    """This machine, as a program with another environment sees it."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._planned = dict(environ)
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        return self._planned
-
-    def run(
-        self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
-    ) -> Observed[Completed]:
-        return super().run(command, timeout=timeout, env=self._planned if env is None else env)
 
 
 class Preflight(NamedTuple):
@@ -47,7 +30,7 @@ def look(
     python: str | None, environ: Mapping[str, str], *, selecting: bool, proving: bool
 ) -> Preflight:
     """What a program with this environment would see. `selecting`: ask for UUIDs of GPUs."""
-    host = PlannedHost(environ)
+    host = LocalHost(environ)
     asked = Background(lambda: driver.collect(host)[1]) if selecting else None
     report = examine(python, environ, proving=proving)
     return Preflight(report, asked.result() if asked is not None else ())
@@ -58,7 +41,7 @@ def examine(python: str | None, environ: Mapping[str, str], *, proving: bool) ->
 
     No framework is imported. `proving`: start the driver, in a separate process.
     """
-    host = PlannedHost(environ)
+    host = LocalHost(environ)
     seen = collect(host, python, meanwhile=machine_catalogue)
     interpreter = seen.target.interpreter
     if proving and isinstance(interpreter, Known) and isinstance(seen.driver.cuda_library, Known):

@@ -35,7 +35,7 @@ def display_name(framework: str) -> str:
 
 def and_list(items: Sequence[str]) -> str:
     """a, b and c."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def installer_of(machine: Snapshot) -> Installer:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from whygpu.model.estimate import MemoryEstimate
     from whygpu.model.explanation import Explanation
     from whygpu.model.finding import Finding
+    from whygpu.model.fix import FixAnswer
     from whygpu.model.holders import GpuMemory, HoldersReport
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
     from whygpu.model.policy import LaunchPlan, RunReport
@@ -68,6 +69,16 @@ def _snapshot(snapshot: Snapshot) -> str:
     taken = f"taken {snapshot.taken} on {snapshot.system.os}"
     probes = _count(len(snapshot.probes), "probe")
     return f"{taken}; {gpu}; {installed or 'no frameworks'}; {probes}"
+
+
+def _fix(answer: FixAnswer) -> str:
+    state = "not proven" if answer.after is None else "proven in a copy"
+    if answer.applied is not None:
+        state = "applied"
+    if answer.refused:
+        state = answer.refused
+    now = answer.before if answer.applied is None or answer.after is None else answer.after
+    return f"{_sentence(now.headline)}; {_count(len(answer.steps), 'step')}, {state}"
 
 
 def _lint(report: LintReport) -> str:
@@ -173,6 +184,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "BatchResult": _batch,
     "ComparisonReport": _comparison,
     "Explanation": _explanation,
+    "FixAnswer": _fix,
     "HoldersReport": _holders,
     "LaunchPlan": _launch,
     "LintReport": _lint,

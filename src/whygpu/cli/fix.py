@@ -1,0 +1,117 @@
+"""Mend the environment: prove a remedy in a copy, then apply it, with a way back."""
+
+from __future__ import annotations
+
+import argparse
+
+from whygpu.cli.arguments import add_color_argument, seconds
+from whygpu.errors import UsageError
+from whygpu.probes import DEFAULT_TIMEOUT
+
+EXAMPLES = """\
+examples:
+  whygpu fix                       what would help, proven in a copy; changes nothing
+  whygpu fix --dry-run             the steps only, without the proof
+  whygpu fix --apply               prove it, then do it
+  whygpu fix --undo                go back to the environment as it was
+  whygpu fix --python ~/venv --only WG203
+
+The copy and the installers' downloads need space and the network. What needs root, a driver or a
+restart is listed as a step for a person.
+
+exit codes:
+  0 nothing wrong (any more)   1 something is wrong   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        help="the interpreter (or virtual environment) to mend; "
+        "default: the active environment, else python on PATH",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--dry-run", action="store_true", help="list the steps, prove nothing")
+    how.add_argument("--apply", action="store_true", help="apply the steps that were proven")
+    how.add_argument("--undo", action="store_true", help="take the last fix back")
+    parser.add_argument(
+        "--only",
+        metavar="CODE",
+        action="append",
+        default=[],
+        help="mend this cause only; may be repeated",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="with --undo: go back even if other changes are lost",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=DEFAULT_TIMEOUT,
+        help=f"time limit for running each framework (default: {DEFAULT_TIMEOUT:.0f})",
+    )
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    add_color_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.undo:
+        return _undo(options)
+    from whygpu import api
+    from whygpu.cli import output
+    from whygpu.cli.progress import showing
+
+    with showing("examining the environment") as show:
+        answer = api.fix(
+            options.python,
+            apply=options.apply,
+            prove=not options.dry_run,
+            only=_codes(options.only),
+            timeout=options.timeout,
+            on_step=show,
+        )
+    if options.json:
+        from whygpu.render.fix_json import render
+
+        output.data(answer, render)
+    else:
+        from whygpu.render.fix_text import render as render_text
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
+
+        output.page(answer, render_text, color=options.color, marks=(MARKS, PLAIN_MARKS))
+    return answer.exit_code
+
+
+def _undo(options: argparse.Namespace) -> int:
+    from whygpu import api
+    from whygpu.cli import output
+    from whygpu.cli.progress import showing
+
+    with showing("taking the fix back", log=False):
+        undone = api.undo_fix(options.python, force=options.force)
+    if options.json:
+        from whygpu.render.fix_json import render_undone
+
+        output.data(undone, render_undone)
+    else:
+        from whygpu.render.fix_text import render_undone as undone_text
+
+        output.text(undone, undone_text)
+    return 0
+
+
+def _codes(given: list[str]) -> tuple[str, ...]:
+    """The codes of causes that were named by code or by slug."""
+    from whygpu.causes import find_cause
+
+    codes = []
+    for name in given:
+        cause = find_cause(name)
+        if cause is None:
+            raise UsageError("no such cause; `whygpu rule` lists them", option="only", value=name)
+        codes.append(cause.code)
+    return tuple(codes)

@@ -1,0 +1,191 @@
+"""Copies the folder of an environment so that changing the copy cannot change the original.
+
+Large files are hard links, because a library of a gigabyte should cost nothing. Installers replace
+files and never write into them, so the original keeps its content. Small files, which people and
+programs do edit in place, are real copies.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+LINKED_FROM = 1 << 16
+"""Bytes: smaller files are copied."""
+MOST_FILES = 1_000_000
+_CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
+_EVERY = 500
+"""Files between two reports of progress."""
+
+Count = Callable[[int], None]
+
+
+class NotCopied(Exception):
+    """The environment cannot be copied; the message says why."""
+
+
+class Size(NamedTuple):
+    files: int
+    size_bytes: int
+    small_bytes: int
+    """Bytes in files that are copied even if links are possible."""
+    outside: tuple[str, ...]
+    """Folders of the environment that are links to folders outside of it."""
+
+
+class Entry(NamedTuple):
+    path: str
+    """Relative to the folder."""
+    facts: os.stat_result
+    leads_outside: bool = False
+    """It is a link to a folder outside. Its content comes next, as if it were a folder: an
+    installer that works in the copy must not change what the link leads to."""
+
+
+def entries(folder: str) -> Iterator[Entry]:
+    """Everything below a folder, each folder before its content."""
+    home = os.path.realpath(folder)
+    waiting: list[tuple[str, frozenset[str]]] = [("", frozenset())]
+    while waiting:
+        inside, above = waiting.pop()
+        try:
+            with os.scandir(os.path.join(folder, inside)) as found:
+                here = sorted(found, key=lambda item: item.name)
+        except OSError as error:
+            raise NotCopied(f"{error.filename}: {error.strerror}") from error
+        for item in here:
+            path = os.path.join(inside, item.name)
+            outside = _outside_folder(item, home)
+            if outside in above:
+                raise NotCopied(f"{item.path} is a link into a folder that contains it")
+            yield Entry(path, item.stat(follow_symlinks=outside is not None), outside is not None)
+            if outside is not None or item.is_dir(follow_symlinks=False):
+                waiting.append((path, above if outside is None else above | {outside}))
+
+
+def _outside_folder(item: os.DirEntry[str], home: str) -> str | None:
+    """The folder that a link leads to, if it is outside of the environment."""
+    if not item.is_symlink() or not os.path.isdir(item.path):
+        return None
+    real = os.path.realpath(item.path)
+    return None if real == home or real.startswith(f"{home}/") else real
+
+
+def size_of(folder: str) -> Size:
+    files = size = small = 0
+    outside = []
+    for path, facts, leads_outside in entries(folder):
+        if leads_outside:
+            outside.append(path)
+        if not stat.S_ISREG(facts.st_mode):
+            continue
+        files += 1
+        size += facts.st_size
+        small += facts.st_size if facts.st_size < LINKED_FROM else 0
+        if files > MOST_FILES:
+            raise NotCopied(f"{folder} has more than {MOST_FILES:,} files")
+    return Size(files, size, small, tuple(outside))
+
+
+def copy_tree(
+    source: str,
+    destination: str,
+    on_count: Count | None = None,
+    *,
+    linked_from: int = LINKED_FROM,
+) -> int:
+    """Copy everything, and return the bytes that the copy takes on the disk.
+
+    Files of at least `linked_from` bytes are linked, if the file system can do that.
+    """
+    copied = 0
+    os.mkdir(destination, 0o700)
+    folders = [("", os.stat(source))]
+    for number, (path, facts, _) in enumerate(entries(source)):
+        if on_count is not None and number % _EVERY == 0:
+            on_count(number)
+        old, new = os.path.join(source, path), os.path.join(destination, path)
+        try:
+            if stat.S_ISDIR(facts.st_mode):
+                os.mkdir(new, 0o700)
+                folders.append((path, facts))
+            elif stat.S_ISLNK(facts.st_mode):
+                os.symlink(_moved_link(os.readlink(old), source, destination), new)
+            elif stat.S_ISREG(facts.st_mode):
+                copied += _copy_file(old, new, facts.st_size, linked_from)
+        except OSError as error:
+            raise NotCopied(f"{old}: {error.strerror}") from error
+    for path, facts in reversed(folders):
+        # Last, because a folder without write permission could not be filled.
+        new = os.path.join(destination, path)
+        os.chmod(new, stat.S_IMODE(facts.st_mode))
+        os.utime(new, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    return copied
+
+
+def _copy_file(old: str, new: str, size: int, linked_from: int) -> int:
+    if size >= linked_from:
+        try:
+            os.link(old, new, follow_symlinks=False)
+            return 0
+        except OSError as error:
+            if error.errno not in _CANNOT_LINK:
+                raise
+    shutil.copy2(old, new, follow_symlinks=False)
+    return size
+
+
+def _moved_link(leads_to: str, source: str, destination: str) -> str:
+    """A link to an absolute path in the environment leads into the copy."""
+    inside = leads_to == source or leads_to.startswith(f"{source}/")
+    return destination + leads_to[len(source) :] if inside else leads_to
+
+
+def replace_in_text_files(folder: str, paths: Iterator[str], old: str, new: str) -> tuple[str, ...]:
+    """Replace a path in these files. Returns the binary files that contain it, unchanged."""
+    before, after = os.fsencode(old), os.fsencode(new)
+    binary = []
+    for path in paths:
+        name = os.path.join(folder, path)
+        with open(name, "rb") as file:
+            content = file.read()
+        if before not in content:
+            continue
+        if b"\0" in content:
+            binary.append(path)
+            continue
+        facts = os.stat(name)
+        # A new file: the content of a hard link would change in both trees.
+        with open(f"{name}.whygpu-new", "xb") as file:
+            file.write(content.replace(before, after))
+        os.chmod(f"{name}.whygpu-new", stat.S_IMODE(facts.st_mode))
+        os.replace(f"{name}.whygpu-new", name)
+    return tuple(binary)
+
+
+def start_up_files(folder: str) -> Iterator[str]:
+    """The files that add folders to sys.path when Python starts."""
+    for path, facts, _ in entries(folder):
+        if path.endswith(".pth") and stat.S_ISREG(facts.st_mode):
+            yield path
+
+
+def different_files(folder: str, original: str) -> Iterator[str]:
+    """Regular files of a folder that the original does not have, or has with another content.
+
+    Compiled Python files are left out: Python corrects the path in them when it loads them.
+    """
+    for path, facts, _ in entries(folder):
+        if not stat.S_ISREG(facts.st_mode) or path.endswith(".pyc"):
+            continue
+        try:
+            old = os.lstat(os.path.join(original, path))
+        except FileNotFoundError:
+            yield path
+            continue
+        if (old.st_size, old.st_mtime_ns) != (facts.st_size, facts.st_mtime_ns):
+            yield path

@@ -1,0 +1,270 @@
+"""Proves a fix: carries out remedies in a copy of the environment and examines the copy again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from whygpu.fixing import copying
+from whygpu.fixing.carrying_out import carry_out
+from whygpu.fixing.copying import NotCopied, copy_tree, replace_in_text_files, start_up_files
+from whygpu.fixing.remedies import Environment, faults, is_fault, moved, steps_for
+from whygpu.fixing.workshop import Workshop, remove
+from whygpu.model.derived import and_list, installer_of
+from whygpu.model.finding import Finding
+from whygpu.model.fix import Attempt, CopyFacts, FixStep, Result
+from whygpu.model.remedy import Action, Install, LinkFile, steps_of
+from whygpu.model.report import Report
+from whygpu.model.units import size_text
+
+MOST_ATTEMPTS = 12
+_RANKS = {"broken": 0, "cpu": 1, "gpu": 2}
+"""Of the verdicts on a framework, the better the higher."""
+_RESERVE = 1 << 28
+"""Bytes that stay free on the disk beside the copy."""
+
+Examine = Callable[[str, Mapping[str, str]], Report]
+"""Examine the environment in a folder as a program with these variables would see it."""
+Tell = Callable[[str], None]
+
+
+class NotProven(Exception):
+    """A copy would prove nothing; the message says why."""
+
+
+class Proof(NamedTuple):
+    steps: tuple[FixStep, ...]
+    """Those that work, with the paths of the real environment."""
+    attempts: tuple[Attempt, ...]
+    copy: CopyFacts
+    after: Report
+    environ: Mapping[str, str]
+    """The variables with which the copy was examined last."""
+
+
+class _State(NamedTuple):
+    report: Report
+    environ: Mapping[str, str]
+    steps: tuple[FixStep, ...]
+
+
+def make_copy(shop: Workshop, tell: Tell) -> CopyFacts:
+    """Copy the environment into the workshop. NotProven if there is no room."""
+    began = time.monotonic()
+    try:
+        size = copying.size_of(shop.environment)
+        free = shutil.disk_usage(shop.folder).free
+        needed = size.small_bytes if shop.can_exchange else size.size_bytes
+        if free < needed + _RESERVE:
+            raise NotProven(
+                f"a copy of the environment takes {size_text(needed)}, and {shop.folder} has "
+                f"{size_text(free)} free"
+            )
+        cost = f"{size.files:,} files, {size_text(size.size_bytes)}"
+        tell(f"copying the environment: {cost}, of which {size_text(needed)} take space")
+        copied = copy_tree(
+            shop.environment,
+            shop.copy,
+            lambda number: tell(f"copying the environment: {number:,} of {size.files:,} files"),
+        )
+        # Files that put folders of the environment on sys.path must name those of the copy.
+        replace_in_text_files(shop.copy, start_up_files(shop.copy), shop.environment, shop.copy)
+    except NotCopied as reason:
+        raise NotProven(f"the environment cannot be copied: {reason}") from reason
+    except OSError as error:
+        raise NotProven(f"the environment cannot be copied: {error}") from error
+    seconds = time.monotonic() - began
+    return CopyFacts(size.files, size.size_bytes, copied, free, seconds, size.outside)
+
+
+def prove(
+    shop: Workshop,
+    before: Report,
+    environ: Mapping[str, str],
+    examine: Examine,
+    tell: Tell,
+    wanted: Callable[[Finding], bool],
+) -> Proof:
+    """Try remedies in a copy until nothing more of what is wanted can be mended."""
+    facts = make_copy(shop, tell)
+    there = moved_variables(environ, shop.environment, shop.copy)
+    tell("examining the copy")
+    copied = examine(shop.copy, there)
+    if faults(copied) != faults(before):
+        raise NotProven(
+            "a copy of the environment does not show the same faults, so it would prove nothing: "
+            f"{_difference(before, copied)}"
+        )
+    trial = _Trial(shop, examine, tell, wanted)
+    best = trial.run(_State(copied, there, ()))
+    return Proof(best.steps, tuple(trial.attempts), facts, best.report, best.environ)
+
+
+class _Trial:
+    """Remedies, one after the other, in one copy."""
+
+    def __init__(
+        self, shop: Workshop, examine: Examine, tell: Tell, wanted: Callable[[Finding], bool]
+    ) -> None:
+        self._shop = shop
+        self._examine = examine
+        self._tell = tell
+        self._wanted = wanted
+        self._tried: set[tuple[str, str, Action | None]] = set()
+        self.attempts: list[Attempt] = []
+
+    def run(self, state: _State) -> _State:
+        """The best state that can be reached. The copy is in that state afterwards."""
+        best, beginnings = self._mend(state)
+        for step in beginnings:
+            # Nothing mends this fault alone. Mending it may have shown the next one.
+            if len(self.attempts) >= MOST_ATTEMPTS or not _is_there(step, best.report):
+                continue
+            with self._way_back() as go_back:
+                reached = self._attempt(best, step)
+                end = self._mend(reached)[0] if reached is not None else best
+                if _better(best.report, end.report):
+                    best = end
+                else:
+                    go_back()
+        return best
+
+    def _mend(self, state: _State) -> tuple[_State, list[FixStep]]:
+        """Carry out what mends a fault and brings no other; and what mended one and did bring one.
+
+        The copy is in the state that is returned.
+        """
+        beginnings: list[FixStep] = []
+        while len(self.attempts) < MOST_ATTEMPTS:
+            step = self._next(state)
+            if step is None:
+                break
+            with self._way_back(step) as go_back:
+                reached = self._attempt(state, step)
+                if reached is not None and _better(state.report, reached.report):
+                    state = reached
+                    continue
+                go_back()
+                if reached is not None:
+                    beginnings.append(step)
+        return state, beginnings
+
+    def _next(self, state: _State) -> FixStep | None:
+        installer = installer_of(state.report.snapshot)
+        place = Environment(self._shop.copy, installer, state.environ)
+        for finding in state.report.root_causes:
+            if not self._wanted(finding):
+                continue
+            for step in steps_for(finding, place):
+                if (step.cause, step.subject, step.remedy.action) not in self._tried:
+                    return step
+        return None
+
+    def _attempt(self, state: _State, step: FixStep) -> _State | None:
+        """The state after a step; None if the step did not mend its fault."""
+        action = step.remedy.action
+        assert action is not None
+        self._tried.add((step.cause, step.subject, action))
+        shown = moved(step, self._shop.copy, self._shop.environment)
+        trying = f"trying a remedy for {step.code} in the copy"
+        self._tell(trying)
+        began = time.monotonic()
+        done = carry_out(
+            action,
+            installer_of(state.report.snapshot),
+            state.environ,
+            self._shop.folder,
+            on_line=lambda line: self._tell(f"{trying}: {line}"),
+        )
+        if done.failure:
+            self._note(shown, "failed", done.failure, began)
+            return None
+        self._tell(f"examining the copy with the remedy for {step.code}")
+        report = self._examine(self._shop.copy, done.environ)
+        result = _result(state.report, report, step)
+        causes = sorted({f"{f.code} {f.cause}" for f in report.root_causes if is_fault(f)})
+        self._note(shown, result, and_list(causes), began)
+        if result == "no-effect":
+            return None
+        return _State(report, done.environ, (*state.steps, shown))
+
+    def _note(self, step: FixStep, result: Result, detail: str, began: float) -> None:
+        self.attempts.append(Attempt(step, result, detail, time.monotonic() - began))
+
+    @contextmanager
+    def _way_back(self, step: FixStep | None = None) -> Iterator[Callable[[], None]]:
+        """A function that puts the copy back into its present state."""
+        if step is not None and not _changes_files(step):
+            yield lambda: None
+            return
+        saved = tempfile.mkdtemp(dir=self._shop.folder)
+        tree = os.path.join(saved, "environment")
+        copy_tree(self._shop.copy, tree, linked_from=0)
+
+        def go_back() -> None:
+            remove(self._shop.copy)
+            os.rename(tree, self._shop.copy)
+
+        try:
+            yield go_back
+        finally:
+            remove(saved)
+
+
+def _changes_files(step: FixStep) -> bool:
+    return any(isinstance(part, (Install, LinkFile)) for part in steps_of(step.remedy.action))
+
+
+def _result(before: Report, after: Report, step: FixStep) -> Result:
+    if _is_there(step, after):
+        return "no-effect"
+    return "works" if _better(before, after) else "other-fault"
+
+
+def _is_there(step: FixStep, report: Report) -> bool:
+    return (step.cause, step.subject) in faults(report)
+
+
+def _better(before: Report, after: Report) -> bool:
+    """Fewer faults, none that was not there before, and no framework that can do less."""
+    return faults(after) < faults(before) and not _worse(before, after)
+
+
+def _worse(before: Report, after: Report) -> bool:
+    """Whether a framework can do less than before. What is unknown is not compared."""
+    now = {item.name: _RANKS.get(item.verdict) for item in after.frameworks}
+    for item in before.frameworks:
+        then, later = _RANKS.get(item.verdict), now.get(item.name, -1)
+        if then is not None and later is not None and later < then:
+            return True
+    return False
+
+
+def _difference(before: Report, copied: Report) -> str:
+    def names(report: Report, other: Report) -> str:
+        more = faults(report) - faults(other)
+        return and_list(sorted(f"{cause} ({subject})" for cause, subject in more))
+
+    parts = []
+    if missing := names(before, copied):
+        parts.append(f"only the environment has {missing}")
+    if added := names(copied, before):
+        parts.append(f"only the copy has {added}")
+    return "; ".join(parts)
+
+
+def moved_variables(environ: Mapping[str, str], old: str, new: str) -> dict[str, str]:
+    """Variables whose paths lead into one environment, for another."""
+
+    def moved(item: str) -> str:
+        return new + item[len(old) :] if item == old or item.startswith(f"{old}/") else item
+
+    return {
+        name: ":".join(moved(item) for item in value.split(":")) if old in value else value
+        for name, value in environ.items()
+    }

@@ -1,0 +1,101 @@
+"""What `fix` found out: the steps that mend an environment, and what they did to a copy of it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from whygpu.model.finding import Remedy
+from whygpu.model.report import Report
+from whygpu.model.short_repr import short_repr
+from whygpu.model.standing import EXIT_CODES, Standing
+
+Result = Literal["works", "no-effect", "other-fault", "failed"]
+"""What a step did to the copy: the fault is gone; it is still there; another came; the command
+failed."""
+
+
+class FixStep(NamedTuple):
+    """One remedy of one finding."""
+
+    code: str
+    cause: str
+    subject: str
+    remedy: Remedy
+    by_hand: str = ""
+    """Why a person must do it; empty if whygpu can."""
+
+
+class Attempt(NamedTuple):
+    """A step that was carried out in the copy."""
+
+    step: FixStep
+    result: Result
+    detail: str
+    """The causes that are there afterwards, or the end of the command's output."""
+    seconds: float
+
+
+class CopyFacts(NamedTuple):
+    """The cost of the copy."""
+
+    files: int
+    size_bytes: int
+    copied_bytes: int
+    """What it takes on the disk; the rest of the files are linked."""
+    free_bytes: int
+    """Free space before the copy was made."""
+    seconds: float
+    outside: tuple[str, ...] = ()
+    """Folders that are links to other places; in the copy they are folders."""
+
+
+class Applied(NamedTuple):
+    """The change of the real environment."""
+
+    saved_in: str
+    """The folder with the environment as it was before."""
+    activation: str = ""
+    """The file that now sets variables; empty if none were needed."""
+
+
+class FixAnswer(NamedTuple):
+    environment: str
+    """The folder of the environment."""
+    before: Report
+    steps: tuple[FixStep, ...]
+    """What mends the environment, in order; proven if `after` is there."""
+    by_hand: tuple[FixStep, ...]
+    """What a person must do."""
+    refused: str = ""
+    """Why nothing was tried, or why the steps were not applied."""
+    copy: CopyFacts | None = None
+    attempts: tuple[Attempt, ...] = ()
+    after: Report | None = None
+    """The diagnosis of the copy with the steps carried out, or of the environment if applied."""
+    applied: Applied | None = None
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    @property
+    def standing(self) -> Standing:
+        now = self.before if self.applied is None or self.after is None else self.after
+        if self.refused and now.standing != "fine":
+            return "unknown" if self.after is None else "wrong"
+        return now.standing
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.standing]
+
+
+class Undone(NamedTuple):
+    """An environment that is again as it was before a fix."""
+
+    environment: str
+    undone: tuple[str, ...]
+    """The commands of the fix."""
+    applied_at: str
+    """When the fix was applied, as ISO 8601."""
+    changed_since: tuple[str, ...] = ()
+    """What had changed since then, and was lost with it."""

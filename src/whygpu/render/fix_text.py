@@ -1,0 +1,151 @@
+"""What `fix` found out and did, for people: the verdict before and after, the steps, the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from whygpu.model.commands import remedy_text, shell_text
+from whygpu.model.derived import display_name, installer_of
+from whygpu.model.finding import MACHINE
+from whygpu.model.fix import Attempt, CopyFacts, FixAnswer, FixStep, Result, Undone
+from whygpu.model.report import FrameworkReport
+from whygpu.model.standing import Standing
+from whygpu.model.target import Installer
+from whygpu.model.units import size_text
+from whygpu.render.check_text import HEADLINE_STYLES, headline
+from whygpu.render.marks import MARKS
+from whygpu.render.text_page import BOLD, DIM, Page
+
+_RESULTS: dict[Result, str] = {
+    "works": "works",
+    "no-effect": "does not help",
+    "other-fault": "mends it, and shows the next fault",
+    "failed": "fails",
+}
+
+
+def render(
+    answer: FixAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
+) -> str:
+    page = Page(width, color)
+    headline(page, marks[answer.standing], _headline(answer), HEADLINE_STYLES[answer.standing])
+    installer = installer_of(answer.before.snapshot)
+    if answer.refused:
+        page.line()
+        page.paragraph(f"{_what_was_refused(answer)}: {answer.refused}.")
+    if answer.after is not None:
+        _comparison(page, answer)
+    if answer.steps:
+        page.section(_steps_title(answer))
+        _steps(page, answer.steps, installer)
+    failed = [item for item in answer.attempts if item.result in ("no-effect", "failed")]
+    if failed:
+        page.section("Tried in the copy, without success")
+        _attempts(page, failed, installer)
+    if answer.by_hand:
+        page.section("For a person")
+        _steps(page, answer.by_hand, installer)
+    _footer(page, answer)
+    return page.text()
+
+
+def _headline(answer: FixAnswer) -> str:
+    if answer.applied is not None and answer.after is not None:
+        return f"Fixed: {answer.after.headline}"
+    if answer.standing == "fine":
+        return f"Nothing to fix: {answer.before.headline}"
+    return answer.before.headline
+
+
+def _what_was_refused(answer: FixAnswer) -> str:
+    return "Nothing was tried" if answer.after is None else "Not applied"
+
+
+def _steps_title(answer: FixAnswer) -> str:
+    if answer.applied is not None:
+        return "What was done"
+    if answer.after is None:
+        return "What would be tried; not proven"
+    return "What mends it, proven in a copy of the environment"
+
+
+def _comparison(page: Page, answer: FixAnswer) -> None:
+    assert answer.after is not None
+    where = "Before and after" if answer.applied is not None else "Before, and in the mended copy"
+    page.section(where)
+    before = {item.name: item for item in answer.before.frameworks}
+    after = {item.name: item for item in answer.after.frameworks}
+    for name in dict.fromkeys((*before, *after)):
+        page.line(f"   {display_name(name)}", BOLD)
+        page.hanging("     before", _state(before.get(name)), 14)
+        page.hanging("     after", _state(after.get(name)), 14)
+
+
+def _state(item: FrameworkReport | None) -> str:
+    if item is None:
+        return "not installed"
+    because = f" [{', '.join(item.because)}]" if item.because else ""
+    return f"{item.version}  {item.verdict}  {item.summary}{because}"
+
+
+def _steps(page: Page, steps: Iterable[FixStep], installer: Installer) -> None:
+    for number, step in enumerate(steps, 1):
+        about = "" if step.subject == MACHINE else f", {display_name(step.subject)}"
+        words = remedy_text(step.remedy, installer)
+        # In a list of remedies it may begin with "Or"; here it stands alone.
+        words = words[3:4].upper() + words[4:] if words.startswith("Or ") else words
+        text = f"{step.code} {step.cause}{about}: {words}"
+        page.hanging(f"{number}.", text, 3)
+        command = shell_text(step.remedy.action, installer)
+        if command is not None:
+            page.line(f"       {command}", BOLD)
+        if step.by_hand:
+            page.hanging("", f"By hand, because {step.by_hand}.", 3, DIM)
+
+
+def _attempts(page: Page, attempts: Iterable[Attempt], installer: Installer) -> None:
+    for attempt in attempts:
+        step = attempt.step
+        command = shell_text(step.remedy.action, installer) or step.remedy.text
+        reason = f": {attempt.detail}" if attempt.detail else ""
+        page.item(f"{step.code}: {_RESULTS[attempt.result]}{reason} ({attempt.seconds:.0f} s)")
+        page.line(f"       {command}", DIM)
+
+
+def _footer(page: Page, answer: FixAnswer) -> None:
+    page.line()
+    if answer.copy is not None:
+        page.paragraph(_cost(answer.copy), DIM)
+    if answer.applied is not None:
+        if answer.applied.activation:
+            page.paragraph(
+                f"Variables are set in {answer.environment}/{answer.applied.activation}: activate "
+                "the environment again. A program that is started without it does not get them."
+            )
+        page.paragraph(
+            "Programs that are running from this environment should be restarted. To go back: "
+            f"whygpu fix --undo. The environment as it was is in {answer.applied.saved_in}; if you "
+            "delete that folder, there is no way back."
+        )
+    elif answer.after is not None and answer.steps and not answer.refused:
+        page.paragraph("Nothing was changed. To apply it: whygpu fix --apply")
+    elif answer.after is not None and not answer.steps:
+        page.paragraph("Nothing was changed: no remedy that whygpu can carry out helps here.")
+    elif answer.steps and not answer.refused:
+        page.paragraph("Nothing was changed. To prove it in a copy: whygpu fix")
+
+
+def _cost(copy: CopyFacts) -> str:
+    return (
+        f"The copy had {copy.files:,} files ({size_text(copy.size_bytes)}), of which "
+        f"{size_text(copy.copied_bytes)} took space on the disk, for {copy.seconds:.0f} s; "
+        f"{size_text(copy.free_bytes)} were free."
+    )
+
+
+def render_undone(undone: Undone) -> str:
+    lines = [f"{undone.environment} is again as it was before the fix of {undone.applied_at}."]
+    lines += [f"  taken back: {text}" for text in undone.undone]
+    if undone.changed_since:
+        lines.append(f"  lost with it: {', '.join(undone.changed_since)}")
+    return "\n".join(lines) + "\n"
