@@ -10,17 +10,18 @@ from whygpu.probes import DEFAULT_TIMEOUT
 
 EXAMPLES = """\
 examples:
-  whygpu fix                       what would help, proven in a copy; changes nothing
-  whygpu fix --dry-run             the steps only, without the proof
-  whygpu fix --apply               prove it, then do it
-  whygpu fix --undo                go back to the environment as it was
+  whygpu fix                  what helps, proven in a copy; changes nothing
+  whygpu fix --dry-run        the steps only, without the proof
+  whygpu fix --apply          prove it, then do it
+  whygpu fix --undo           go back to the environment as it was
   whygpu fix --python ~/venv --only WG203
 
-The copy and the installers' downloads need space and the network. What needs root, a driver or a
-restart is listed as a step for a person.
+The copy and the packages that are downloaded need space and the network. What
+needs root, a driver or a restart is listed as a step for a person.
 
 exit codes:
-  0 nothing wrong (any more)   1 something is wrong   2 wrong usage   3 a bug   4 cannot tell
+  0 nothing wrong (any more)   1 something found   2 wrong usage   3 a bug
+  4 cannot tell
 """
 
 

@@ -17,7 +17,7 @@ from whygpu.fixing.workshop import (
     fingerprint,
     last_fix,
     packages_in,
-    remove,
+    remove_workshop,
 )
 from whygpu.model.commands import shell_text
 from whygpu.model.derived import and_list, installer_of
@@ -115,7 +115,7 @@ def undo(environment: str, *, force: bool) -> Undone:
     if changed and not force:
         raise NotApplied(f"since the fix, {and_list(changed)} changed, which would be lost")
     shop.take_back()
-    remove(shop.folder)
+    remove_workshop(shop.folder)
     return Undone(environment, record.steps, record.applied_at, tuple(changed))
 
 

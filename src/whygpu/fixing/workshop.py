@@ -124,12 +124,22 @@ def workshop(environment: str) -> Iterator[Workshop]:
         yield Workshop(environment, folder, beside)
     finally:
         if _marker(environment) != os.path.basename(folder).rpartition("-")[2]:
-            remove(folder)
+            remove_workshop(folder)
         os.close(lock)
 
 
+def remove_workshop(folder: str) -> None:
+    """Remove the folder; its lock last, because without a lock it looks as if it were new."""
+    for name in os.listdir(folder):
+        if name != _LOCK:
+            remove(os.path.join(folder, name))
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, _LOCK))
+    os.rmdir(folder)
+
+
 def remove(folder: str) -> None:
-    """Remove a tree, also if folders in it are without write permission."""
+    """Remove a file or a tree, also if folders in it are without write permission."""
 
     def permit(function: Any, path: str, error: Any) -> None:
         with suppress(OSError):
@@ -137,7 +147,10 @@ def remove(folder: str) -> None:
             os.chmod(path, 0o700)
             function(path)
 
-    shutil.rmtree(folder, onerror=permit)
+    if os.path.isdir(folder):
+        shutil.rmtree(folder, onerror=permit)
+    else:
+        os.unlink(folder)
 
 
 def remove_leftovers(environment: str) -> None:
@@ -151,7 +164,7 @@ def remove_leftovers(environment: str) -> None:
                 continue
             facts = os.lstat(folder)
             if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and _abandoned(folder):
-                remove(folder)
+                remove_workshop(folder)
 
 
 def last_fix(environment: str) -> tuple[Workshop, Record]:

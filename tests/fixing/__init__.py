@@ -1,0 +1,1 @@
+"""Fixes: copies, remedies carried out, exchanges and the way back."""

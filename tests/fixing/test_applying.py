@@ -1,0 +1,170 @@
+"""The exchange that applies a fix, and the way back."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.fixing.small import content, environment, installs, judge
+from whygpu.fixing import applying, workshop
+from whygpu.fixing.applying import Result, undo
+from whygpu.fixing.proof import prove
+from whygpu.fixing.workshop import NotApplied, NothingToUndo, fingerprint
+from whygpu.model.finding import Remedy
+from whygpu.model.remedy import PrependPath
+from whygpu.model.report import Report
+
+REMEDIES = {"a": installs("a"), "b": installs("b")}
+CURED = {"variable": "/there"}
+WITH_VARIABLE = {
+    "variable": (Remedy("Search there.", PrependPath("LD_LIBRARY_PATH", ("/there",))),)
+}
+
+
+def apply(env: Path, remedies: Mapping[str, tuple[Remedy, ...]] = REMEDIES) -> Result:
+    environ = {"PATH": os.environ["PATH"]}
+
+    def examine(folder: str, variables: Mapping[str, str]) -> Report:
+        return judge(folder, variables, remedies, CURED)
+
+    with workshop.workshop(str(env)) as shop:
+        seen = fingerprint(str(env))
+        first = examine(str(env), environ)
+        proof = prove(shop, first, environ, examine, lambda text: None, lambda finding: True)
+        return applying.apply(
+            shop, proof, seen, environ, lambda variables: examine(str(env), variables)
+        )
+
+
+def siblings(env: Path) -> list[str]:
+    return sorted(path.name for path in env.parent.iterdir() if path != env)
+
+
+def test_the_environment_is_the_proven_copy(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    done = apply(env)
+    assert done.after.verdict == "gpu"
+    assert not (env / "lib" / "faults" / "a").exists()
+    assert (env / "bin" / "tool").read_text() == f"{env}\n", "a command names the copy"
+    assert siblings(env) == [os.path.basename(done.applied.saved_in)]
+
+
+def test_undo_gives_back_exactly_what_was(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    before = content(env)
+    apply(env)
+    undone = undo(str(env), force=False)
+    assert content(env) == before
+    assert siblings(env) == []
+    assert undone.undone == (f"WG900: {env}/bin/python -m pip install a",)
+    with pytest.raises(NothingToUndo):
+        undo(str(env), force=False)
+
+
+def test_fixes_are_taken_back_in_turn(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a", "b")
+    first = content(env)
+    apply(env, {"a": installs("a")})
+    second = content(env)
+    apply(env, {"b": installs("b")})
+    assert len(siblings(env)) == 2
+    undo(str(env), force=False)
+    assert content(env) == second
+    undo(str(env), force=False)
+    assert content(env) == first
+
+
+def test_variables_are_kept_in_the_activation_script(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "variable")
+    done = apply(env, WITH_VARIABLE)
+    assert (done.after.verdict, done.applied.activation) == ("gpu", "bin/activate")
+    assert '"/there${' in (env / "bin" / "activate").read_text()
+
+
+def test_later_changes_are_not_lost_unless_forced(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    before = content(env)
+    apply(env)
+    (env / "lib" / "numpy-2.0.dist-info").mkdir()
+    (env / "lib" / "numpy-2.0.dist-info" / "METADATA").write_text("")
+    with pytest.raises(NotApplied, match="since the fix, numpy changed"):
+        undo(str(env), force=False)
+    assert undo(str(env), force=True).changed_since == ("numpy",)
+    assert content(env) == before
+
+
+def test_an_environment_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    with workshop.workshop(str(env)) as shop:
+        proof = prove(
+            shop,
+            judge(str(env), {}, REMEDIES),
+            {},
+            lambda folder, environ: judge(folder, environ, REMEDIES),
+            lambda text: None,
+            lambda finding: True,
+        )
+        (env / "new").write_text("by somebody else")
+        before = content(env)
+        with pytest.raises(NotApplied, match="somebody has changed"):
+            applying.apply(shop, proof, "other", {}, lambda variables: proof.after)
+    assert content(env) == before
+    assert siblings(env) == []
+
+
+def test_an_environment_that_does_not_behave_as_the_copy_did_is_put_back(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    before = content(env)
+    with workshop.workshop(str(env)) as shop:
+        seen = fingerprint(str(env))
+        first = judge(str(env), {}, REMEDIES)
+        proof = prove(
+            shop,
+            first,
+            {},
+            lambda folder, environ: judge(folder, environ, REMEDIES),
+            lambda text: None,
+            lambda finding: True,
+        )
+        with pytest.raises(NotApplied, match="showed a, which the copy did not"):
+            applying.apply(shop, proof, seen, {}, lambda variables: first)
+    assert content(env) == before
+    assert siblings(env) == []
+
+
+def test_a_link_to_another_place_is_not_replaced_by_a_copy(tmp_path: Path) -> None:
+    env = environment(tmp_path / "here" / "env", "a")
+    (tmp_path / "project").mkdir()
+    (env / "lib" / "project").symlink_to(tmp_path / "project")
+    before = content(env)
+    with pytest.raises(NotApplied, match="lib/project in the environment is a link"):
+        apply(env)
+    assert content(env) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.EINVAL, "cannot exchange two folders in one step"),
+        (errno.EXDEV, "a lower layer of a container's file system"),
+        (errno.EBUSY, "is a mount"),
+        (errno.EACCES, "Permission denied"),
+    ],
+)
+def test_a_file_system_that_cannot_exchange(
+    number: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(one: str, other: str) -> None:
+        raise OSError(number, os.strerror(number), one)
+
+    env = environment(tmp_path / "env", "a")
+    before = content(env)
+    monkeypatch.setattr(workshop, "exchange", refuse)
+    with pytest.raises(NotApplied, match=says):
+        apply(env)
+    assert content(env) == before
+    assert siblings(env) == []
