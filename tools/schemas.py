@@ -327,6 +327,7 @@ def fix_schema() -> dict[str, Any]:
             "result": schema_of(AttemptResult, definitions),
             "detail": _TEXT,
             "seconds": {"type": "number"},
+            "download_bytes": {"type": ["integer", "null"]},
         }
     )
     fields = {

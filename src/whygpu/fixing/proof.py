@@ -13,6 +13,7 @@ from typing import NamedTuple
 from whygpu.fixing import copying
 from whygpu.fixing.carrying_out import carry_out
 from whygpu.fixing.copying import NotCopied, copy_tree, replace_in_text_files, start_up_files
+from whygpu.fixing.downloads import Download, expected
 from whygpu.fixing.remedies import Environment, faults, is_fault, moved, steps_for
 from whygpu.fixing.workshop import Workshop, remove
 from whygpu.model.derived import and_list, installer_of
@@ -20,6 +21,7 @@ from whygpu.model.finding import Finding
 from whygpu.model.fix import Attempt, CopyFacts, FixStep, Result
 from whygpu.model.remedy import Action, Install, LinkFile, steps_of
 from whygpu.model.report import Report
+from whygpu.model.target import Installer
 from whygpu.model.units import size_text
 
 MOST_ATTEMPTS = 12
@@ -27,6 +29,9 @@ _RANKS = {"broken": 0, "cpu": 1, "gpu": 2}
 """Of the verdicts on a framework, the better the higher."""
 _RESERVE = 1 << 28
 """Bytes that stay free on the disk beside the copy."""
+_UNPACKED = 3
+"""The space that packages need, in sizes of their download: the download itself and its content.
+The packages of tensorflow[and-cuda] 2.21.0 unpack to 1.9 times their size."""
 
 Examine = Callable[[str, Mapping[str, str]], Report]
 """Examine the environment in a folder as a program with these variables would see it."""
@@ -174,27 +179,47 @@ class _Trial:
         trying = f"trying a remedy for {step.code} in the copy"
         self._tell(trying)
         began = time.monotonic()
+        installer = installer_of(state.report.snapshot)
+        download = self._download(action, installer, state.environ)
+        if download is not None:
+            free = shutil.disk_usage(self._shop.folder).free
+            size = f"{download.packages} packages, {size_text(download.size_bytes)} to download"
+            self._tell(f"{trying}; {size}, {size_text(free)} free")
+            if free < download.size_bytes * _UNPACKED + _RESERVE:
+                needed = size_text(download.size_bytes * _UNPACKED)
+                reason = f"{size}: they need about {needed}, and {size_text(free)} are free"
+                self._note(shown, "failed", reason, began, download)
+                return None
         done = carry_out(
             action,
-            installer_of(state.report.snapshot),
+            installer,
             state.environ,
             self._shop.folder,
             on_line=lambda line: self._tell(f"{trying}: {line}"),
         )
         if done.failure:
-            self._note(shown, "failed", done.failure, began)
+            self._note(shown, "failed", done.failure, began, download)
             return None
         self._tell(f"examining the copy with the remedy for {step.code}")
         report = self._examine(self._shop.copy, done.environ)
         result = _result(state.report, report, step)
         causes = sorted({f"{f.code} {f.cause}" for f in report.root_causes if is_fault(f)})
-        self._note(shown, result, and_list(causes), began)
+        self._note(shown, result, and_list(causes), began, download)
         if result == "no-effect":
             return None
         return _State(report, done.environ, (*state.steps, shown))
 
-    def _note(self, step: FixStep, result: Result, detail: str, began: float) -> None:
-        self.attempts.append(Attempt(step, result, detail, time.monotonic() - began))
+    def _download(
+        self, action: Action, installer: Installer, environ: Mapping[str, str]
+    ) -> Download | None:
+        python = os.path.expanduser(installer.python)
+        return expected(action, installer, python, environ, self._shop.folder)
+
+    def _note(
+        self, step: FixStep, result: Result, detail: str, began: float, download: Download | None
+    ) -> None:
+        size = None if download is None else download.size_bytes
+        self.attempts.append(Attempt(step, result, detail, time.monotonic() - began, size))
 
     @contextmanager
     def _way_back(self, step: FixStep | None = None) -> Iterator[Callable[[], None]]:

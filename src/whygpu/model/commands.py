@@ -216,14 +216,18 @@ def _install(step: Install, installer: Installer) -> str:
         names = [_matching(_PACKAGE, name) for name in step.removes]
         commands.append(_pip_words(("uninstall", *sure, *names), installer))
     if step.requirements:
-        wanted = [_requirement(text) for text in step.requirements]
-        options = [word for option in step.options for word in _OPTIONS[option]]
-        index = ("--index-url", _matching(_INDEX, step.index_url)) if step.index_url else ()
-        words = ("install", *options, *wanted, *index)
-        commands.append(_pip_words(words, installer))
+        commands.append(_pip_words(install_words(step), installer))
     if not commands:
         raise _Unfit("nothing to install")
     return _in_sequence((*_pip_first(installer), *commands), installer)
+
+
+def install_words(step: Install) -> tuple[str, ...]:
+    """What pip is told to install. ValueError if a value is not safe."""
+    wanted = [_requirement(text) for text in step.requirements]
+    options = [word for option in step.options for word in _OPTIONS[option]]
+    index = ("--index-url", _matching(_INDEX, step.index_url)) if step.index_url else ()
+    return ("install", *options, *wanted, *index)
 
 
 def _lacks_pip(installer: Installer) -> bool:

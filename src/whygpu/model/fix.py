@@ -33,6 +33,8 @@ class Attempt(NamedTuple):
     detail: str
     """The causes that are there afterwards, or the end of the command's output."""
     seconds: float
+    download_bytes: int | None = None
+    """What the installer downloaded for it, if it said so beforehand."""
 
 
 class CopyFacts(NamedTuple):

@@ -33,6 +33,7 @@ def as_dict(answer: FixAnswer) -> dict[str, Any]:
                 "result": attempt.result,
                 "detail": attempt.detail,
                 "seconds": round(attempt.seconds, 1),
+                "download_bytes": attempt.download_bytes,
             }
             for attempt in answer.attempts
         ],

@@ -8,7 +8,7 @@ from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import display_name, installer_of
 from whygpu.model.finding import MACHINE
 from whygpu.model.fix import Attempt, CopyFacts, FixAnswer, FixStep, Result, Undone
-from whygpu.model.report import FrameworkReport
+from whygpu.model.report import FrameworkReport, Report
 from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
 from whygpu.model.units import size_text
@@ -51,7 +51,8 @@ def render(
 
 def _headline(answer: FixAnswer) -> str:
     if answer.applied is not None and answer.after is not None:
-        return f"Fixed: {answer.after.headline}"
+        done = "Fixed" if _mends_everything(answer.after) else "Partly fixed"
+        return f"{done}: {answer.after.headline}"
     if answer.standing == "fine":
         return f"Nothing to fix: {answer.before.headline}"
     return answer.before.headline
@@ -66,7 +67,13 @@ def _steps_title(answer: FixAnswer) -> str:
         return "What was done"
     if answer.after is None:
         return "What would be tried; not proven"
-    return "What mends it, proven in a copy of the environment"
+    if _mends_everything(answer.after):
+        return "What mends it, proven in a copy of the environment"
+    return "What removes a part of it, proven in a copy of the environment"
+
+
+def _mends_everything(after: Report) -> bool:
+    return after.standing in ("fine", "answered")
 
 
 def _comparison(page: Page, answer: FixAnswer) -> None:
@@ -128,6 +135,8 @@ def _footer(page: Page, answer: FixAnswer) -> None:
             "delete that folder, there is no way back."
         )
     elif answer.after is not None and answer.steps and not answer.refused:
+        if not _mends_everything(answer.after):
+            page.paragraph(f"This would not mend everything: {answer.after.headline}.")
         page.paragraph("Nothing was changed. To apply it: whygpu fix --apply")
     elif answer.after is not None and not answer.steps:
         page.paragraph("Nothing was changed: no remedy that whygpu can carry out helps here.")
