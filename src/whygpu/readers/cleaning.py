@@ -1,4 +1,4 @@
-"""Restores the program's own line: no colours, no wrapping, no prefixes.
+"""Restores the program's own line: no colours, no wrapping, no prefixes, no other language.
 
 Terminals, containers, schedulers, loggers and people who quote add text to the front of a line. A
 cleaned line starts where the program's own line started.
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.model.outside_text import without_sequences
+from whygpu.tables.translated_messages import in_english
 
 _SEQUENCE_START = re.compile("[\x1b\x90-\x9f]")
 _LOST_ESCAPE = re.compile(
@@ -85,7 +86,7 @@ def cleaned(raw: bytes) -> list[str]:
     for part in _OVERTYPED.split(text) if "\x08" in text else [text]:
         for line in _unpacked(_CONTROL.sub("", part).rstrip()):
             line = _without_prefixes(_without_entities(_without_colour(line))).rstrip()
-            lines.append(_LAST_BAR.sub("", line) if line.endswith(_ENDS) else line)
+            lines.append(in_english(_LAST_BAR.sub("", line) if line.endswith(_ENDS) else line))
     return lines
 
 
