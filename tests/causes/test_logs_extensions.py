@@ -294,6 +294,58 @@ def test_an_extension_needs_the_libraries_of_its_own_cuda(
     assert explained(log).root_causes[0].code == code
 
 
+def importing(*frames: str, library: str) -> str:
+    """A traceback of packages that import each other, the last of which lacks a library."""
+    shown = "".join(f'  File "{SITE}/{frame}", line 4, in <module>\n    x()\n' for frame in frames)
+    reason = f"{library}: cannot open shared object file: No such file or directory"
+    return f"Traceback (most recent call last):\n{shown}ImportError: {reason}\n"
+
+
+@each(
+    ("frames", "library", "message"),
+    [
+        (
+            ["flash_attn/__init__.py", "flash_attn/flash_attn_interface.py"],
+            "libcudart.so.11.0",
+            "flash-attn was compiled for another CUDA than the installed PyTorch: it was built for "
+            "CUDA 11.x; it needs libcudart.so.11.0, which is not found",
+        ),
+        (
+            ["torchaudio/_extension/__init__.py", "torch/_ops.py"],
+            "libcublas.so.12",
+            "torchaudio was compiled for another CUDA than the installed PyTorch: it was built for "
+            "CUDA 12.x; it needs libcublas.so.12, which is not found",
+        ),
+    ],
+)
+def test_pytorch_has_loaded_its_own_cuda_before_the_extension_fails(
+    frames: list[str], library: str, message: str
+) -> None:
+    finding = root(importing(*frames, library=library))
+    assert (finding.code, finding.confidence, finding.message) == ("WG322", "likely", message)
+    assert "torch.version.cuda" in (finding.ask or "")
+
+
+@each(
+    ("frames", "library", "needed_by"),
+    [
+        # It loads the library for the CUDA of PyTorch, wherever that comes from.
+        (["bitsandbytes/cextension.py"], "libcusparse.so.11", "bitsandbytes"),
+        (["faiss/__init__.py", "faiss/loader.py"], "libcublas.so.11", "faiss"),
+        (["torchvision/__init__.py", "torch/__init__.py"], "libcublas.so.11", "PyTorch"),
+        # libcurand.so.10 belongs to several releases.
+        (["flash_attn/__init__.py"], "libcurand.so.10", "flash-attn"),
+    ],
+)
+def test_the_message_names_the_package_that_needs_the_library(
+    frames: list[str], library: str, needed_by: str
+) -> None:
+    finding = explained(importing(*frames, library=library)).root_causes[0]
+    assert finding.code == "WG201"
+    assert finding.message.startswith(f"{needed_by} needs {library}, ")
+    assert finding.message.endswith(f"importing {needed_by} fails")
+
+
 @each(
     ("log", "code"),
     [

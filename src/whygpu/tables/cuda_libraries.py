@@ -175,6 +175,17 @@ def soname(library: str, cuda: str) -> str | None:
     return None if suffix is None else f"lib{library}.so.{suffix}"
 
 
+def release_with(library: str, suffix: str) -> str:
+    """The CUDA release with a library of this soname: "10.1", "11.x"; "" if that is not clear."""
+    rows = [row for row in RELEASES if row.suffixes.get(library) == suffix]
+    majors = {row.first[0] for row in rows}
+    if len(majors) != 1:
+        return ""
+    if len(rows) == 1 and rows[0].first == rows[0].last:
+        return ".".join(map(str, rows[0].first))
+    return f"{majors.pop()}.x"
+
+
 def cudnn_soname(cudnn: str) -> str:
     """cuDNN has its major version in the name: cudnn_soname("9.1") is libcudnn.so.9."""
     return f"libcudnn.so.{cudnn.partition('.')[0]}"

@@ -56,6 +56,13 @@ EXTENSIONS: tuple[TorchExtension, ...] = (
         has_cuda_builds=True,
     ),
     TorchExtension(
+        "torchtext",
+        ("torchtext",),
+        "pinned",
+        "https://github.com/pytorch/text#installation",
+        operators=("torchtext",),
+    ),
+    TorchExtension(
         "xformers",
         ("xformers",),
         "pinned",

@@ -159,6 +159,21 @@ On Windows, the name of the module says nothing, but the traceback does:
 ImportError: DLL load failed while importing _C: The specified procedure could not be found.
 ```
 
+A companion of PyTorch that belongs to another release:
+
+```
+OSError: /opt/env/lib/python3.9/site-packages/torchaudio/lib/libtorchaudio.so: undefined symbol: _ZNK3c104Type14isSubtypeOfExtERKSt10shared_ptrIS0_EPSo
+```
+
+PyTorch was loaded, with the libraries of its CUDA, and the extension needs another one:
+
+```
+Traceback (most recent call last):
+  File "/opt/env/lib/python3.10/site-packages/flash_attn/flash_attn_interface.py", line 10, in <module>
+    import flash_attn_2_cuda as flash_attn_cuda
+ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory
+```
+
 It needs another CUDA than the one the installed PyTorch was built for:
 
 ```
@@ -225,7 +240,12 @@ from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import PYTHON, Install, Pip, SetVariable, Steps, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Package, active
-from whygpu.tables.torch_extensions import TorchExtension, companion_release, extension_named
+from whygpu.tables.torch_extensions import (
+    MOSTLY_FOR_THE_CPU,
+    TorchExtension,
+    companion_release,
+    extension_named,
+)
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause("WG322", __name__, __doc__, severity="error", effect="broken")
@@ -395,7 +415,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ended = ends_with(log, fault)
     torch = _torch_in(log, fault)
     doubtful = fault.fault == "without-cuda" and fault.name == "bitsandbytes"
-    proven = fault.fault == "other-cuda" or bool(fault.built_for and fault.installed)
+    # Without the installed PyTorch, a missing library only suggests that its CUDA is another one.
+    stated = fault.fault == "other-cuda" and not fault.library
+    proven = stated or bool(fault.built_for and fault.installed)
     yield CAUSE.finding(
         subject="torch",
         severity="error" if ended else "info" if log.failures or log.progress else "warning",
@@ -413,8 +435,26 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             cache=fault.cache,
         ),
         confidence="certain" if proven else "possible" if doubtful else "likely",
-        ask=_ASK_BITSANDBYTES if doubtful else _ASK,
-        kind_of=_COUNTED_AS.get(fault.fault),
+        ask=_ASK_BITSANDBYTES if doubtful else _question(fault),
+        kind_of=_kind_of(fault),
+    )
+
+
+def _kind_of(fault: BrokenExtension) -> str | None:
+    """The broader cause. A companion without GPU code has nothing to do with CUDA."""
+    other_symbols = fault.fault == "other-build" and "4cuda" not in fault.detail
+    if fault.name in MOSTLY_FOR_THE_CPU and other_symbols:
+        return None
+    return _COUNTED_AS[fault.fault]
+
+
+def _question(fault: BrokenExtension) -> str:
+    if fault.fault != "other-cuda" or not fault.library:
+        return _ASK
+    return (
+        "Which CUDA was the installed PyTorch built for? `python -c 'import torch; "
+        f"print(torch.version.cuda)'`. If it is also {fault.built_for}, {fault.library} is "
+        "missing, or in a folder that the loader does not search."
     )
 
 
@@ -448,7 +488,11 @@ def _message(fault: BrokenExtension, torch: _Torch) -> str:
     if fault.fault == "other-cuda":
         if fault.name == "bitsandbytes":
             return f"{name} has no library for the installed {installed or 'CUDA'}"
-        return f"{name} was compiled for another CUDA than the installed PyTorch{with_it}{built}"
+        missing = f"; it needs {fault.library}, which is not found" if fault.library else ""
+        return (
+            f"{name} was compiled for another CUDA than the installed PyTorch{with_it}{built}"
+            f"{missing}"
+        )
     if fault.fault == "without-cuda":
         what = f" ({fault.detail})" if fault.detail else ""
         return f"{name} has no code for the GPU{what}: it was compiled without CUDA"

@@ -16,15 +16,14 @@ from typing import Literal, NamedTuple
 from whygpu.causes.evidence.log_cpu_builds import CPU_VERSION
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Raised
+from whygpu.tables.cuda_libraries import release_with
 from whygpu.tables.torch_extensions import (
-    MOSTLY_FOR_THE_CPU,
     TorchExtension,
     extension_named,
     extension_that_registers,
     extension_with,
     is_only_native,
 )
-from whygpu.tables.versions import release_numbers
 
 Fault = Literal["other-build", "not-loaded", "other-cuda", "without-cuda", "not-built"]
 """- other-build: compiled for another PyTorch
@@ -134,7 +133,7 @@ def _missing_symbols(log: Log) -> Iterator[BrokenExtension]:
         path = match.text.partition(": undefined symbol")[0].split()[-1].strip("'\"(")
         symbol = match.groups["symbol"] or ""
         name = _name_of_file(path)
-        if _OF_TORCH.search(path) or (name in MOSTLY_FOR_THE_CPU and "4cuda" not in symbol):
+        if _OF_TORCH.search(path):
             continue
         cached = _CACHE.match(path)
         digits = cached["cuda"] if cached else None
@@ -199,26 +198,41 @@ _MINORS_FIT = 11
 
 
 def _libraries_of_other_cuda(log: Log) -> Iterator[BrokenExtension]:
-    """The extension needs libraries of another CUDA than the one PyTorch was built for."""
+    """The extension needs libraries of another CUDA than the one PyTorch was built for.
+
+    Importing PyTorch loads the libraries of its own CUDA. So if PyTorch is loaded and a library is
+    still missing, the extension was built for another CUDA, even if the log does not name both.
+    """
     build = log.first(_BUILD_OF_TORCH)
     there = _release(build.groups["cuda"] or "") if build else ""
-    for event in log.library_events("not-found", ("cudart",)):
-        name = _importing_package(_raised_at(log, event.line)) or _imported_before(log, event.line)
+    for event in log.library_events("not-found", _CUDA_LIBRARIES):
+        name = importing_package(log, event.line)
         row = extension_with(name)
-        if row is not None and there and event.version and not _same_cuda(event.version, there):
-            yield BrokenExtension(
-                event.line,
-                "other-cuda",
-                name,
-                row,
-                built_for=f"CUDA {event.version}",
-                installed=f"PyTorch for CUDA {there}",
-            )
+        release = release_with(event.component, event.version) if event.stops else ""
+        if row is None or row.fitting == "by-cuda" or not release:
+            continue
+        if there and _same_cuda(release, there):
+            continue
+        yield BrokenExtension(
+            event.line,
+            "other-cuda",
+            name,
+            row,
+            built_for=f"CUDA {release}",
+            installed=f"PyTorch for CUDA {there}" if there else "",
+            library=event.library,
+            library_line=event.line,
+        )
 
 
 def _same_cuda(needed: str, there: str) -> bool:
-    one, other = release_numbers(needed), release_numbers(there)
-    return one[0] == other[0] and (one[0] >= _MINORS_FIT or one == other)
+    one, other = needed.split("."), there.split(".")
+    return one[0] == other[0] and (int(one[0]) >= _MINORS_FIT or one == other)
+
+
+def importing_package(log: Log, line: int) -> str:
+    """The package whose import failed at this line; "" if the log does not show it."""
+    return _importing_package(_raised_at(log, line)) or _imported_before(log, line)
 
 
 def _imported_before(log: Log, line: int) -> str:

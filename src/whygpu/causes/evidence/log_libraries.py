@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from whygpu.causes.evidence.framework_installs import gpu_build_in_log
-from whygpu.causes.evidence.log_extensions import lines_about_extensions
+from whygpu.causes.evidence.log_extensions import importing_package, lines_about_extensions
 from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, is_tensorflow
 from whygpu.causes.evidence.missing_gpu_statements import lines_lacking_a_gpu
 from whygpu.model.commands import shell_text
-from whygpu.model.derived import and_list
+from whygpu.model.derived import DISPLAY_NAMES, and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import LibraryEvent, Log, Match
@@ -23,6 +23,7 @@ from whygpu.model.remedy import Install, a_name, a_number, command_line, shell_s
 from whygpu.tables.cuda_libraries import RELEASES, CudaRelease, soname
 from whygpu.tables.release_defects import SearchListDefect, search_list_defect
 from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.torch_extensions import extension_with
 from whygpu.tables.versions import release_numbers
 
 TOOLKIT = frozenset(
@@ -106,6 +107,8 @@ class Missing(NamedTuple):
     """The program continued and failed for a reason unrelated to devices."""
     ended_it: bool = False
     """The program continued, and ended because it had no GPU."""
+    needed_by: str = ""
+    """What needs them, as a title: the package that was imported, or the framework."""
 
     @property
     def severity(self) -> Severity:
@@ -169,7 +172,19 @@ def missing_libraries(log: Log) -> Missing | None:
         or any(event.component == "cuda" for event in log.library_events("opened")),
         elsewhere=failed_elsewhere(log, first),
         ended_it=bool(lacking_gpu),
+        needed_by=_needed_by(log, lost),
     )
+
+
+def _needed_by(log: Log, lost: Sequence[LibraryEvent]) -> str:
+    imported = (importing_package(log, event.line) for event in lost if event.stops)
+    package = next((name for name in imported if name), "")
+    row = extension_with(package)
+    if row is not None:
+        return row.distribution
+    if not package or (log.framework and package.startswith(log.framework)):
+        return framework_title(log)
+    return DISPLAY_NAMES.get(package, package)
 
 
 def _found_but_unfit(log: Log) -> bool:
@@ -419,9 +434,9 @@ def which_question(log: Log, missing: Missing) -> str:
     )
 
 
-def loss(log: Log, missing: Missing) -> str:
+def loss(missing: Missing) -> str:
     """What the framework does without these libraries."""
-    name = framework_title(log)
+    name = missing.needed_by
     return f"importing {name} fails" if missing.stops else f"{name} continues without the GPU"
 
 

@@ -281,8 +281,8 @@ def _not_found(log: Log, missing: Missing) -> Finding:
         subject=subject_of(log),
         effect="none" if profiling else missing.effect,
         severity="info" if profiling else missing.severity,
-        message=f"{framework_title(log)} needs {which}, which the loader does not find; "
-        + ("only profiling needs it" if profiling else loss(log, missing)),
+        message=f"{missing.needed_by} needs {which}, which the loader does not find; "
+        + ("only profiling needs it" if profiling else loss(missing)),
         evidence=log.evidence(*missing.lines),
         remedies=cuda_remedies(log, missing),
         confidence="possible" if partly_there(missing) or known_defect(log, missing) else "likely",

@@ -152,7 +152,7 @@ from whygpu.causes.evidence.log_libraries import (
     other_release_opened,
     which_question,
 )
-from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.log_subjects import ended_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -394,9 +394,9 @@ def _another_release(log: Log, missing: Missing, foreign: tuple[str, ...]) -> Fi
         effect=missing.effect,
         severity=missing.severity,
         message=(
-            f"{framework_title(log)} needs {names(missing.toolkit)}"
+            f"{missing.needed_by} needs {names(missing.toolkit)}"
             + (f" of CUDA {wanted}" if wanted else "")
-            + f", which the loader does not find; {there}; {loss(log, missing)}"
+            + f", which the loader does not find; {there}; {loss(missing)}"
         ),
         evidence=log.evidence(*missing.lines, *(event.line for event in missing.opened)),
         remedies=_install_that_release(log, missing, wanted),

@@ -232,8 +232,8 @@ def _not_found(log: Log, missing: Missing) -> Finding:
         effect="broken" if aborts else missing.effect,
         severity="error" if aborts else missing.severity,
         message=(
-            f"{framework_title(log)} needs {names(missing.cudnn)}, which the loader does not "
-            f"find; {'it aborts' if aborts else loss(log, missing)}. cuDNN is not part of the "
+            f"{missing.needed_by} needs {names(missing.cudnn)}, which the loader does not "
+            f"find; {'it aborts' if aborts else loss(missing)}. cuDNN is not part of the "
             "CUDA toolkit"
         ),
         evidence=log.evidence(

@@ -348,7 +348,7 @@ def _other_major(log: Log, missing: Missing, other: Match) -> Finding:
         subject=subject_of(log),
         effect=missing.effect,
         severity=missing.severity if log.failures else "error",
-        message=f"{framework_title(log)} needs {names(missing.cudnn)}; the installed cuDNN has "
+        message=f"{missing.needed_by} needs {names(missing.cudnn)}; the installed cuDNN has "
         f"another major release ({other.groups['library']})",
         evidence=log.evidence(*missing.lines, other.line, *ended_after(log, missing.cudnn[0].line)),
         remedies=_log_remedies(log, f"{major}.0" if major else None),
