@@ -428,3 +428,60 @@ def test_a_copy_that_is_not_on_the_gpu() -> None:
         "failed: PointerIsValid(gpu_dst) Destination pointer is not actually on GPU: 67666247680\n"
         "Aborted (core dumped)\n"
     ) == [KERNEL]
+
+
+REFUSED = (
+    "[W socket.cpp:697] [c10d] The client socket has failed to connect to [node7]:29500 (errno: "
+    "111 - Connection refused)."
+)
+NO_ANSWER = (
+    "TimeoutError: The client socket has timed out after 900s while trying to connect to (node7, "
+    "29500)."
+)
+
+
+@each(
+    ("lines", "what"),
+    [
+        ((REFUSED, NO_ANSWER), "(port 29500), which they do before they use NCCL; nothing listens"),
+        ((NO_ANSWER,), "(port 29500), which they do before they use NCCL; nobody answers there"),
+        (
+            (
+                "[W socket.cpp:464] [c10d] The server socket cannot be initialized",
+                "[E socket.cpp:957] [c10d] The IPv4 network addresses of (node7, 29511) cannot be "
+                "retrieved (gai error: -2 - Name or service not known).",
+            ),
+            "(port 29511), which they do before they use NCCL; the name of that machine has no",
+        ),
+        (
+            (
+                "torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for "
+                "clients. 3/8 clients joined.",
+            ),
+            "MASTER_ADDR, which they do before they use NCCL; the others did not come",
+        ),
+        (("RuntimeError: connect() timed out. Original timeout was 1800000 ms.",), "nobody"),
+    ],
+)
+def test_processes_that_do_not_meet_get_no_advice_about_nccl(
+    lines: tuple[str, ...], what: str
+) -> None:
+    (found,) = explained("\n".join(lines)).root_causes
+    assert (found.code, found.cause) == ("WG731", "nccl-failure")
+    assert what in found.message
+    assert not any("NCCL_" in str(command_of(remedy)) for remedy in found.remedies)
+
+
+@each(
+    ("lines", "code"),
+    [
+        ((REFUSED, "Epoch 1: loss 0.71"), None),
+        (("KeyError: 'label'", REFUSED, NO_ANSWER), None),
+        ((NO_ANSWER, "RuntimeError: NCCL error: unhandled system error"), "WG210"),
+        ((TAKEN, REFUSED, "RuntimeError: Address already in use"), "WG730"),
+    ],
+)
+def test_processes_that_do_not_meet_count_if_nothing_else_came_first(
+    lines: tuple[str, ...], code: str | None
+) -> None:
+    assert [f.code for f in explained("\n".join(lines)).root_causes] == ([code] if code else [])

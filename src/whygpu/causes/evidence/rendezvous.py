@@ -1,8 +1,10 @@
-"""How training processes meet at a network port, and logs that say that the port is taken."""
+"""How training processes meet at a network port, and logs that say that they could not."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
@@ -26,6 +28,7 @@ _PORT = late(
     r"(?:\]|\d(?:\.\d{1,3}){3}|localhost|\*):(?P<bound>\d{2,5})(?!\d|:\d)"
     r"|\b[A-Za-z][\w-]{0,60}\d:(?P<node>\d{4,5})(?!\d|:\d)"
     r"|\bport[: =`]{1,3}(?P<port>\d{2,5})\b"
+    r"|\([\w.:-]{1,120}, (?P<pair>\d{2,5})\)"
 )
 _MOST_LINES = 4
 
@@ -49,11 +52,90 @@ def port_taken(log: Log) -> PortTaken | None:
         return None
     lines = [match.line for match in said[:_MOST_LINES]] + [failure.line for failure in ends]
     texts = [match.text for match in said] + [failure.text for failure in ends]
-    ports = (_PORT.search(text) for text in texts)
-    port = next((p["bound"] or p["node"] or p["port"] for p in ports if p is not None), "")
-    return PortTaken(port, tuple(lines))
+    return PortTaken(_port_in(texts), tuple(lines))
+
+
+def _port_in(texts: Sequence[str]) -> str:
+    found = (_PORT.search(text) for text in texts)
+    return next((match[match.lastgroup or 0] for match in found if match is not None), "")
 
 
 def _ended_by_it(text: str) -> bool:
     taken = ADDRESS_IN_USE.search(text) or _COULD_NOT_MEET.search(text)
     return taken is not None and not _BY_NCCL.search(text)
+
+
+Obstacle = Literal["refused", "no-answer", "unknown-name", "others-missing"]
+"""Nothing listens at the address, nobody answers there, the name has no address, or the store
+works and other processes did not come."""
+
+_OBSTACLES: tuple[tuple[Obstacle, re.Pattern[str]], ...] = (
+    (
+        "unknown-name",
+        late(
+            r"network addresses of \([^)\n]{1,160}\) cannot be retrieved"
+            r"|client socket [^\n]{0,200}gai error"
+        ),
+    ),
+    (
+        "others-missing",
+        late(
+            r"waiting for clients\. \d{1,6}/\d{1,6} clients joined"
+            r"|initializing process group in store based barrier"
+            r"|RendezvousTimeoutError"
+            # The service where the processes of JAX and TensorFlow meet.
+            r"|DEADLINE_EXCEEDED: Barrier timed out"
+        ),
+    ),
+    (
+        "refused",
+        late(
+            r"client socket has failed to connect to [^\n]{1,200}refused"
+            r"|connection to the C10d store has failed|TCPStore[^\n]{0,160}Connection refused"
+        ),
+    ),
+    (
+        "no-answer",
+        late(
+            r"client socket has (?:timed out|failed to connect)"
+            r"|connect\(\) timed out\. Original timeout was"
+            r"|TCP client failed to connect/validate to host"
+            r"|DEADLINE_EXCEEDED[^\n]{0,120}RegisterTask"
+        ),
+    ),
+)
+
+
+class Unmet(NamedTuple):
+    """The processes of a training did not meet."""
+
+    obstacle: Obstacle
+    port: str
+    """Empty if the log does not name it."""
+    lines: tuple[int, ...]
+
+
+def unmet(log: Log) -> Unmet | None:
+    """How this process failed to meet the others, if that ended it.
+
+    A process that tries to connect before the first one listens warns and tries again. If another
+    failure came first, the other processes only lost the one that failed.
+    """
+    said = [(kind, match) for kind, words in _OBSTACLES for match in log.find(words)]
+    if not said or log.says(_BY_NCCL) or port_taken(log) is not None:
+        return None
+    ends = [
+        failure for failure in log.failures if any(w.search(failure.text) for _, w in _OBSTACLES)
+    ]
+    if log.failures and log.failures[0] not in ends:
+        return None
+    if not log.failures and log.progress:
+        return None
+    kinds = {kind for kind, _ in said}
+    texts = [match.text for _, match in said] + [failure.text for failure in ends]
+    lines = sorted({match.line for _, match in said})
+    return Unmet(
+        next(kind for kind, _ in _OBSTACLES if kind in kinds),
+        _port_in(texts),
+        (*lines[:_MOST_LINES], *(failure.line for failure in ends)),
+    )

@@ -71,7 +71,7 @@ from collections.abc import Iterator, Sequence
 from whygpu.causes.evidence.container_advice import more_shared_memory, runtime_in_log
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
-from whygpu.causes.evidence.rendezvous import port_taken
+from whygpu.causes.evidence.rendezvous import port_taken, unmet
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Finding, Remedy
@@ -107,7 +107,6 @@ _FAILED = late(
     r"|ncclCommInit\w{0,12} failed"
     r"|Connect(?:ion)? to [^\n]{0,80} failed[^\n]{0,60}NCCL"
     r"|connectFullMesh failed|Dist(?:Network|Store)Error"
-    r"|c10d[^\n]{0,160}(?:client socket has (?:failed|timed out)|failed to listen on any)"
     r"|Horovod has been shut down|setting up NCCL communicator"
     r"|gloo[/\\]transport[^\n]{0,120}(?:[Cc]onnect|closed|refused|timed out)"
 )
@@ -204,7 +203,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     warned = [m for m in log.find(_WARNED) if not _HARMLESS_WARNING.search(m.text)]
     if not failed and not waited and not (warned and log.failures):
         return
-    if port_taken(log) is not None:
+    if port_taken(log) is not None or unmet(log) is not None:
         return
     first = min(match.line for match in (*failed, *waited, *warned))
     followed = all(_OF_A_LOST_PEER.search(match.text) for match in failed)
