@@ -65,3 +65,30 @@ def test_only_the_line_below_a_name_has_its_version(between: str) -> None:
 @each("line", ["tensorflow-6.1.0", "tensorflow 22.3"])
 def test_what_only_begins_like_tensorflow_is_no_release_of_it(line: str) -> None:
     assert read_text(line).version_of("tensorflow") is None
+
+
+@each(
+    ("lines", "of", "expected"),
+    [
+        (("Found existing installation: torch 2.0.1", "Uninstalling torch-2.0.1:"), "torch", []),
+        (("Collecting torch==2.0.1", "Successfully installed torch-2.3.0"), "torch", ["2.3.0"]),
+        (("torch==1.13.1", "Successfully installed numpy-1.26 torch-2.3.0"), "torch", ["2.3.0"]),
+        (
+            ("xformers 0.0.20 requires torch==2.0.1, but you have torch 2.1.0 which is too new.",),
+            "torch",
+            ["2.1.0"],
+        ),
+        (("torch==1.13.1", ">>> torch.__version__", "'2.3.0+cu121'"), "torch", ["2.3.0"]),
+        (("print(tf.__version__)", "2.13.0"), "tensorflow", ["2.13.0"]),
+        (("np.__version__: 1.26.4",), "numpy", ["1.26.4"]),
+        (("print(torch.__version__)", "a 1", "b 2", "c 3", "d 4", "9.9.9"), "torch", []),
+        # Only a version alone answers.
+        (("print(torch.__version__)", "loaded 12.1 of it"), "torch", []),
+        (("torch==1.13.1", "torch==2.3.0"), "torch", ["1.13.1", "2.3.0"]),
+    ],
+)
+def test_a_version_that_was_replaced_or_only_considered_is_not_in_use(
+    lines: tuple[str, ...], of: str, expected: list[str]
+) -> None:
+    log = read_text("\n".join(lines))
+    assert [seen.version for seen in log.versions if seen.of == of] == expected

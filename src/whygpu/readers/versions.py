@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from whygpu.model.log import Line, Version
 from whygpu.tables.distributions import PROVIDERS
@@ -46,18 +47,34 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _TELLING = re.compile(r"version|Module|==|\d\.\d|[Pp]ython3", re.I)
 _LONGEST = 2000
 
-
 _SHOWN = re.compile(r"Name: (?P<of>[\w.-]{2,40})\s{0,4}")
 _SHOWN_VERSION = re.compile(rf"Version: {_NUMBER}(?:\+[\w.]{{1,40}})?\s{{0,4}}")
 """`pip show` prints the name and the version on two lines."""
 _MODULES = {row.name: row.module for row in PROVIDERS}
 
+_ASKED = re.compile(
+    r"\b(?P<of>tf|tensorflow|torch|jaxlib|jax|keras|np|numpy)\."
+    rf"(?:__version__|VERSION|version\.VERSION)(?:['\"]?\)?[ :=]{{1,4}}['\"]?{_NUMBER})?"
+)
+_ANSWER = re.compile(rf"['\"]?{_NUMBER}(?:\+[\w.]{{1,40}})?['\"]?(?:\s[^\n]{{0,80}})?")
+_ALIASES = {"tf": "tensorflow", "np": "numpy"}
+_MOST_BETWEEN = 4
+"""How many lines a framework prints at its import, before the program prints the version."""
+_NOT_INSTALLED = re.compile(
+    r"\b(?:Uninstalling|[Ss]uccessfully uninstalled|Found existing installation|Collecting"
+    r"|Downloading|Using cached|Attempting uninstall|Would (?:install|remove))\b"
+)
+"""What pip removes, or only considers."""
+_HAVE = re.compile(r"\brequires? [^\n]{1,200}?\bbut you(?:'ll)? have ")
+_INSTALLED = re.compile(r"^\s{0,8}Successfully installed ")
+
 
 def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
+    """Each version once, in order. A version that was replaced is not among them."""
     found: list[Version] = []
-    seen: set[tuple[str, str]] = set()
     shown = ""
-    for line in lines:
+    asked = _Question("", 0)
+    for place, line in enumerate(lines):
         text = line.text[:_LONGEST]
         if (name := _SHOWN.fullmatch(text)) is not None:
             shown = name["of"].lower().replace("_", "-")
@@ -65,12 +82,47 @@ def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
         if not _TELLING.search(text):
             shown = ""
             continue
-        if shown and (version := _SHOWN_VERSION.fullmatch(text)) is not None:
-            found.append(Version(line.number, _MODULES.get(shown, shown), version[1]))
+        if shown and (below := _SHOWN_VERSION.fullmatch(text)) is not None:
+            found.append(Version(line.number, _MODULES.get(shown, shown), below[1]))
         shown = ""
-        for of, pattern in _PATTERNS:
-            for match in pattern.finditer(text):
-                if (of, match[1]) not in seen:
-                    seen.add((of, match[1]))
-                    found.append(Version(line.number, of, match[1]))
+        answer = asked.answered(text, place)
+        if (question := _ASKED.search(text)) is not None:
+            of = _ALIASES.get(question["of"], question["of"])
+            asked, answer = _Question(of, place), question[2]
+        if answer:
+            found = _replaced(found, Version(line.number, asked.of, answer))
+            asked = _Question("", 0)
+        for of, number in _mentioned(text):
+            seen = Version(line.number, of, number)
+            if _INSTALLED.match(text):
+                found = _replaced(found, seen)
+            elif not any(each[1:] == seen[1:] for each in found):
+                found.append(seen)
     return tuple(found)
+
+
+class _Question(NamedTuple):
+    """An expression that has the version of a package as its value."""
+
+    of: str
+    """Empty if there is no question."""
+    place: int
+
+    def answered(self, text: str, place: int) -> str:
+        answer = _ANSWER.fullmatch(text.strip()) if self.of else None
+        return answer[1] if answer and place - self.place <= _MOST_BETWEEN else ""
+
+
+def _mentioned(text: str) -> Iterator[tuple[str, str]]:
+    if _NOT_INSTALLED.search(text):
+        return
+    have = _HAVE.search(text)
+    start = have.end() if have else 0
+    for of, pattern in _PATTERNS:
+        for match in pattern.finditer(text, start):
+            yield of, match[1]
+
+
+def _replaced(found: Sequence[Version], version: Version) -> list[Version]:
+    """The program printed this version, or pip installed it: an earlier one is not in use."""
+    return [*(seen for seen in found if seen.of != version.of), version]
