@@ -80,6 +80,26 @@ def test_what_explains_another_is_its_root() -> None:
     assert [(f.code, f.explained_by) for f in explanation.symptoms] == [("WG291", "WG193")]
 
 
+@each(
+    ("confidence", "roots"),
+    [("possible", ["WG194"]), ("likely", ["WG193"])],
+)
+def test_a_guess_does_not_explain_what_is_more_certain(
+    confidence: Confidence, roots: list[str]
+) -> None:
+    sure = phrase("WG194", "widget", confidence="likely")
+    deeper = phrase("WG193", "sneezed", confidence=confidence, explains=(sure.slug,))
+    answer = explain(read_text(f"{EARLY}\n{FAILURE}"), (deeper, sure))
+    assert sorted(finding.code for finding in answer.root_causes) == roots
+
+
+def test_a_guess_explains_another_guess() -> None:
+    guess = phrase("WG194", "widget", confidence="possible")
+    deeper = phrase("WG193", "sneezed", confidence="possible", explains=(guess.slug,))
+    answer = explain(read_text(f"{EARLY}\n{FAILURE}"), (deeper, guess))
+    assert [finding.code for finding in answer.root_causes] == ["WG193"]
+
+
 def test_among_equals_certain_comes_first_then_early() -> None:
     one = phrase("WG194", "sneezed", confidence="possible")
     two = phrase("WG195", "coughed", confidence="likely")

@@ -140,11 +140,16 @@ def _settled(finding: Finding) -> Finding:
 
 
 def _folded(findings: Sequence[Finding], causes: dict[str, Cause]) -> list[Finding]:
-    """Mark consequences. A log is about one run, whichever framework each line concerns."""
-    alike = fold((finding._replace(subject=MACHINE) for finding in findings), causes)
+    """Mark consequences. A log is about one run, whichever framework each line concerns.
+
+    A guess does not explain what is more certain than it.
+    """
+    alike = [finding._replace(subject=MACHINE) for finding in findings]
+    known = iter(fold([f for f in alike if f.confidence != "possible"], causes))
+    guesses = (f for f in fold(alike, causes) if f.confidence == "possible")
     return [
-        finding._replace(explained_by=other.explained_by)
-        for finding, other in zip(findings, alike, strict=True)
+        f._replace(explained_by=next(guesses if f.confidence == "possible" else known).explained_by)
+        for f in findings
     ]
 
 
