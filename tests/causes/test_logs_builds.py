@@ -36,6 +36,34 @@ def test_without_a_name_both_sides_are_said_with_the_question() -> None:
     assert all("nvidia-smi" in (finding.ask or "") for finding in found)
 
 
+NO_FUNCTION = "RuntimeError: CUDA error: invalid device function"
+OLD, NEW = "compute-capability-too-old", "compute-capability-too-new"
+
+
+@each(
+    ("build", "likely"),
+    [
+        ("", []),
+        ('  File "/opt/lib/python3.12/site-packages/torch/x.py", line 1, in f', []),
+        # No build for these has code for the newest GPUs.
+        ('  File "/opt/lib/python3.8/site-packages/torch/x.py", line 1, in f', [NEW]),
+        ("torch==2.4.1+cu121", [NEW]),
+        ("pytorch version: 2.4.1+cu124", [NEW]),
+        # This one has it, and dropped the oldest.
+        ("pytorch version: 2.8.0+cu128", [OLD]),
+        ("THCudaCheck FAIL file=/pytorch/aten/THCReduceAll.cuh line=317", [OLD]),
+    ],
+)
+def test_only_the_build_says_whether_an_unnamed_gpu_is_too_new(
+    build: str, likely: list[str]
+) -> None:
+    for error in (NO_IMAGE, NO_FUNCTION):
+        found = explained(f"{build}\nimport torch\n{error}\n").root_causes
+        assert {finding.cause for finding in found} == {OLD, NEW}
+        assert [finding.cause for finding in found if finding.confidence == "likely"] == likely
+        assert all(finding.ask for finding in found)
+
+
 def device(name: str, capability: str, event: str = "Created TensorFlow device") -> str:
     return (
         "2020-11-01 10:00:00.2: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1402] "

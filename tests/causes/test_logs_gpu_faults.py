@@ -228,7 +228,7 @@ DSA = "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."
         ("too many resources requested for launch", KERNEL),
         ("device-side assert triggered", ASSERTED),
         ("invalid device ordinal", "invalid-device-ordinal"),
-        ("no kernel image is available for execution on the device", "compute-capability-too-new"),
+        ("no kernel image is available for execution on the device", "compute-capability-too-old"),
         ("unknown error", "nvidia-kernel-module-state"),
         ("out of memory", "oom-model-too-big"),
     ],
@@ -485,3 +485,50 @@ def test_processes_that_do_not_meet_count_if_nothing_else_came_first(
     lines: tuple[str, ...], code: str | None
 ) -> None:
     assert [f.code for f in explained("\n".join(lines)).root_causes] == ([code] if code else [])
+
+
+TORCH = "import torch\n"
+
+
+@each(
+    ("error", "expected"),
+    [
+        (
+            "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling "
+            "`cublasCreate(handle)`",
+            [("cudnn-init-failed-oom", "likely"), (ASSERTED, "possible")],
+        ),
+        (
+            "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+            [("cudnn-init-failed-oom", "likely"), ("cudnn-version-mismatch", "possible")],
+        ),
+        (
+            "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+            [(KERNEL, "possible"), ("compute-capability-too-new", "possible")],
+        ),
+        (
+            "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling "
+            "`cublasSgemm(handle)`",
+            [(KERNEL, "possible"), ("compute-capability-too-new", "possible")],
+        ),
+    ],
+)
+def test_a_status_with_several_reasons_has_two_candidates_and_a_question(
+    error: str, expected: list[tuple[str, str]]
+) -> None:
+    found = explained(TORCH + error).root_causes
+    assert [(finding.cause, finding.confidence) for finding in found] == expected
+    assert all(finding.ask for finding in found)
+
+
+@each(
+    "reason",
+    [
+        "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
+        "Indexing.cu:699: block: [12,0,0], thread: [64,0,0] Assertion `srcIndex < n` failed.",
+    ],
+)
+def test_no_second_candidate_beside_a_message_that_gives_the_reason(reason: str) -> None:
+    status = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED"
+    found = explained(f"{TORCH}{reason}\n{status}").root_causes
+    assert "possible" not in [finding.confidence for finding in found]

@@ -110,6 +110,7 @@ from whygpu.causes.evidence.log_gpu_generations import (
     REFUSED_AND_OLD,
     LogGpu,
     age_of,
+    age_of_unnamed,
     cuda_of,
     gpus_of,
     judged_by_list,
@@ -207,13 +208,14 @@ NO_CODE = (
     "CUDA_ERROR_NO_BINARY_FOR_GPU",
     "CUDA_ERROR_INVALID_PTX",
 )
+_NO_FUNCTION = "cudaErrorInvalidDeviceFunction"
 _FAILS_ON_NEW = (
     "CUBLAS_STATUS_EXECUTION_FAILED",
     "CUBLAS_STATUS_ARCH_MISMATCH",
     "CUDNN_STATUS_EXECUTION_FAILED",
     "CUDNN_STATUS_MAPPING_ERROR",
     "CUDNN_STATUS_ARCH_MISMATCH",
-    "cudaErrorInvalidDeviceFunction",
+    _NO_FUNCTION,
 )
 """Statuses that the libraries of a CUDA release return on a GPU newer than that release."""
 _OLD_TORCH = late(
@@ -288,6 +290,7 @@ def _by_generation(log: Log) -> Iterator[Finding]:
     """No message states it: judge by the GPU's generation and the failure."""
     age, gpu = age_of(log)
     missing = [status.line for status in log.status_named(*NO_CODE)]
+    no_function = [status.line for status in log.status_named(_NO_FUNCTION)]
     failing = [status.line for status in log.status_named(*_FAILS_ON_NEW)]
     failing += [match.line for match in log.find(_OLD_TORCH)]
     gemm = [match.line for match in log.find(_GEMM)]
@@ -305,9 +308,10 @@ def _by_generation(log: Log) -> Iterator[Finding]:
         yield _from_log(
             log, [*lines, *gemm], _newer(log, gpu), "possible" if doubtful else "likely"
         )
-    elif missing:
+    elif missing or (gpu is None and no_function):
+        likely = age_of_unnamed(log) == "too-new"
         what = f"{framework_title(log)} has no code for this GPU, which may be newer than the build"
-        yield _from_log(log, missing, what, "likely")
+        yield _from_log(log, missing or no_function, what, "likely" if likely else "possible")
     elif gpu is None and failing and log.framework in _REPORT_THIS and not log.says(_MEMORY):
         what = (
             "CUDA libraries report this on a GPU that is newer than they are: "

@@ -101,6 +101,7 @@ from whygpu.causes.evidence.log_gpu_generations import (
     REFUSED_AND_OLD,
     LogGpu,
     age_of,
+    age_of_unnamed,
     gpus_of,
     judged_by_list,
 )
@@ -346,11 +347,9 @@ def _no_code(log: Log, lines: list[int], age: str, gpu: LogGpu | None) -> Iterat
     if old:
         yield _from_log(log, lines, what, "likely")
     elif gpu is None:
-        # Releases before 2019 report an "invalid device function".
-        first = log.status_named("cudaErrorInvalidDeviceFunction")
-        yield _from_log(
-            log, lines, f"{what}, which may be too old", "likely" if first else "possible"
-        )
+        likely = age_of_unnamed(log) == "too-old"
+        what = f"{what}, which may be too old for this build"
+        yield _from_log(log, lines, what, "likely" if likely else "possible")
 
 
 _TURING = (7, 5)

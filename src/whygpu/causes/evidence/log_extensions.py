@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from whygpu.causes.evidence.log_cpu_builds import CPU_VERSION
+from whygpu.causes.evidence.log_torch_builds import cuda_of_torch, release_of_label
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Raised
 from whygpu.tables.cuda_libraries import release_with
@@ -142,7 +143,7 @@ def _missing_symbols(log: Log) -> Iterator[BrokenExtension]:
             "other-build",
             name,
             extension_with(name),
-            built_for=f"CUDA {_release(digits)}" if digits else "",
+            built_for=f"CUDA {release_of_label(digits)}" if digits else "",
             detail=symbol,
             cache=cached["folder"] if cached else "",
         )
@@ -158,13 +159,6 @@ def _name_of_file(path: str) -> str:
     if stem in _NATIVE_NAMES and folders:
         return folders[-1]
     return stem
-
-
-def _release(digits: str) -> str:
-    """cu118 is CUDA 11.8, and xFormers writes 1108."""
-    if len(digits) == 4:
-        return f"{int(digits[:2])}.{int(digits[2:])}"
-    return f"{digits[:-1]}.{digits[-1]}"
 
 
 _SPLIT_LIBRARIES = late(r"libtorch_cuda_(?:cu|cpp)\.so: cannot open shared object file")
@@ -190,9 +184,6 @@ _CUDA_LIBRARIES = (
     "nvrtc",
 )
 _IMPORTED = re.compile(r"^\s{0,8}(?:>>> )?(?:import|from) (?P<name>\w{2,60})\b")
-_BUILD_OF_TORCH = late(
-    r"(?:torch|[Pp]y[Tt]orch)[^\n]{0,30}\n?\s?'?\d[\d.]{1,8}\+cu(?P<cuda>\d{2,3})\b"
-)
 _MINORS_FIT = 11
 """From this release on, a library has one name in all releases of a major number."""
 
@@ -203,8 +194,7 @@ def _libraries_of_other_cuda(log: Log) -> Iterator[BrokenExtension]:
     Importing PyTorch loads the libraries of its own CUDA. So if PyTorch is loaded and a library is
     still missing, the extension was built for another CUDA, even if the log does not name both.
     """
-    build = log.first(_BUILD_OF_TORCH)
-    there = _release(build.groups["cuda"] or "") if build else ""
+    there = cuda_of_torch(log)
     for event in log.library_events("not-found", _CUDA_LIBRARIES):
         name = importing_package(log, event.line)
         row = extension_with(name)
@@ -413,7 +403,7 @@ def _states_its_build(log: Log) -> Iterator[BrokenExtension]:
             "xformers",
             row,
             built_for=f"PyTorch {built}"
-            + (f" and CUDA {_release(cuda)}" if cuda.isdigit() else ""),
+            + (f" and CUDA {release_of_label(cuda)}" if cuda.isdigit() else ""),
             installed=f"PyTorch {there}",
         )
 
@@ -487,7 +477,7 @@ def _binary_missing(log: Log) -> Iterator[BrokenExtension]:
             "other-cuda" if asked else "not-loaded",
             "bitsandbytes",
             row,
-            installed=f"CUDA {_release(asked)}" if asked else "",
+            installed=f"CUDA {release_of_label(asked)}" if asked else "",
         )
 
 

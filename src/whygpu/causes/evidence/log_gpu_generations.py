@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from whygpu.causes.evidence.log_torch_builds import cuda_of_torch
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.tables.architectures import parse_capability, parse_code
 from whygpu.tables.cuda_architectures import built_for
 from whygpu.tables.gpus import find
 from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.versions import release_numbers
 
 Age = Literal["too-new", "too-old", "fits", "unknown"]
 
@@ -28,7 +30,6 @@ _SERIES = dict(
     ]
 )
 """GeForce numbers without their last two digits, for models that are in no table."""
-_TORCH_BUILD = late(r"\btorch\S{0,12}[=-]{1,2}\d[\d.]{1,8}\+cu(?P<torch>\d{2,3})\b")
 _TOOLKIT = late(
     r"\bcudatoolkit[ =]{1,4}v?(?P<conda>\d{1,2}\.\d)|\bcuda[ :-]?v?(?P<named>\d{1,2}\.\d)\b", re.I
 )
@@ -76,12 +77,32 @@ def cuda_of(log: Log) -> str | None:
     row = build_of(version) if version and log.framework in ("tensorflow", "keras") else None
     if row is not None:
         return row.cuda
-    match = log.first(_TORCH_BUILD)
-    if match is not None and match.groups["torch"]:
-        digits = match.groups["torch"]
-        return f"{digits[:-1]}.{digits[-1]}"
+    built = cuda_of_torch(log)
+    if built:
+        return built
     match = log.first(_TOOLKIT)
     return next((value for value in match.groups.values() if value), None) if match else None
+
+
+_FIRST_FOR_BLACKWELL = (12, 8)
+"""Builds for this CUDA and later have code for the newest GPUs, and none for those before 7.5."""
+_PYTHON_OF_OLD_BUILDS = (3, 8)
+"""No build for CUDA 12.8 exists for this Python."""
+_FIRST_BUILDS = late(r"cuda runtime error \(8\)|THCudaCheck FAIL")
+"""Releases before 2019. They dropped old GPUs one by one, and there were few new ones."""
+
+
+def age_of_unnamed(log: Log) -> Age:
+    """Whether a GPU that the build has no code for is newer or older, by the build alone."""
+    if log.says(_FIRST_BUILDS):
+        return "too-old"
+    cuda = release_numbers(cuda_of(log) or "")
+    if len(cuda) > 1:
+        return "too-old" if cuda[:2] >= _FIRST_FOR_BLACKWELL else "too-new"
+    python = release_numbers(log.version_of("python") or "")
+    if python[:1] == (3,) and len(python) > 1 and python[:2] <= _PYTHON_OF_OLD_BUILDS:
+        return "too-new"
+    return "unknown"
 
 
 def age_for(capability: tuple[int, int], cuda: str | None) -> Age:

@@ -138,7 +138,12 @@ from whygpu.causes.evidence.library_search import (
 )
 from whygpu.causes.evidence.log_cuda_wheels import install_cudnn
 from whygpu.causes.evidence.log_libraries import Missing, missing_libraries, names, other_cudnn
-from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.log_subjects import (
+    ended_after,
+    framework_title,
+    is_tensorflow,
+    subject_of,
+)
 from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
@@ -338,8 +343,42 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             evidence=log.evidence(refused.line, free.line, *ended_after(log, refused.line)),
             remedies=_log_remedies(log, None),
             confidence="likely",
-            ask="Which copy is loaded? `LD_DEBUG=libs python ... 2>&1 | grep 'calling init.*cudnn'`",
+            ask=_WHICH_COPY,
         )
+    elif log.failures:
+        yield from _perhaps(log)
+
+
+_WHICH_COPY = "Which copy is loaded? `LD_DEBUG=libs python ... 2>&1 | grep 'calling init.*cudnn'`"
+_NOT_STARTED = ("CUDNN_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_INTERNAL_ERROR")
+_SAYS_WHY = late(
+    r"[Oo]ut of memory|OUT_OF_MEMORY|ALLOC_FAILED|device-side assert|illegal memory access"
+    r"|no kernel image|CUBLAS_STATUS|ran out of memory"
+)
+"""Another message names the reason, or shows that cuDNN is not the only one that fails."""
+
+
+def _perhaps(log: Log) -> Iterator[Finding]:
+    """cuDNN says only that it did not start: for want of memory, or as the wrong copy.
+
+    TensorFlow and JAX reserve the memory before cuDNN starts, and then it is nearly always memory.
+    """
+    if is_tensorflow(log) or log.framework == "jax":
+        return
+    statuses = log.status_named(*_NOT_STARTED)
+    if not statuses or log.says(_SAYS_WHY) or missing_libraries(log) is not None:
+        return
+    lines = [status.line for status in statuses]
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="cuDNN may not start because the loaded copy does not fit this build, its CUDA "
+        "libraries or the driver",
+        evidence=log.evidence(*lines, *ended_after(log, lines[0])),
+        remedies=_log_remedies(log, None),
+        confidence="possible",
+        ask="Is most of the GPU's memory free when it fails (`nvidia-smi`)? If so, memory is not "
+        f"the reason. {_WHICH_COPY}",
+    )
 
 
 def _other_major(log: Log, missing: Missing, other: Match) -> Finding:

@@ -213,7 +213,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         "in a kernel or in a library's algorithm, or data that a kernel does not check",
         evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
         remedies=_remedies(log, file, cudnn=bool(soft)),
-        confidence=_confidence(log),
+        confidence=_confidence(log, words),
         ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch "
         "work on the CPU?",
     )
@@ -259,11 +259,15 @@ def _from_before_ampere(log: Log) -> bool:
     if log.framework not in ("torch", "") or log.says(_SEARCH):
         return False
     python = log.version_of("python")
-    return python is None or python.startswith(_OLD_PYTHONS)
+    return python is not None and python.startswith(_OLD_PYTHONS)
 
 
-def _confidence(log: Log) -> Confidence:
+def _confidence(log: Log, words: str) -> Confidence:
     if log.says(_HARDWARE) or (log.says(_NEW_ON_OLD) and log.says(_AMPERE)):
+        return "possible"
+    unknown_age = log.framework in ("torch", "") and log.version_of("python") is None
+    if words in _ON_NEW_GPUS and unknown_age and not log.says(_SEARCH):
+        # The same as from a build that is older than the GPU.
         return "possible"
     return "likely"
 

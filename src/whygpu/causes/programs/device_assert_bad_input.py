@@ -125,6 +125,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     claims = list(log.find(_ASSERTION)) or list(log.find(_WRAPPED))
     triggered = [match.line for match in log.find(_TRIGGERED)]
     if not claims and not triggered:
+        yield from _perhaps(log)
         return
     first = min([match.line for match in claims[:1]] + triggered[:1])
     about = "\n".join(match.text for match in claims[:3]) or _frames(log)
@@ -153,6 +154,34 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             Remedy("Or run one batch on the CPU: the exception there names the value."),
         ),
         confidence="certain" if claims else "likely",
+    )
+
+
+_REFUSED = ("CUBLAS_STATUS_NOT_INITIALIZED", "CUBLAS_STATUS_ALLOC_FAILED")
+_SAYS_WHY = late(r"[Oo]ut of memory|OUT_OF_MEMORY|Xid|no kernel image|ECC|insufficient", re.I)
+
+
+def _perhaps(log: Log) -> Iterator[Finding]:
+    """A kernel fails after its call has returned, and cuBLAS is the next that notices."""
+    refused = log.status_named(*_REFUSED)
+    if log.framework != "torch" or not refused or log.says(_SAYS_WHY) or not log.failures:
+        return
+    lines = [status.line for status in refused[:_MOST_LINES]]
+    yield CAUSE.finding(
+        subject="torch",
+        message="a label or a token id of the batch may be out of range: the kernel that reads it "
+        "fails, and cuBLAS, which starts after it, reports the failure as its own",
+        evidence=log.evidence(*lines, *gpu_ends_after(log, lines[0])[:_MOST_LINES]),
+        remedies=(
+            Remedy("Run one batch on the CPU: the exception there names the value."),
+            Remedy(
+                "Make the traceback end at the failing call.",
+                shell_script("CUDA_LAUNCH_BLOCKING=1 python ..."),
+            ),
+        ),
+        confidence="possible",
+        ask="Does the same batch work on the CPU? An index out of range fails there as well; lack "
+        "of GPU memory does not.",
     )
 
 
