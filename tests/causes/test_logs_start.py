@@ -301,3 +301,57 @@ def test_nvidia_smi_without_a_cuda_version_is_no_broken_gpu() -> None:
     row = "| NVIDIA-SMI 535.54.03    Driver Version: 535.54.03    CUDA Version: ERR!     |"
     assert not said(row).root_causes
     assert first(row, "", IN_WSL) == "wsl-no-gpu"
+
+
+@each(
+    ("lines", "expected"),
+    [
+        # The tool works on the host, and not in the container.
+        ((SMI_TABLE, IN_CONTAINER, SMI_FAILED), "docker-no-gpu-runtime"),
+        ((IN_CONTAINER, SMI_FAILED), "docker-no-gpu-runtime"),
+        (("$ docker run IMAGE bash", "# nvidia-smi", SMI_FAILED), "docker-no-gpu-runtime"),
+        # It fails on the host already.
+        ((SMI_FAILED, "$ docker run --gpus all IMAGE"), "nvidia-kernel-module-state"),
+        (
+            (
+                SMI_FAILED,
+                "$ docker run --gpus all IMAGE",
+                "nvidia-container-cli: initialization error: driver not loaded: unknown",
+            ),
+            "nvidia-kernel-module-state",
+        ),
+    ],
+)
+def test_where_nvidia_smi_fails_decides(lines: tuple[str, ...], expected: str) -> None:
+    assert said(*lines).root_causes[0].cause == expected
+
+
+def test_an_image_without_nvidia_smi_was_started_without_gpus() -> None:
+    line = (
+        "docker: Error response from daemon: failed to create task for container: exec: "
+        '"nvidia-smi": executable file not found in $PATH: unknown.'
+    )
+    assert said(line).root_causes[0].cause == "docker-no-gpu-runtime"
+
+
+GPUTIL = """Traceback (most recent call last):
+  File "monitor.py", line 9, in <module>
+    {}
+IndexError: list index out of range"""
+
+
+@each(
+    ("lines", "expected"),
+    [
+        ((GPUTIL.format("gpu = GPUtil.getGPUs()[0]"),), "no-nvidia-driver"),
+        ((GPUTIL.format("print(GPU.getGPUs()[0].name)"),), "no-nvidia-driver"),
+        ((IN_CONTAINER, GPUTIL.format("g = GPUtil.getGPUs()[0]")), "docker-no-gpu-runtime"),
+    ],
+)
+def test_gputil_lists_what_nvidia_smi_lists(lines: tuple[str, ...], expected: str) -> None:
+    root = said(*lines).root_causes[0]
+    assert (root.cause, root.confidence, root.severity) == (expected, "likely", "error")
+
+
+def test_another_empty_list_is_not_gputils() -> None:
+    assert not said(GPUTIL.format("first = names()[0]")).root_causes

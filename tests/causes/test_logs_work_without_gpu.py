@@ -47,6 +47,22 @@ def test_a_gpu_that_is_left_alone_is_found(line: str) -> None:
     assert (root.cause, root.confidence) == ("gpu-unused", "likely")
 
 
+@each(
+    "line",
+    [
+        "============ 12 passed in 14.20s ============",
+        "collected 12 items",
+        "tests/test_model.py::test_training[2] PASSED",
+        "Ran 12 tests in 14.20s",
+        "$ python train.py --accelerator cpu",
+    ],
+)
+def test_a_program_that_was_told_to_use_the_cpu_has_no_fault(line: str) -> None:
+    explanation = explained(f"GPU available: True (cuda), used: False\n{WORK}\n{line}\n")
+    assert (explanation.verdict, explanation.standing) == ("nothing-wrong", "answered")
+    assert "on the CPU" in explanation.headline
+
+
 @each("line", [NO_DRIVER, "torch 2.1.0+cpu", "Ultralytics 8.0 torch-2.1.0+cpu CPU"])
 def test_work_on_the_cpu_with_a_known_reason_is_told_and_gets_no_tick(line: str) -> None:
     explanation = explained(f"{line}\n{WORK}")

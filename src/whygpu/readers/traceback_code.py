@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 _TELLING = ("IndexError",)
 """Exceptions that the shown statement explains."""
-_WORDS = ("_devices", "device_configuration", "set_memory_growth", "jax.devices")
+_WORDS = ("_devices", "device_configuration", "set_memory_growth", "jax.devices", "getGPUs")
 """Parsing a statement without any of these would find nothing."""
-_CONVENTIONS = "import tensorflow\nimport tensorflow as tf\nimport jax\n"
+_CONVENTIONS = (
+    "import tensorflow\nimport tensorflow as tf\nimport jax\nimport GPUtil\nimport GPUtil as GPU\n"
+)
 """The usual meaning of these names in programs, unless the shown code defines them."""
 _UNDERLINE = re.compile(r"[\s^~]{1,400}")
 _FRAME = re.compile(r"\s{0,16}File \"|[~/\w<]\S{0,300} in \S|(?:File|Cell|Input) (?:In ?)?\S")

@@ -154,7 +154,7 @@ from whygpu.causes.evidence.driver_state import (
     uses_apt,
     withheld_at_start,
 )
-from whygpu.causes.evidence.log_cuda_start import failed_at
+from whygpu.causes.evidence.log_cuda_start import failed_at, story_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -497,7 +497,7 @@ _ENGINE_SAYS = late(
     r"|[Uu]nknown (?:or invalid )?runtime (?:name|specified):? \"?nvidia|unknown flag: --gpus"
     r"|unresolvable CDI devices[^\n]{0,40}nvidia"
     r"|nvidia-container-runtime(?:-hook)?\\?\"?: (?:executable|no such)"
-    r"|fork/exec /usr/bin/nvidia-container|exec: \\?\"nvidia-container"
+    r"|fork/exec /usr/bin/nvidia-container|exec: \\?\"nvidia-(?:container|smi)"
     r"|runtime \"?nvidia\"? (?:is )?not (?:found|installed)"
     r"|nvidia-container-cli: (?:initialization|detection|mount|ldcache|device|container"
     r"|permission) error"
@@ -521,6 +521,8 @@ _HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     statements = [m for m in log.find(_ENGINE_SAYS) if not _NOT_ABOUT_CONTAINERS.search(m.text)]
+    if statements and _HOST_DRIVER.search(statements[0].text) and _failed_on_the_host(log):
+        return
     suspect = suspected(log, CAUSE.slug)
     empty = [event.line for event in log.library_events("broken", _DRIVER_LIBRARIES)]
     if mismatch_lines(log) or (not statements and suspect is None and not empty):
@@ -540,6 +542,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         effect="broken" if statements or failed_at(log, lines) else "cpu",
         ask=None if statements or suspect is None else suspect.ask,
     )
+
+
+def _failed_on_the_host(log: Log) -> bool:
+    """Whether nvidia-smi failed before the container was started: then the driver is the cause."""
+    story = story_of(log)
+    return any(line < min(story.place_lines, default=0) for line in story.smi_failed)
 
 
 def _log_message(log: Log, text: str) -> str:

@@ -229,6 +229,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     yield from _misplaced(log)
 
 
+_ON_PURPOSE = late(
+    r"test session starts|^=+ (?:\d+ \w+, )*\d+ passed|^collected \d+ items?|^Ran \d+ tests? in "
+    r"|::test_\w{1,80}(?:\[[^\]\n]{0,80}\])? PASSED"
+    r"|accelerator ?= ?['\"]?cpu\b|--(?:device|accelerator)[ =]cpu\b",
+    re.MULTILINE,
+)
+"""Tests use the CPU so that they run anywhere; other programs are told to."""
+
+
 def _not_requested(log: Log) -> Iterator[Finding]:
     """The program reports that there is a GPU, and that it uses the CPU."""
     reports = log.without_gpu()
@@ -250,7 +259,7 @@ def _not_requested(log: Log) -> Iterator[Finding]:
             Remedy("Check whether the GPU works on this machine.", command_line("whygpu check")),
         ),
         confidence="likely",
-        severity="warning",
+        severity="info" if log.says(_ON_PURPOSE) else "warning",
         ask="Which device do the program's options or configuration name?",
     )
 

@@ -274,6 +274,11 @@ def _log_message(log: Log) -> str:
         return f"{framework_title(log)} found no NVIDIA driver on the machine of this log"
     if story.no_kernel or story.no_node:
         return "NVIDIA's kernel driver does not run on the machine of this log"
+    if story.smi_lists_none:
+        return (
+            "GPUtil runs nvidia-smi and got no GPU from it: no NVIDIA driver runs on the machine "
+            "of this log, or it has no NVIDIA GPU"
+        )
     if named(log, INSUFFICIENT):
         return "CUDA reports that the driver is too old; it reports the same if there is no driver"
     return (

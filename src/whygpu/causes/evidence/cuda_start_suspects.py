@@ -303,10 +303,21 @@ def _tools_only(log: Log, story: Story) -> tuple[Suspect, ...]:
         module = Suspect("nvidia-kernel-module-state", "likely", evidence, _ASK_SMI)
         if story.place == "wsl":
             return (Suspect("wsl-no-gpu", "likely", (*failed, *story.place_lines)), _weaker(module))
-        if story.place == "container" and not story.smi_failed:
+        if story.place == "container" and min(story.place_lines) < max(failed):
+            # The same tool may have worked before, on the host.
             lines = (*failed, *story.place_lines)
-            return (Suspect("docker-no-gpu-runtime", "likely", lines), _weaker(module))
+            ask = "Does `nvidia-smi` list the GPU on the host?"
+            return (
+                Suspect("docker-no-gpu-runtime", "likely", lines, ask),
+                _weaker(module)._replace(ask=ask),
+            )
         return (module, Suspect("no-nvidia-driver", "possible", evidence, _ASK_SMI))
+    if story.smi_lists_none:
+        lines = (*story.smi_lists_none, *story.place_lines)
+        container = Suspect("docker-no-gpu-runtime", "possible", lines, _ASK_CONTAINER)
+        if story.place == "container":
+            return (container._replace(confidence="likely"),)
+        return (Suspect("no-nvidia-driver", "likely", lines, _ASK_SMI), container)
     nvml = lines_with(log, NVML_MISSING)
     if nvml or story.no_kernel or story.no_node:
         return _without_kernel(story, nvml)

@@ -10,7 +10,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from whygpu.causes.evidence.missing_gpu_statements import lines_lacking_a_gpu
+from whygpu.causes.evidence.missing_gpu_statements import (
+    NVIDIA_SMI,
+    lines_lacking_a_gpu,
+    missing_gpus,
+)
 from whygpu.model.finding import Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Failure, Log, Status
@@ -26,9 +30,6 @@ _NO_LIBRARY = late(
     r"|libcuda reported version is: (?:Not found|NOT_FOUND)"
     r"|Found no NVIDIA driver on your system|no NVIDIA driver was (?:found|detected)"
     r"|nvidia-smi ?: (?:command )?not found"
-    # Shells speak the user's language: French, German, Spanish, Portuguese, Italian, Chinese.
-    r"|nvidia-smi ?: (?:commande introuvable|Kommando nicht gefunden|Befehl nicht gefunden"
-    r"|orden no encontrada|comando n\u00e3o encontrado|comando non trovato|\u672a\u627e\u5230)"
     r"|'nvidia-smi' is not recognized"
     r"|[Cc]ommand 'nvidia-smi' not found|No such file or directory:? '?nvidia-smi'?"
     r"|CUDA driver was not found"
@@ -104,6 +105,8 @@ class Story(NamedTuple):
     """The kernel module of the driver is missing."""
     no_node: tuple[int, ...]
     smi_failed: tuple[int, ...]
+    smi_lists_none: tuple[int, ...]
+    """A program that runs nvidia-smi got no GPU from it."""
     no_card: tuple[int, ...]
     """The driver runs but has no GPU."""
     matching: tuple[int, ...]
@@ -136,6 +139,7 @@ def story_of(log: Log) -> Story:
         no_kernel=lines_with(log, _NO_KERNEL),
         no_node=lines_with(log, _NO_NODE),
         smi_failed=lines_with(log, _SMI_FAILED),
+        smi_lists_none=tuple(m.line for m in missing_gpus(log) if m.framework == NVIDIA_SMI),
         no_card=lines_with(log, _NO_CARD),
         matching=lines_with(log, _MATCHING),
         hiding=in_order(hiding),

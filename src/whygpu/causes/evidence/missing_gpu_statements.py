@@ -12,6 +12,7 @@ from whygpu.causes.evidence.device_selection import unchecked_items
 from whygpu.model.events import Call
 from whygpu.model.log import Log, Raised
 from whygpu.model.program import Program
+from whygpu.model.values import Result
 
 _TAKES_DEVICES = {
     "config.get_device_details",
@@ -26,12 +27,17 @@ _TAKES_DEVICES = {
 """TensorFlow calls whose first argument is a physical device, or a list of them."""
 
 
+NVIDIA_SMI = "nvidia-smi"
+"""GPUtil lists the GPUs that this program prints, and none if it cannot run it."""
+
+
 class MissingGpu(NamedTuple):
     """An item that the list of devices does not have."""
 
     line: int
     """The line of the exception in the log."""
     framework: str
+    """What listed the GPUs: a framework, or NVIDIA_SMI."""
     taken: str
     """As written in the program: gpus[0]."""
     number: int | None
@@ -55,6 +61,12 @@ def lines_lacking_a_gpu(log: Log) -> frozenset[int]:
 
 
 def _taken(raised: Raised, program: Program) -> Iterator[MissingGpu]:
+    for event in program.takings():
+        of = event.value.of
+        if isinstance(of, Result) and of.call.path == "GPUtil.getGPUs":
+            taken = program.source(event.node)
+            yield MissingGpu(raised.line, NVIDIA_SMI, taken, event.value.number)
+            return
     for item in unchecked_items(program, caught=True):
         yield MissingGpu(raised.line, item.framework, program.source(item.node), item.number)
         return

@@ -118,7 +118,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.device_selection import unchecked_items
-from whygpu.causes.evidence.missing_gpu_statements import MissingGpu, missing_gpus
+from whygpu.causes.evidence.missing_gpu_statements import NVIDIA_SMI, MissingGpu, missing_gpus
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.derived import display_name
@@ -160,6 +160,9 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     for missing in missing_gpus(log)[:1]:
+        if missing.framework == NVIDIA_SMI:
+            # Only the driver is involved, and its causes report it.
+            return
         name = display_name(missing.framework)
         devices = missing.taken.rpartition("[")[0]
         yield CAUSE.finding(
