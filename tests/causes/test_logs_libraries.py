@@ -373,3 +373,44 @@ def test_a_library_of_another_package_is_installed_with_it(library: str, package
 def test_a_program_that_only_misses_tensorrt_lacks_nothing() -> None:
     explanation = explained(f"{misses('libnvinfer.so.7')}\nEpoch 1/2 loss: 0.3\n")
     assert explanation.verdict == "nothing-wrong"
+
+
+NO_CUPY = (
+    "ImportError: CuPy is not correctly installed.\n\nIf you are using wheel distribution "
+    "(cupy-cudaXX), make sure that the version fits.\n  $ pip freeze\n\n{}\n"
+)
+
+
+@each(
+    ("quoted", "cause", "confidence"),
+    [
+        (
+            "original error: libcuda.so.1: cannot open shared object file: No such file or "
+            "directory",
+            "no-nvidia-driver",
+            "likely",
+        ),
+        (
+            "original error: libcublas.so.10: cannot open shared object file: No such file or "
+            "directory",
+            "cuda-runtime-missing",
+            "likely",
+        ),
+        ("original error: numpy.core.multiarray failed to import", "numpy-abi", "certain"),
+        (
+            "original error: DLL load failed while importing cublas: The specified module could "
+            "not be found.",
+            "cuda-runtime-missing",
+            "likely",
+        ),
+        ("", "cuda-runtime-missing", "possible"),
+    ],
+)
+def test_cupy_quotes_the_error_that_is_the_reason(quoted: str, cause: str, confidence: str) -> None:
+    root = explained(NO_CUPY.format(quoted)).root_causes[0]
+    assert (root.cause, root.confidence) == (cause, confidence)
+    assert "continues without" not in root.message
+
+
+def test_a_reason_of_cupy_that_nobody_knows_is_not_made_up() -> None:
+    assert not explained(NO_CUPY.format("original error: the disk fell out")).root_causes

@@ -86,6 +86,9 @@ def test_work_on_a_gpu_takes_back_what_was_said_before() -> None:
         ("tf.config.experimental.list_logical_devices('GPU')", "[]", ["no-gpu"]),
         ("tf.test.is_gpu_available()", "  False", ["no-gpu"]),
         ("torch.cuda.is_available:", "False", ["no-gpu"]),
+        # Below the value of another expression, and below records of the framework.
+        ("print(tf.__version__, tf.config.list_physical_devices('GPU'))", "2.13.0\n[]", ["no-gpu"]),
+        ("tf.test.is_gpu_available()", "W gpu_device.cc:1] a record\nFalse", ["no-gpu"]),
         # The value of something else, or of an expression further up.
         (">>> torch.backends.mps.is_built()", "False", []),
         (">>> torch.cuda.is_available()\n>>> model.training", "False", []),

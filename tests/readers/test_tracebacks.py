@@ -56,6 +56,25 @@ def test_a_record_of_nccl_is_no_part_of_the_message_above_it() -> None:
     assert record in raised(f"KeyError: 1\nmore {record}")[0].message, "but only at the start"
 
 
+QUOTING = """\
+ImportError: The package is not correctly installed.
+
+Look whether its version matches:
+  $ pip freeze
+
+{}
+after"""
+
+
+def test_a_message_may_end_with_the_error_behind_it() -> None:
+    (exception,) = raised(QUOTING.format("original error: libcuda.so.1 is missing"))
+    assert exception.message.endswith("original error: libcuda.so.1 is missing\nafter")
+    (alone,) = raised(QUOTING.format("another paragraph"))
+    assert alone.message == "The package is not correctly installed."
+    first, second = raised(QUOTING.format("KeyError: 1\nOriginal error was: x"))
+    assert (first.message, second.type) == ("The package is not correctly installed.", "KeyError")
+
+
 def test_an_exception_without_a_message() -> None:
     assert unhandled(PLAIN.replace("ValueError: shape", "AssertionError")) == ["AssertionError"]
 

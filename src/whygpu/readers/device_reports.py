@@ -95,6 +95,10 @@ _LAST_WORD = re.compile(r"(?:^|[\s,])(?P<value>False|\[\]|0|True)$")
 """The value may follow others, as in `2.4.1+cu121 False`."""
 
 
+_OTHER_VALUE = re.compile(r"['\"]?\d{1,4}\.\d[\w.+]{0,20}['\"]?")
+"""A version."""
+
+
 def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
     reports: list[DeviceReport] = []
     asked = False
@@ -105,8 +109,10 @@ def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
             reports.append(DeviceReport(line.number, _VALUES[value["value"]]))
         elif text:
             reports += _of_line(line)
-        # An empty line may stand between the expression and its value.
-        asked = _ASKED.search(text) is not None if text else asked
+        # Between the expression and its value may be an empty line, records of the framework, or
+        # the value of another expression.
+        if text and line.level == "none" and not _OTHER_VALUE.fullmatch(text):
+            asked = _ASKED.search(text) is not None
     return tuple(reports)
 
 

@@ -132,7 +132,8 @@ def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[
     for exception in raised:
         if not exception.handled and not _WARNING.search(exception.type):
             place = bisect_left(lines, exception.line, key=lambda line: line.number)
-            last = min(place + exception.message.count("\n"), len(lines) - 1)
+            further = sum(1 for part in exception.message.split("\n")[1:] if part)
+            last = min(place + further, len(lines) - 1)
             text = f"{exception.type}: {exception.message}".rstrip(": ")
             yield Failure(exception.line, lines[last].number, "exception", text)
 

@@ -68,7 +68,12 @@ _STOPPING = ("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleN
 
 def events(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[LibraryEvent, ...]:
     """The result for each library, line by line; each once per line."""
-    fatal = {exception.line for exception in raised if exception.type in _STOPPING}
+    fatal = {
+        number
+        for exception in raised
+        if exception.type in _STOPPING
+        for number in range(exception.line, exception.line + exception.message.count("\n") + 1)
+    }
     return tuple(event for line in lines for event in _of_line(line, line.number in fatal))
 
 

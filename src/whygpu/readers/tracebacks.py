@@ -50,6 +50,7 @@ _GOES_ON = re.compile(
     r"^\s{0,12}(?:Detected at node|Node:|\(\d\) |\[\[|Original |OOM when|Hint:|Use `|-- Process"
     r"|CUDA kernel|Errors may have|Arguments received by)"
 )
+_ORIGINAL = re.compile(r"^\s{0,8}[Oo]riginal error(?: was)?:")
 _OF_KERAS = re.compile(r"\bException encountered when calling \S")
 """The first line of an exception that Keras re-raises; the message follows after an empty line."""
 _STACK_OF_NODE = re.compile(r"\bdefined at \(most recent call last\)|^Original stack trace for")
@@ -181,7 +182,8 @@ def continuation(lines: Sequence[Line], start: int, *, like: Line) -> list[Line]
         if not line.text.strip():
             following = lines[place + 1].text if place + 1 < len(lines) else ""
             of_keras = not taken and _OF_KERAS.search(like.text)
-            if not (in_stack or of_keras or _GOES_ON.match(following)):
+            goes_on = in_stack or of_keras or _GOES_ON.match(following)
+            if not goes_on and not _quotes_another(lines, place):
                 break
         elif in_stack and (_FRAME.match(line.text) or line.text.startswith("  ")):
             pass
@@ -192,6 +194,16 @@ def continuation(lines: Sequence[Line], start: int, *, like: Line) -> list[Line]
     while taken and not taken[-1].text.strip():
         taken.pop()
     return taken
+
+
+def _quotes_another(lines: Sequence[Line], start: int) -> bool:
+    """Whether the message, after advice in several paragraphs, ends with the error behind it."""
+    for line in lines[start : start + _MOST_MESSAGE_LINES]:
+        if _ORIGINAL.match(line.text):
+            return True
+        if _ends_message(line.text):
+            return False
+    return False
 
 
 def _ends_message(text: str) -> bool:

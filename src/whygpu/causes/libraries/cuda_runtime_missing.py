@@ -125,6 +125,7 @@ TensorRT is optional. TensorFlow uses the GPU without it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
@@ -221,7 +222,7 @@ _STATEMENTS = late(
     r"|No CMAKE_CUDA_COMPILER could be found|CUDA environment is not correctly set up"
     r"|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
     r"|LoadLibrary failed with error (?:126|127) \S{0,4} ?when trying to load \S{1,300}_providers_cuda\.dll"
-    r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)|CuPy is not correctly installed"
+    r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)"
     r"|cudaGetErrorString symbol not found"
 )
 NO_PROVIDER = late(r"Failed to create CUDAExecutionProvider")
@@ -248,6 +249,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             confidence="likely",
             effect="broken",
         )
+        return
+    cupy = log.first(_NO_CUPY)
+    if cupy is not None and missing is None:
+        yield from _no_cupy(log, cupy)
         return
     provider = log.first(NO_PROVIDER)
     if provider is not None and missing is None:
@@ -313,6 +318,35 @@ def _no_provider(log: Log, statement: Match) -> Finding:
         confidence="likely",
         ask="Which CUDA and cuDNN versions are installed? If the major release differs from the "
         "one that this ONNX Runtime was built for, that is the mismatch.",
+    )
+
+
+_NO_CUPY = late(r"CuPy is not correctly installed|^Failed to import CuPy", re.MULTILINE)
+"""The reason is the error that the message quotes at its end."""
+_CUPY_MODULE = late(
+    r"DLL load failed(?: while importing (?:cublas|cusolver|cusparse|cufft|curand|nvrtc|runtime))?:"
+)
+_OTHER_REASON = late(r"[Oo]riginal error(?: was)?:\s{0,12}\S")
+
+
+def _no_cupy(log: Log, statement: Match) -> Iterator[Finding]:
+    """CuPy found no CUDA, unless the error that it quotes gives another reason."""
+    module = log.first(_CUPY_MODULE)
+    if module is None and log.says(_OTHER_REASON):
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="CuPy could not load its native modules"
+        + (
+            ", which need the DLLs of the CUDA toolkit that this CuPy was built for"
+            if module
+            else "; most often the CUDA libraries that it was built for are missing"
+        ),
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
+        remedies=(_toolkit(log),),
+        confidence="likely" if module else "possible",
+        effect="broken",
+        ask="What does the message say after 'original error'?",
     )
 
 
