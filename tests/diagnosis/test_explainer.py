@@ -795,3 +795,23 @@ def test_advice_is_given_for_a_known_failure_that_is_not_the_gpus() -> None:
     assert explanation.guidance is not None
     assert [step.text[:19] for step in explanation.guidance.steps] == ["End the earlier run"]
     assert meaning(TRACEBACK, FRAME, STRANGER).guidance is None
+
+
+@each(
+    ("confidence", "as_it_is", "verdict"),
+    [
+        ("likely", "RuntimeError: CUDA error: the wid", "found"),
+        ("likely", "KeyError: 1", "found"),
+        # A guess is no reason to believe that the lines were wrapped.
+        ("possible", "KeyError: 1", "not-gpu"),
+        # A log that is understood needs no other reading.
+        ("likely", f"{WORK}\n{WORK}", "nothing-wrong"),
+    ],
+)
+def test_another_reading_counts_if_the_log_as_it_is_shows_no_cause(
+    confidence: Confidence, as_it_is: str, verdict: str
+) -> None:
+    cause = phrase("WG291", "widget fell off", confidence=confidence, effect="broken")
+    log = read_text(as_it_is)._replace(other_readings=(read_text("nothing"), read_text(FAILURE)))
+    assert explain(log._replace(unread="the end"), (cause,)).unread == "the end"
+    assert explain(log, (cause,)).verdict == verdict

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Callable
 
 import pytest
 
 from tests.cases import each
+from tests.kit import explained
 from whygpu.readers.cleaning import cleaned
-from whygpu.readers.layout import joined, unprefixed
+from whygpu.readers.layout import joined, unprefixed, wrapping_of
+from whygpu.readers.log import read_text
 
 PLAIN = "RuntimeError: CUDA error: out of memory"
 
@@ -150,29 +154,80 @@ def test_backspaces_part_what_they_overwrite() -> None:
     assert cleaned(b" 1/9 loss: 2\x08\x08\x08 2/9 loss: 1") == [" 1/9 loss: 2", " 2/9 loss: 1"]
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    return [text[at : at + width] for at in range(0, len(text), width)]
+def cut_anywhere(text: str, width: int) -> list[str]:
+    return [text[at : at + width].rstrip() for at in range(0, len(text), width)]
+
+
+def cut_between_words(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False) if len(text) > width else [text]
+
+
+def unwrapped(lines: list[str]) -> list[str]:
+    """The lines, joined if they show that they were wrapped."""
+    numbered = list(enumerate(lines))
+    wrapping = wrapping_of(lines)
+    return [text for _, text in (joined(numbered, wrapping) if wrapping else numbered)]
 
 
 def test_lines_that_a_console_wrapped_are_joined() -> None:
     lines = [
-        "2018-03-16 10:00:00.1: I T:\\src\\gpu\\gpu_device.cc:1190] Creating a device whose "
-        f"memory is {number} bytes and whose name is long enough to be wrapped, " * 2
+        "2018-03-16 10:00:00.1: I T:\\src\\gpu\\gpu_device.cc:1190] Creating the device whose "
+        f"{'very ' * number}long name does not fit, and whose memory is {number} GiB in all,"
         for number in range(4)
     ]
-    cut = [(n, part) for n, part in enumerate(p for line in lines for p in wrapped(line, 80))]
-    assert [text for _, text in joined(cut)] == lines
+    assert unwrapped([part for line in lines for part in cut_anywhere(line, 80)]) == lines
+
+
+TRACEBACK = [
+    "Traceback (most recent call last):",
+    '  File "/home/me/project/somewhere/deep/in/a/folder/train.py", line 812, in <module>',
+    "    main()",
+    '  File "/home/me/venv/lib/python3.10/site-packages/torch/nn/module.py", line 1130, in call',
+    "    return forward_call(*input, **kwargs)",
+    "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.76 GiB total "
+    "capacity; 8.61 GiB already allocated; 1.01 GiB free; 8.70 GiB reserved in total by "
+    "PyTorch) If reserved memory is much more than allocated memory, set a limit",
+]
+
+
+@each(
+    ("width", "cut"),
+    [(width, cut) for width in (50, 64, 80) for cut in (cut_anywhere, cut_between_words)],
+)
+def test_a_short_traceback_is_joined_whatever_wrapped_it(
+    width: int, cut: Callable[[str, int], list[str]]
+) -> None:
+    assert unwrapped([part for line in TRACEBACK for part in cut(line, width)])[-1] == TRACEBACK[-1]
 
 
 def test_the_rows_of_a_table_are_not_joined() -> None:
     table = ["+" + "-" * 77 + "+", *(f"| {n} Tesla V100 {'.' * 62} |" for n in range(9))]
-    numbered = list(enumerate(table))
-    assert joined(numbered) == numbered
+    assert unwrapped(table) == table
 
 
-def test_lines_of_one_kind_are_not_joined() -> None:
-    lines = [(n, f"loss: {n:06} " + "accuracy: 0.123456 " * 4) for n in range(20)]
-    assert joined(lines) == lines
+@each(
+    "lines",
+    [
+        [f"loss: {n:06} " + "accuracy: 0.123456 " * 4 for n in range(20)],
+        TRACEBACK,
+        ["a line of the usual length that ends here", "then a short one", "and another one", "end"],
+        [f"name{n} is the name of a parameter with some text" for n in range(9)],
+    ],
+)
+def test_lines_that_only_look_alike_are_not_joined(lines: list[str]) -> None:
+    assert unwrapped(lines) == lines
+
+
+def test_a_short_log_that_may_have_been_wrapped_has_other_readings() -> None:
+    line = (
+        "ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory"
+    )
+    for parts in (cut_anywhere(line, 50), cut_between_words(line, 60)):
+        assert line in [log.text for log in read_text("\n".join(parts)).other_readings]
+        root = explained("\n".join(parts)).root_causes[0]
+        assert root.cause == "cuda-runtime-missing"
+    assert not read_text(line).other_readings
+    assert not read_text("\n".join(f"{'x' * 60} {n}" for n in range(300))).other_readings
 
 
 def test_a_prefix_nobody_has_heard_of_is_learnt_from_the_traceback() -> None:

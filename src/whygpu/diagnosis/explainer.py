@@ -42,7 +42,27 @@ _ENOUGH_RECORDS = 2
 
 
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
-    """The whole judgement. It is pure: the same log and catalogue give the same answer."""
+    """The whole judgement. It is pure: the same log and catalogue give the same answer.
+
+    If the log as it is shows no cause, its lines may have been wrapped.
+    """
+    answer = _explain(log, causes)
+    if answer.verdict in ("found", "nothing-wrong"):
+        return answer
+    readings = (
+        reading._replace(unread=log.unread, memory=log.memory, processor=log.processor)
+        for reading in log.other_readings
+    )
+    others = (_explain(reading, causes) for reading in readings)
+    return next((other for other in others if _answers(other)), answer)
+
+
+def _answers(explanation: Explanation) -> bool:
+    """Whether it is more than a guess."""
+    return explanation.verdict == "found" and explanation.root_causes[0].confidence != "possible"
+
+
+def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     found, crashed = _detect(log, causes)
     by_code = {cause.code: cause for cause in causes}
     noise = tuple(finding for finding in found if finding.code[2] == _NOISE_FAMILY)

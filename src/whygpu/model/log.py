@@ -195,6 +195,8 @@ class Log(NamedTuple):
     """The same text in lower case, for the quick search for the words of phrases."""
     starts: tuple[int, ...] = ()
     """Where each kept line begins in `text`."""
+    other_readings: tuple[Log, ...] = ()
+    """The same log with lines joined that may have been wrapped."""
     memory: MemoryEnd | None = None
     """What monitoring showed about how memory ended the run; None if it was not monitored."""
     processor: Cpu | None = None

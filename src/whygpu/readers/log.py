@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from whygpu.model.log import Log
@@ -12,7 +12,13 @@ from whygpu.readers.cleaning import cleaned
 from whygpu.readers.device_reports import device_reports
 from whygpu.readers.devices import devices
 from whygpu.readers.failures import failures
-from whygpu.readers.layout import joined, unprefixed
+from whygpu.readers.layout import (
+    Numbered,
+    joined,
+    possible_wrappings,
+    unprefixed,
+    wrapping_of,
+)
 from whygpu.readers.libraries import events
 from whygpu.readers.listings import without_listings
 from whygpu.readers.records import records
@@ -82,16 +88,27 @@ def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
 
 
 def read(sifted: Sifted, name: str = "") -> Log:
-    """Read the lines that a sieve has kept."""
-    numbered = unprefixed(
-        joined(
-            [
-                (number, text)
-                for number, raw in without_listings(sifted.lines)
-                for text in cleaned(raw)
-            ]
+    """Read the lines that a sieve has kept.
+
+    A short log may not show whether its lines were wrapped. Then the other readings are kept too.
+    """
+    shown = [
+        (number, text) for number, raw in without_listings(sifted.lines) for text in cleaned(raw)
+    ]
+    texts = [text for _, text in shown]
+    wrapping = wrapping_of(texts)
+    if wrapping is not None:
+        return _of_lines(joined(shown, wrapping), sifted, name)
+    return _of_lines(shown, sifted, name)._replace(
+        other_readings=tuple(
+            _of_lines(joined(shown, possible), sifted, name)
+            for possible in possible_wrappings(texts)
         )
     )
+
+
+def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
+    numbered = unprefixed(shown)
     every = [record for number, text in numbered for record in records(number, text)]
     # Empty lines only end a message.
     exceptions = with_programs(every, raised(every))
