@@ -91,9 +91,12 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     )
     return Explanation(
         verdict=verdict,
-        headline=_work_on_cpu(on_cpu_because)
-        if on_cpu_because is not None
-        else _headline(log, verdict, roots, unexplained, guidance, noise),
+        headline=_of_which_run(log)
+        + (
+            _work_on_cpu(on_cpu_because)
+            if on_cpu_because is not None
+            else _headline(log, verdict, roots, unexplained, guidance, noise)
+        ),
         root_causes=tuple(roots),
         symptoms=tuple(symptoms),
         noise=noise,
@@ -131,6 +134,14 @@ def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
 def _reason_for_cpu(roots: Sequence[Finding]) -> Finding | None:
     """What the log itself gives as the reason why the work was done on the CPU."""
     return next((r for r in roots if r.effect == "cpu" and r.confidence != "possible"), None)
+
+
+def _of_which_run(log: Log) -> str:
+    runs = log.earlier_runs
+    if not runs:
+        return ""
+    others = "an earlier run" if runs == 1 else f"{runs} earlier runs"
+    return f"in the last run (the log also has {others}): "
 
 
 def _work_on_cpu(reason: Finding) -> str:

@@ -195,6 +195,8 @@ class Log(NamedTuple):
     """The same text in lower case, for the quick search for the words of phrases."""
     starts: tuple[int, ...] = ()
     """Where each kept line begins in `text`."""
+    earlier_runs: int = 0
+    """How many earlier runs of the same program the log has. Their lines are left out."""
     other_readings: tuple[Log, ...] = ()
     """The same log with lines joined that may have been wrapped."""
     memory: MemoryEnd | None = None

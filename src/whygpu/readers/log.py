@@ -22,6 +22,7 @@ from whygpu.readers.layout import (
 from whygpu.readers.libraries import events
 from whygpu.readers.listings import without_listings
 from whygpu.readers.records import records
+from whygpu.readers.runs import lines_of_earlier_runs
 from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
 from whygpu.readers.traceback_code import with_programs
@@ -98,13 +99,22 @@ def read(sifted: Sifted, name: str = "") -> Log:
     texts = [text for _, text in shown]
     wrapping = wrapping_of(texts)
     if wrapping is not None:
-        return _of_lines(joined(shown, wrapping), sifted, name)
-    return _of_lines(shown, sifted, name)._replace(
+        return _of_last_run(joined(shown, wrapping), sifted, name)
+    return _of_last_run(shown, sifted, name)._replace(
         other_readings=tuple(
-            _of_lines(joined(shown, possible), sifted, name)
+            _of_last_run(joined(shown, possible), sifted, name)
             for possible in possible_wrappings(texts)
         )
     )
+
+
+def _of_last_run(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
+    log = _of_lines(shown, sifted, name)
+    dropped, runs = lines_of_earlier_runs(log)
+    if not runs:
+        return log
+    rest = [(number, text) for number, text in shown if number not in dropped]
+    return _of_lines(rest, sifted, name)._replace(earlier_runs=runs)
 
 
 def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:

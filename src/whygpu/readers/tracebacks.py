@@ -44,6 +44,11 @@ _CHAINED = re.compile(
 )
 _OTHER_END = re.compile(r"^terminate called ")
 _NCCL_RECORD = re.compile(r"^\S{1,80}:\d{1,8}:\d{1,8} \[\d{1,3}\] NCCL ")
+_PROMPT = re.compile(
+    r"^(?:\([\w.-]{1,40}\) ?)?(?:[\w.-]{1,60}@[\w.-]{1,60}:[^\n$#]{0,80}[$#]|\$|>>>"
+    r"|(?:PS )?[A-Z]:\\[^\n>]{0,120}>) ?\w"
+)
+"""The next command of a session."""
 _IGNORED = re.compile(r"^(?:Exception ignored (?:in|on)\b|--- Logging error ---)")
 _GOES_ON = re.compile(
     # Text after an empty line that still belongs to the message above it.
@@ -208,4 +213,4 @@ def _quotes_another(lines: Sequence[Line], start: int) -> bool:
 
 def _ends_message(text: str) -> bool:
     others = (_OTHER_END, _NCCL_RECORD, _FRAME, _HEADER, _IPYTHON_HEADER, _CHAINED, _LAST, _IGNORED)
-    return shows_work(text) or any(pattern.match(text) for pattern in others)
+    return shows_work(text) or any(pattern.match(text) for pattern in (*others, _PROMPT))

@@ -1,0 +1,81 @@
+"""Finds the runs of a program that were appended to one log. The last run counts."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from whygpu.model.log import Line, Log
+
+_COMMAND = re.compile(
+    # user@host:~/folder$ , (env) $ , C:\folder> , PS C:\folder>
+    r"^(?:\([\w.-]{1,40}\) ?)?(?:[\w.-]{1,60}@[\w.-]{1,60}:?[^\n$#%>]{0,80}"
+    r"|(?:PS )?[A-Z]:\\[^\n>]{0,120}|\[[^\]\n]{1,60}\])?\s?[$#>%] ?"
+    r"(?:\w{1,40}=\S{0,80} ){0,6}(?:sudo )?"
+    r"(?:python[\d.]{0,5}|torchrun|accelerate launch|deepspeed|mpirun|bash|sh)\b[^\n]{0,200}?"
+    r"(?P<program>[^\s'\"=]{1,200}\.(?:py|sh))\b"
+)
+_OF_AN_ERROR = re.compile(
+    r"\s|File \"|\S{0,80} {0,80}Traceback \(|[\w.]{1,120}(?:Error|Exception|Warning)\b"
+)
+_NOT_LETTERS = re.compile(r"[^A-Za-z]+")
+_ENOUGH_LETTERS = 12
+"""A shorter line is not typical of the start of a program."""
+
+
+def lines_of_earlier_runs(log: Log) -> tuple[frozenset[int], int]:
+    """The numbers of the lines that earlier runs wrote, and how many runs these were.
+
+    What was done between two runs, such as an installation, belongs to neither.
+    """
+    ends = _ends(log)
+    starts = _starts(log, ends)
+    if len(starts) < 2 or not _says_something(log, starts[-1]):
+        return frozenset(), 0
+    dropped: set[int] = set()
+    for start, following in pairwise(starts):
+        last = max((last for end, last in ends if start <= end < following), default=following)
+        dropped.update(range(start, min(last + 1, following)))
+    return frozenset(dropped), len(starts) - 1
+
+
+def _ends(log: Log) -> list[tuple[int, int]]:
+    """The first and last lines of all that may have ended a run, even if a later run worked."""
+    raised = [(each.line, each.line + each.message.count("\n")) for each in log.raised]
+    return raised + [(failure.line, failure.last) for failure in log.failures]
+
+
+def _starts(log: Log, ends: list[tuple[int, int]]) -> list[int]:
+    """Where the same program starts: the command in a shell, or else its first line again."""
+    commands = [(line.number, match) for line in log.lines if (match := _COMMAND.match(line.text))]
+    if commands:
+        program = commands[-1][1]["program"]
+        starts = [number for number, match in commands if match["program"] == program]
+    else:
+        first = log.lines[0] if log.lines else None
+        shape = _shape(first.text) if first and _begins(first) else ""
+        starts = [line.number for line in log.lines if shape and _shape(line.text) == shape]
+    return [
+        number
+        for place, number in enumerate(starts)
+        # Several processes of one run begin alike; a new run begins after one has ended.
+        if not place or any(starts[place - 1] < end < number for end, _ in ends)
+    ]
+
+
+def _begins(line: Line) -> bool:
+    """Whether a program may begin with this line: it is no part of an error."""
+    return (
+        line.level in ("none", "info")
+        and not _OF_AN_ERROR.match(line.text)
+        and len(_shape(line.text)) >= _ENOUGH_LETTERS
+    )
+
+
+def _shape(text: str) -> str:
+    return _NOT_LETTERS.sub("", text)
+
+
+def _says_something(log: Log, start: int) -> bool:
+    failed = any(failure.line >= start for failure in log.failures)
+    return failed or any(number >= start for number in log.progress)
