@@ -44,8 +44,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
     (
         "on-cpu",
         re.compile(
-            r"(?<![/\w.])(?:device|accelerator|backend|platform)(?: (?:is|used|name|type))?"
-            r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?cpu\b(?!:\d+ ->)"
+            r"(?<![/\w.])(?<!offload )(?:device|accelerator|backend|platform)"
+            r"(?: (?:is|used|name|type))?['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?cpu\b(?!:\d+ ->)"
             r"|\b(?:using|running on|training on|runs on|executing on|(?:falling|fell) back to)"
             r"(?: the)?(?: device)?\W{0,3}cpu\b(?! (?:cores?|threads?|instructions?|offload))"
             r"|\[(?:Tfrt)?CpuDevice\(|default_backend\(\)\W{1,8}cpu\b"
@@ -74,6 +74,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         "gpu",
         re.compile(
             r"(?<!\w)(?:CUDA|GPU)s? (?:is )?available['\"]?[ ?:=>-]{1,8}(?:True|Yes|[1-9])"
+            r"|\bTorch detected GPU: \S"
             r"|is_available\(\)\W{0,8}True\b"
             r"|\bNum(?:ber of)? GPUs? Available: +[1-9]|/physical_device:GPU:\d"
             r"|^device_type: \"GPU\"$",

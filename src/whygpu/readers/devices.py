@@ -38,11 +38,13 @@ _FOUND = re.compile(
     r"|_CudaDeviceProperties\(name='(?P<properties>[^'\n]{3,60})'"
     # CuPy: Device 0 Name                : NVIDIA A100-SXM4-40GB
     r"|Device \d+ Name\s{1,40}: (?P<cupy>\S[^\n]{2,60})"
+    # Kohya: Torch detected GPU: NVIDIA A10 VRAM 22000 Arch (8, 6)
+    r"|Torch detected GPU: (?P<kohya>\S[^\n]{2,60}?)(?: VRAM |$)"
     # ComfyUI: Device: cuda:0 NVIDIA GeForce RTX 4090 : cudaMallocAsync
     r"|Device: cuda:\d+ (?P<comfy>\S[^:\n]{2,60}?)(?: : |$)"
 )
 _CAPABILITIES = ("capability", "xla_cc", "ggml_cc", "torch_cc")
-_NAMES = ("name", "xla", "ggml", "torch", "listed", "yolo", "properties", "cupy", "comfy")
+_NAMES = ("name", "xla", "ggml", "torch", "listed", "yolo", "properties", "cupy", "kohya", "comfy")
 _ALONE = re.compile(r"name: (?P<name>[^\n]{3,60})")
 _NEXT = re.compile(r"major: (?P<major>\d+) minor: (?P<minor>\d+)")
 _SMI_ROW = re.compile(

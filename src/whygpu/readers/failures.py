@@ -22,7 +22,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
         re.compile(
             rf"{_SHELL}[Kk]illed\b(?! by user)|[Kk]illed by signal|Out of memory: Kill"
             r"|\bOOMKilled\b|\b[Kk]illed process \d|oom-kill|[Ss]ignal 9\b|\bSIGKILL\b"
-            r"|exit(?:ed with)? code:? 137\b|exitcode:? -9\b"
+            r"|exit(?:ed with)? code:? 137\b|exitcode:? -9\b|exits with return code = -9\b"
             rf"|{_SHELL}Terminated$|[Tt]erminated by signal 15\b|exit(?:ed with)? code:? 143\b"
             r"|crashed after using all (?:the )?available RAM"
         ),
@@ -36,6 +36,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|EXC_BAD_(?:ACCESS|INSTRUCTION)|Windows fatal exception|STATUS_ACCESS_VIOLATION"
             r"|[Tt]erminated by signal (?:4|6|7|8|11)\b"
             r"|exit(?:ed with)? code:? (?:139|134|132|-11|-6|-4)\b"
+            r"|exits with return code = -(?:4|6|7|8|11)\b"
             # Windows gives the status of the crash as the exit code; 0xC000013A is Ctrl-C.
             r"|exit(?:ed with)? code:? (?!-1073741510|3221225786|0xC000013A)"
             r"(?:-?1073[67]\d{5}|322122\d{4}|0x[Cc]0000[0-9A-Fa-f]{3})\b"
@@ -51,6 +52,8 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|[Kk]ernel (?:appears to have )?died|\bDead kernel\b|[Ww]orker died"
             r"|^thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
+            # ComfyUI
+            r"|^!!! Exception during processing !!! \S"
             rf"|{ENDED_BY_SCHEDULER}"
         ),
     ),
@@ -87,6 +90,7 @@ _OPERATION = re.compile(
     r"|Data loss|DATA_LOSS|Failed precondition|FAILED_PRECONDITION): "
 )
 
+_PACKAGE_MANAGER = re.compile(r"E: |dpkg: |error: failed to commit transaction")
 _CUDA_ERROR = re.compile(r"\bCUDA_ERROR_[A-Z]|\bCU(?:DNN|BLAS)_STATUS_[A-Z]")
 
 _REASONS_BELOW = ("what():", "nvidia-container-cli: ")
@@ -123,6 +127,9 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, follows_code: bool) -> b
         return False
     if message_is_about_gpu(failure.text) or message_is_about_gpu(lines[place].source):
         return True
+    if _PACKAGE_MANAGER.match(failure.text):
+        # It names the packages above its error.
+        return any(message_is_about_gpu(line.text) for line in lines[max(place - 4, 0) : place])
     # The statement is the last line of a traceback. Newer Pythons add a line that underlines it.
     code = [line for line in lines[max(place - 2, 0) : place] if line.number >= failure.line - 2]
     return follows_code and any(code_is_about_gpu(line.text) for line in code)

@@ -54,6 +54,9 @@ _PYTHON = re.compile(
     r"[\d-]{8,10} [\d:,.]{8,16} >> ?"
     # [ERROR] text
     rf"|\[(?P<e>{_WORD})\][\s:]{{1,4}}"
+    # time=2024-02-03T10:20:30Z level=INFO source=gpu.go:12 msg="text"
+    rf"|time=\S{{10,40}} level=(?P<g>{_WORD})"
+    r"(?: source=(?P<g_name>[\w./-]{1,120}):\d{1,6})? msg="
 )
 
 
@@ -80,5 +83,6 @@ def _plain(number: int, text: str) -> Line:
     if match is None:
         return Line(number, text)
     word = match["a"] or match["b"] or match["c"] or match["d"] or match["e"] or match["f"]
-    name = match["a_name"] or match["c_name"] or match["f_name"] or ""
+    word = word or match["g"]
+    name = match["a_name"] or match["c_name"] or match["f_name"] or match["g_name"] or ""
     return Line(number, text[match.end() :].rstrip() or text, _LEVELS[word], name)

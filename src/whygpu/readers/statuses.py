@@ -46,6 +46,9 @@ _NUMBERED = re.compile(
     r"|cudaGetDeviceCount(?:\(\))? returned (?P<query>\d{1,3})\b|CUDA failure (?P<ort>\d{1,3}):"
     r"|[Cc]uda call [^\n]{0,60}failed with error code (?P<dlib>\d{1,3})\b"
     r"|CUDNN_STATUS_SUCCESS \((?P<cudnn>\d{1,2}) vs\. 0\)"
+    r"|\bcuInit err: (?P<init>\d{1,3})\b"
+    r"|(?:nvcuda|cuda driver library) init failure: (?P<go>\d{1,3})\b"
+    r"|nvml(?: vram)? init failure: (?P<nvml>\d{1,3})\b"
 )
 _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ("no CUDA-capable device is detected", "runtime", "cudaErrorNoDevice"),
@@ -132,9 +135,11 @@ _DRIVER_NUMBERS = {
     100: "CUDA_ERROR_NO_DEVICE",
     101: "CUDA_ERROR_INVALID_DEVICE",
     214: "CUDA_ERROR_ECC_UNCORRECTABLE",
+    200: "CUDA_ERROR_INVALID_IMAGE",
     222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
     303: "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
     304: "CUDA_ERROR_OPERATING_SYSTEM",
+    500: "CUDA_ERROR_NOT_FOUND",
     802: "CUDA_ERROR_SYSTEM_NOT_READY",
     803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
     804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
@@ -185,9 +190,17 @@ _CUDNN_NUMBERS = {
     7: "CUDNN_STATUS_MAPPING_ERROR",
     8: "CUDNN_STATUS_EXECUTION_FAILED",
 }
+_NVML_NUMBERS = {
+    4: "NVML_ERROR_NO_PERMISSION",
+    9: "NVML_ERROR_DRIVER_NOT_LOADED",
+    12: "NVML_ERROR_LIBRARY_NOT_FOUND",
+    15: "NVML_ERROR_GPU_IS_LOST",
+    18: "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+    999: "NVML_ERROR_UNKNOWN",
+}
 _CALL = re.compile(
     r"\b(?!cudaError|cudaSuccess)(?P<call>(?:cu|cuda|cudnn|cublas|nccl|nvml)[A-Z]\w{2,60})\b"
-    r"(?=\(|:| results in| failed|,)"
+    r"(?=\(|:| results in| failed| err:|,)"
     r"|[Ff]ailed call to (?P<failed>\w{3,60})|Call to (?P<to>\w{3,60}) results"
 )
 
@@ -235,6 +248,8 @@ def _by_number(match: re.Match[str]) -> tuple[Api, str] | None:
     if group == "cudnn":
         name = _CUDNN_NUMBERS.get(number)
         return ("cudnn", name) if name else None
-    if group in ("unknown", "result", "jax", "numba"):
+    if group == "nvml":
+        return "nvml", _NVML_NUMBERS.get(number, f"NVML_ERROR_{number}")
+    if group in ("unknown", "result", "jax", "numba", "init", "go"):
         return "driver", _DRIVER_NUMBERS.get(number, f"CUDA_ERROR_{number}")
     return "runtime", _RUNTIME_NUMBERS.get(number, f"cudaError{number}")

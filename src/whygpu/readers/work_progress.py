@@ -18,6 +18,8 @@ _WORK = re.compile(
             r"\d ?(?:FPS|fps)\b|\bFPS for\b|global_step/sec: [1-9]|\[#\d{3,8}\]\[\d{2,6}ms\]",
             r"Saving (?:checkpoint|model|summar)|[Ss]aved (?:model|checkpoint)",
             r"Successfully (?:saved|trained)|Test (?:loss|accuracy|score)",
+            r"\b(?:[Oo]utputs?|[Rr]esults?|[Pp]redictions?|[Mm]odel) (?:\w{1,12} )?"
+            r"(?:saved|written) (?:to|in)\b",
             # progress bars: 120/1000 [01:20<09:40
             r"\b[1-9]\d{0,8}/\d{1,9} \[\d{1,4}:\d\d<",
             # ends

@@ -51,6 +51,12 @@ FAILURES: tuple[Elsewhere, ...] = (
         None,
     ),
     Elsewhere(
+        late(r"device type at start of device string|Invalid device string: "),
+        "the program names a device in a way that PyTorch does not know",
+        "Write the kind of the device first: cuda:0 and not 0, or cpu.",
+        None,
+    ),
+    Elsewhere(
         late(r"No session factory registered for the given session options"),
         "the target that tf.Session was given names no kind of session that TensorFlow knows",
         "Leave the target out, or write it as grpc://host:port.",

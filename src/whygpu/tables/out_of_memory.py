@@ -259,6 +259,10 @@ FORMS: tuple[Form, ...] = (
         "refused",
         rf"Could not allocate tensor with {_size('asked')}\. There is not enough GPU video memory",
     ),
+    # PyTorch's allocator fails while it collects the figures for its message.
+    _form(
+        "torch", "gpu", "refused", r"NVML_SUCCESS == r INTERNAL ASSERT FAILED[^\n]{0,120}Allocator"
+    ),
     # PyTorch on a Mac: more than Metal gives in one piece.
     _form("torch", "gpu", "refused", rf"Invalid buffer size: {_size('asked')}"),
     _form("sycl", "gpu", "refused", r"(?:UR|ZE)_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"),
@@ -322,6 +326,7 @@ FORMS: tuple[Form, ...] = (
         "refused",
         r"Not enough memory\. Please try to (?:increase|decrease) --mem-fraction-static",
         r"Not enough memory to handle \d{1,9} (?:prefill|total) tokens",
+        r"memory capacity is unbalanced\. Some GPUs may be occupied by other processes",
     ),
     _form(
         "ollama",

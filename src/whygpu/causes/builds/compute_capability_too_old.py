@@ -201,6 +201,8 @@ STATEMENTS = late(
     r"|nvcc fatal {0,4}: Unsupported gpu architecture '(?:compute|sm)_(?:[1-4]\d|5\d)'"
     r"|CUDNN_STATUS_(?:NOT_SUPPORTED_)?ARCH_MISMATCH"
     r"|(?:Feature|Instruction|Modifier) '[^'\n]{1,60}' requires \.target sm_\d{2,3}\w? or higher"
+    r"|Expected is_sm\d{2}\w? ?(?:\|\|[^\n]{1,80})?to be true"
+    r"|(?:un|not )supported on this GPU (?:generation|architecture)"
     r"|kernel requires [\d.]+ capability|minimum required compute capability [\d.]+|ERROR: Arch mismatch"
     r"|current machine is (?:Fermi|Kepler|Maxwell|Pascal|Volta), which is not compatible with Paddle"
     r"|Minimum capability: \d{2,3}\. Current capability: \d{2,3}"

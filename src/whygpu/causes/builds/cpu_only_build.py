@@ -96,6 +96,9 @@ from whygpu.causes.evidence.log_cpu_builds import (
     FELL_BACK,
     JAX_MESSAGE,
     JAX_PLUGIN,
+    LAYERS_ASKED,
+    LAYERS_ON_CPU,
+    LAYERS_ON_GPU,
     LOADED_WITHOUT,
     LOOKED_FOR_CUDA,
     NO_GPU_THERE,
@@ -232,8 +235,35 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _only_cpu(log, only)
     elif fell_back is not None and not log.statuses:
         yield _fell_back(log, fell_back)
+    elif (layers := log.first(LAYERS_ON_CPU)) is not None and _ignores_layers(log):
+        yield _without_layers(log, layers)
     elif (without := log.first(NOT_AVAILABLE)) is not None and _nothing_else_known(log):
         yield _without(log, without)
+
+
+def _ignores_layers(log: Log) -> bool:
+    """llama.cpp was told to put layers on the GPU, and puts all of them on the CPU."""
+    return log.says(LAYERS_ASKED) and not log.says(LAYERS_ON_GPU) and not log.failures
+
+
+def _without_layers(log: Log, layers: Match) -> Finding:
+    asked = log.first(LAYERS_ASKED)
+    return CAUSE.finding(
+        subject=subject_of(log),
+        severity="warning",
+        message="the program asks for layers on the GPU, and llama.cpp keeps all of them on the "
+        "CPU: its build has no GPU code",
+        evidence=log.evidence(layers.line, *((asked.line,) if asked else ())),
+        remedies=(
+            Remedy(
+                "Install a build with CUDA; for llama-cpp-python, "
+                "https://llama-cpp-python.readthedocs.io/en/latest/ lists the wheels."
+            ),
+        ),
+        confidence="likely",
+        ask="Does `llama-cli --list-devices` (or `python -c 'import llama_cpp; "
+        "print(llama_cpp.llama_supports_gpu_offload())'`) show a GPU?",
+    )
 
 
 _TORCH_MESSAGES = late(r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda")

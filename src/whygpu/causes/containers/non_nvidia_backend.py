@@ -123,6 +123,7 @@ Epoch 1/5 - loss: 0.41
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
@@ -263,7 +264,9 @@ _ROCM = late(
     r"|HIP_ERROR_NO_DEVICE|No HIP GPUs are available|ROCk module is NOT loaded"
     r"|[Nn]o ROCm-capable device|[Uu]nable to open /dev/kfd|HSA_STATUS_ERROR"
     r"|hsa_init[^\n]{0,30}[Ff]ailed|MIOpen\(HIP\): Error|MIOpen Error|miopenStatus[A-Z]\w{4,40}"
-    r"|Memory access fault by GPU node|amdgpu[^\n]{0,60}(?:ring \w{2,20} timeout|GPU reset)"
+    r"|^:[01]:(?:hip_\w{2,30}|roc\w{2,20})\.cpp\b[^\n]{0,80}: (?:[^\n]{0,80}\] )?[Cc]annot"
+    r"|Memory access fault by GPU node|amdgpu[^\n]{0,60}(?:ring \w{2,20} timeout|GPU reset)",
+    re.MULTILINE,
 )
 _ROCM_LIBRARIES = (
     "amdhip64",
@@ -286,7 +289,7 @@ _ROCM_LIBRARIES = (
 )
 _METAL = late(
     r"ggml_metal\w{0,30}: (?:error|[^\n]{0,60}\bfailed)|kIOGPUCommandBuffer\w{4,40}"
-    r"|MTLLibraryErrorDomain|MTLCommandBufferErrorDomain"
+    r"|MTLLibraryErrorDomain|MTLCommandBufferErrorDomain|command buffer exited with error status"
     r"|not (?:current(?:ly)? )?implemented for the MPS device|not supported (?:on|for"
     r"|by) (?:the )?MPS(?! backend and)"
     r"|(?:MPS|mps) (?:framework|backend|device)[^\n]{0,30}(?:doesn't|does not|is not) support"

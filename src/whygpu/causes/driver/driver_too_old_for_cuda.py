@@ -347,6 +347,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         stated = [match.line for match in log.find(_BUILT_FOR)][:1]
         without = [report.line for report in log.without_gpu()][:1]
         yield _in_log(log, (*stated, *without, *versions), {}, "certain")
+    elif images := log.status_named("CUDA_ERROR_INVALID_IMAGE"):
+        ask = (
+            "Which CUDA compiled the code, and which one does the driver support (`nvidia-smi`)? "
+            "Code of a newer CUDA, or for another GPU, is refused like this."
+        )
+        yield _in_log(log, lines_of(images), {}, "possible", ask)
     elif unclear is not None and not log.progress:
         ask = "Which driver does `nvidia-smi` show, and which CUDA does the program use?"
         yield _in_log(log, (unclear.line,), {}, "possible", ask)

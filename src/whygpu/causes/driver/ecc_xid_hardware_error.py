@@ -257,7 +257,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     chosen = hard or numbers
     lines = (*stated, *(line for _, line in chosen), *_failures_of_hardware(log))
     if confidence == "certain":
-        lines += gpu_ends_after(log, min(lines))
+        # In a transcript, the kernel's log follows the failure of the program.
+        first = min((*lines, *(status.line for status in log.statuses)))
+        lines += gpu_ends_after(log, first)
     yield CAUSE.finding(
         subject=subject_of(log),
         message=_log_message(log, chosen, stated),

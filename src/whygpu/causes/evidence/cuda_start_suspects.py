@@ -294,10 +294,14 @@ def _unavailable(log: Log, story: Story) -> tuple[Suspect, ...]:
     return (Suspect("visible-devices-hides-gpu", "possible", lines, ask),)
 
 
+_NVML_FAILED = late(r"nvml(?: vram)? init failure: 999\b")
+"""Ollama found the library of the driver, and the driver did not answer."""
+
+
 def _tools_only(log: Log, story: Story) -> tuple[Suspect, ...]:
     """The log contains only messages of the driver's tools, or of TensorFlow's system check."""
     loaded = lines_of(log.status_named("NVML_ERROR_DRIVER_NOT_LOADED"))
-    failed = in_order((*story.smi_failed, *story.no_card, *loaded))
+    failed = in_order((*story.smi_failed, *story.no_card, *loaded, *lines_with(log, _NVML_FAILED)))
     if failed:
         evidence = (*failed, *story.no_kernel)
         module = Suspect("nvidia-kernel-module-state", "likely", evidence, _ASK_SMI)

@@ -75,6 +75,15 @@ LOOKED_FOR_CUDA = late(
     r"ggml_cuda_init: failed|CUDA[_ ]SETUP: (?:WARNING|CUDA|PyTorch|Required|Something|Defaulting)"
 )
 """llama.cpp and bitsandbytes report missing GPU code when they did not find CUDA."""
+LAYERS_ASKED = late(r"\bn[-_]gpu[-_]layers\W{1,6}[1-9]")
+LAYERS_ON_CPU = late(
+    r"(?:load_tensors|llama_kv_cache(?:_init)?): [^\n]{0,40}\bCPU(?:_Mapped)? (?:model |KV )?buffer size"
+)
+LAYERS_ON_GPU = late(
+    r"\b(?!CPU|CUDA_Host)[A-Z][A-Za-z]{2,9}\d{0,2} (?:model |KV |compute )?buffer size"
+    r"|offloaded [1-9]\d{0,3}/|ggml_(?:cuda|vulkan|metal|sycl)_init|no usable GPU found"
+)
+"""llama.cpp prints where it keeps the layers; a build without GPU code ignores the request."""
 JAX_MESSAGE = late(
     r"a CUDA-enabled jaxlib is not installed|Backend '(?:cuda|gpu)' is not in the list of known"
 )

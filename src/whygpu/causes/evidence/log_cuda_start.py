@@ -63,7 +63,7 @@ _GPU_WANTED = late(
     r"|[Cc]an(?:not|'t) (?:find|access|use) (?:a |any |the )?(?:CUDA|GPU)"
     r"|torch\.cuda\.is_available\(\) is False|no CUDA-capable device|Found no NVIDIA driver"
     r"|Unable to initialize backend '(?:cuda|gpu)'|Unknown backend:? '?(?:gpu|cuda)"
-    r"|CUDA driver (?:library cannot|version is insufficient)|CudaSupportError|NVML"
+    r"|CUDA driver (?:library cannot|version is insufficient)|CudaSupportError|NVML(?!_SUCCESS)"
     r"|[Dd]evices? (?:GPU|cuda)\S{0,12} (?:is |are )?not (?:found|available)|machine only has: \[\]"
 )
 _CRASH_AT_START = late(r"(?:CUDA|Gpu)Driver::Init\(|cuda::Diagnostician::|in cuInit\b")
@@ -74,7 +74,8 @@ _CONTAINER = late(
     r"|(?:in|inside|into|within|of) (?:the|a|my|this|our) container"
 )
 _WSL = late(
-    r"/usr/lib/wsl|(?<!non-)(?<!\()\bWSL ?[12]?\b|microsoft-standard|[ :'\"(]/mnt/[cd]/"
+    # Not a list of the folders where a program searches.
+    r"/usr/lib/wsl\b(?!\S{0,40}\*)|(?<!non-)(?<!\()\bWSL ?[12]?\b|microsoft-standard|[ :'\"(]/mnt/[cd]/"
     r"|libdxcore|/dev/dxg|\bdxgk|(?<!running under )Windows Subsystem for Linux"
 )
 

@@ -53,7 +53,7 @@ PHRASES = late(
     r"|A KerasTensor cannot be used as input to a TensorFlow function"
     r"|Could not interpret optimizer identifier:['\", ]{0,4}<(?:keras|tensorflow)"
     r"|Unrecognized keyword arguments(?: passed to \w{1,40})?: [\[{]'(?:batch_shape|input_shape"
-    r"|batch_input_shape|time_major)'"
+    r"|batch_input_shape|time_major|weights|groups|input_length)'"
     r"|Keras 3 only supports V3 `\.keras` files"
     r"|Could not (?:locate class|deserialize class) '(?:Functional|Sequential|Model|TFOpLambda"
     r"|SlicingOpLambda)'"

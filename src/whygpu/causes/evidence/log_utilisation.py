@@ -15,7 +15,7 @@ _SAMPLES = late(
     # what programs and monitors print: GPU utilization: 3%, gpu_util=3.2%
     r"|(?i:\bgpu[ _-]?(?:\d{1,2}[ _-])?util(?:i[sz]ation)?)\W{1,8}(?P<said>\d{1,3})(?:\.\d{1,4})? ?%"
     # nvidia-smi --query-gpu=utilization.gpu --format=csv
-    r"|^(?P<query>\d{1,3}) %, \d{1,3} %",
+    r"|^(?P<query>\d{1,3}) %, \d{1,7} (?:%|MiB)",
     re.MULTILINE,
 )
 _FINISHED = late(r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b")

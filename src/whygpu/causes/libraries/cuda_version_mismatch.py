@@ -242,6 +242,9 @@ _STATEMENTS = late(
     r"|Outdated (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) installation found"
     r"|Found (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) version \d{3,6}, but JAX was built against version \d{3,6}"
     r"|CUDA (?:runtime )?version mismatch|libcudart version mismatch"
+    # Headers of one release and a compiler of another.
+    r"|\b(?:cooperative_groups|cuda_fp16|cuda_bf16|crt|cuda/std)[\w./]{0,80}\.h\w{0,4}\(\d{1,6}\): error: "
+    r"identifier \"\w{1,80}\" is undefined"
 )
 
 

@@ -175,6 +175,8 @@ _ON_NEW_GPUS = (
     "CUBLAS_STATUS_EXECUTION_FAILED",
 )
 _OLD_PYTHONS = ("2", "3.5", "3.6", "3.7", "35", "36", "37")
+_RUNNING_GRAPH = late(r"\[cudnn_frontend\] Error: CUDNN_STATUS_EXECUTION_FAILED")
+"""cuDNN has started, and a computation failed."""
 _SEARCH = late(r"best convolution algorithm|AUTOTUNE|cudnnFind|cudnn\.benchmark")
 _EXTENSION = late(r"(?P<file>[\w./\\-]{1,200}\.cuh?)\b")
 _OWN_FILES = late(
@@ -246,6 +248,8 @@ def _library_faults(log: Log) -> tuple[Status, ...]:
     TensorFlow reserves the memory before cuDNN starts. With TensorFlow even "execution failed"
     mostly means that no memory was left, and cudnn-init-failed-oom reports that.
     """
+    if log.says(_RUNNING_GRAPH):
+        return log.status_named(*_LIBRARY)
     if is_tensorflow(log) or log.framework == "jax":
         return log.status_named(*_NEVER_ABOUT_MEMORY)
     faults = log.status_named(*_LIBRARY)

@@ -283,7 +283,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     lines = [match.line for match in log.find(HANDLE_FAILED)]
     if is_tensorflow(log) or log.framework == "jax":
-        lines += [match.line for match in log.find(_START_FAILED)]
+        found = log.find(_START_FAILED)
+        lines += [match.line for match in found if "[cudnn_frontend]" not in match.text]
     else:
         lines += [match.line for match in log.find(_NO_ALGORITHM)]
     if not lines:

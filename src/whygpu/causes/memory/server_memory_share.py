@@ -98,6 +98,7 @@ _CACHE_TOO_SMALL = late(
     r"larger than the available KV cache|larger than the maximum number of tokens"
     r"|Not enough memory to handle"
 )
+_OCCUPIED = late(r"occupied by other processes")
 _PREFILL = late(r"Not enough memory to handle \d{1,9} prefill tokens")
 _SHARE = late(r"GPU memory utilization \((?P<share>0\.\d{1,4}|1\.0)\b")
 _LONGEST = late(r"estimated maximum model length is (?P<tokens>\d{1,9})")
@@ -123,9 +124,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 def _lacking(log: Log, found: Shortage) -> Lacking:
+    texts = [log.line(allocation.line).text for allocation in found.refused]
     if any(allocation.free and allocation.total for allocation in found.refused):
         return "free memory"
-    texts = [log.line(allocation.line).text for allocation in found.refused]
+    if any(_OCCUPIED.search(text) for text in texts):
+        return "free memory"
     if any(_CACHE_TOO_SMALL.search(text) for text in texts):
         return "cache of one request"
     return "any cache"
@@ -134,8 +137,12 @@ def _lacking(log: Log, found: Shortage) -> Lacking:
 def _message(lacking: Lacking, found: Shortage) -> str:
     known = found.requested is not None and found.free is not None
     asked, free = told_apart(found.requested or 0, found.free or 0)
+    if lacking == "free memory" and not known:
+        return (
+            "one of the server's GPUs has less free memory than the others: other processes use it"
+        )
     if lacking == "free memory":
-        share = f"wants {asked}" if known else "wants more"
+        share = f"wants {asked}"
         whole = f" of {size_text(found.total)}" if found.total is not None else ""
         return (
             f"the server {share} of the GPU's memory, and {free}{whole} are free: other processes "

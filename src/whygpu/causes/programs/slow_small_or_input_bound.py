@@ -70,7 +70,7 @@ from whygpu.causes.evidence.log_utilisation import ENOUGH, Utilisation, low_util
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.remedy import command_line
 
 CAUSE = cause("WG706", __name__, __doc__, severity="warning", effect="none")
@@ -117,10 +117,30 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.failures:
         return
     idle = low_utilisation(log)
-    if idle is not None and len(idle.lines) >= ENOUGH:
+    loading = next((m for m in log.find(_LOADING) if float(m.groups["share"] or 0) >= _MOST), None)
+    if loading is not None:
+        yield _waits_for_data(log, loading)
+    elif idle is not None and len(idle.lines) >= ENOUGH:
         yield _idle(log, idle)
     elif any(device.event == "ready" for device in log.devices):
         yield from _slower_than_cpu(log)
+
+
+_LOADING = late(r"enumerate\(DataLoader\)\S{0,60} {1,40}(?P<share>\d{1,3}\.\d{1,2})%")
+"""A row of the table of PyTorch's profiler: what the main process waits for."""
+_MOST = 50.0
+
+
+def _waits_for_data(log: Log, loading: Match) -> Finding:
+    return CAUSE.finding(
+        subject="torch",
+        message=f"the program spends {loading.groups['share']} % of its time in the data loader, "
+        "while the GPU waits",
+        evidence=log.evidence(loading.line),
+        remedies=_REMEDIES,
+        confidence="likely",
+        ask="Does the time of a step shrink with more workers (num_workers)?",
+    )
 
 
 def _idle(log: Log, idle: Utilisation) -> Finding:

@@ -201,6 +201,7 @@ _MESSAGES = late(
     r"|[Tt]ensor for (?:argument #\d{1,2} )?'?[\w ]{1,30}'? is on (?:CPU|GPU)"
     r"|Received incompatible devices for jitted computation"
     r"|Tensors on conflicting devices"
+    rf"|on device ?=? ?'?{_DEVICE}'?, but [^\n]{{1,80}} (?:is|are) on device ?=? ?'?{_DEVICE}"
     r"|argument should be a 1D CPU int64 tensor, but got 1D cuda"
     r"|[Ee]xpected a '\w{3,6}' device type for generator but found '\w{3,6}'"
 )

@@ -1,0 +1,243 @@
+"""Logs of programs around the frameworks: servers, launchers, interfaces, compilers, profilers."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from tests.kit import explained
+from whygpu.readers.log import read_text
+
+FOUND_LIBRARY = (
+    'time=2024-02-03T10:20:30.101Z level=DEBUG source=gpu.go:12 msg="discovered GPU libraries" '
+    "paths=[/usr/lib/libcuda.so.535.54.03]"
+)
+NO_GPU = 'time=2024-02-03T10:20:30.201Z level=INFO source=gpu.go:14 msg="no GPU detected"'
+LAYERS = """\
+n-gpu-layers: 20
+llm_load_tensors:        CPU buffer size = 4000.00 MiB
+llama_kv_cache_init:        CPU KV buffer size =  500.00 MiB
+Output generated in 6.00 seconds (2.00 tokens/s, 12 tokens)
+"""
+PROFILE = """\
+device: cuda (Tesla T4)
+step 10 / 40
+enumerate(DataLoader)#_SingleProcessDataLoaderIter._...        {}%       40.000s
+aten::convolution_backward         0.50%     100.000ms
+"""
+LOOP = """\
+Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 9000 MB memory) -> \
+physical GPU (device: 0, name: GeForce GTX 1070, pci bus id: 0000:01:00.0, compute \
+capability: 6.1)
+Epoch 2/9
+ 400/900 [====>.......] - ETA: 1:10 - loss: 0.5
+$ nvidia-smi --query-gpu=utilization.gpu,memory.used --format=csv -l 3
+utilization.gpu [%], memory.used [MiB]
+0 %, 7000 MiB
+9 %, 7000 MiB
+2 %, 7000 MiB
+"""
+
+
+def cause_of(log: str) -> str:
+    """The first root cause, or the verdict."""
+    answer = explained(log)
+    return answer.root_causes[0].cause if answer.root_causes else answer.verdict
+
+
+@each(
+    ("lines", "cause"),
+    [
+        # Ollama prints the numbers of the driver's errors.
+        ((FOUND_LIBRARY, "cuInit err: 999", NO_GPU), "nvidia-kernel-module-state"),
+        (
+            (FOUND_LIBRARY.replace("lib/", "lib/wsl/lib/"), "cuInit err: 500", NO_GPU),
+            "wsl-no-gpu",
+        ),
+        (
+            (
+                FOUND_LIBRARY,
+                'time=2024-02-03T10:20:30.101Z level=INFO msg="Unable to load CUDA management '
+                'library libnvidia-ml.so.535.54.03: nvml vram init failure: 999"',
+                NO_GPU,
+            ),
+            "nvidia-kernel-module-state",
+        ),
+        # A list of folders to search does not show that one of them exists.
+        (
+            (
+                'time=2024-02-03T10:20:30Z level=DEBUG msg="gpu library search" globs="[/usr/lib/'
+                'wsl/lib/libcuda.so* /opt/cuda/lib*/libcuda.so*]"',
+                "cuInit err: 999",
+                NO_GPU,
+            ),
+            "nvidia-kernel-module-state",
+        ),
+        # DeepSpeed's launcher.
+        (("[ERROR] [launch.py:10] ['python'] exits with return code = -9",), "host-oom"),
+        (
+            (
+                "RuntimeError: CUDA error: device-side assert triggered",
+                "[ERROR] [launch.py:10] ['python'] exits with return code = -6",
+            ),
+            "device-assert-bad-input",
+        ),
+        # ComfyUI goes on after an exception, which it prints without its type.
+        (
+            (
+                "VAE load device: cuda:0, offload device: cpu, dtype: torch.bfloat16",
+                "!!! Exception during processing !!! mat1 and mat2 shapes cannot be multiplied "
+                "(4x8 and 16x2)",
+            ),
+            "not-gpu",
+        ),
+        (
+            (
+                "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other "
+                "processes. pre_model_load_memory=20.5, local_gpu_memory=39.0",
+            ),
+            "oom-other-process",
+        ),
+        (
+            (
+                "    self.model = model.to('cuda')",
+                'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "/pytorch/c10/cuda/'
+                'CUDACachingAllocator.cpp":900, please report a bug to PyTorch.',
+            ),
+            "oom-other-process",
+        ),
+        (
+            (
+                "RuntimeError: Error launching kernel 'f', trying to launch on device='cuda:0', "
+                "but input array for argument 'x' is on device=cuda:1.",
+            ),
+            "tensor-device-mismatch",
+        ),
+        (
+            ("RuntimeError: Expected is_sm80 || is_sm90 to be true, but got false.",),
+            "compute-capability-too-old",
+        ),
+        (
+            ("ValueError: implementation='triton' is unsupported on this GPU generation.",),
+            "compute-capability-too-old",
+        ),
+        (
+            ("CUDAError: cuModuleLoadData(&m, data) failed with error: CUDA_ERROR_INVALID_IMAGE",),
+            "driver-too-old-for-cuda",
+        ),
+        (
+            (
+                "cupy.cuda.compiler.JitifyException: Runtime compilation failed",
+                'cooperative_groups/details/helpers.h(10): error: identifier "cudaCGGetSize" is '
+                "undefined",
+            ),
+            "cuda-version-mismatch",
+        ),
+        (
+            (
+                "Error: command buffer exited with error status.",
+                "The Metal Performance Shaders operations encoded on it may not have completed.",
+                "Epoch 1/20 - loss: nan",
+            ),
+            "non-nvidia-backend",
+        ),
+        (
+            (
+                ":1:hip_code_object.cpp      :40 : 91 us: [pid:77] Cannot create Global Var obj",
+                "Aborted (core dumped)",
+            ),
+            "non-nvidia-backend",
+        ),
+        (
+            ("ValueError: Unrecognized keyword arguments passed to Dense: {'weights': [1]}",),
+            "keras-tf-version-mismatch",
+        ),
+        (
+            (
+                "RuntimeError: Expected one of cpu, cuda, mkldnn device type at start of device "
+                "string: 0",
+            ),
+            "not-gpu",
+        ),
+        (
+            (
+                "XlaRuntimeError: INTERNAL: Failed to capture gpu graph: [cudnn_frontend] Error: "
+                "CUDNN_STATUS_EXECUTION_FAILED",
+            ),
+            "kernel-bug-illegal-access",
+        ),
+        ((LAYERS,), "cpu-only-build"),
+        ((LAYERS.replace("CPU KV", "CUDA0 KV"),), "nothing-wrong"),
+        ((LAYERS.replace("20", "0"),), "nothing-wrong"),
+        ((PROFILE.format("70.25"),), "slow-small-or-input-bound"),
+        ((PROFILE.format("12.25"),), "nothing-wrong"),
+        ((LOOP,), "slow-small-or-input-bound"),
+    ],
+)
+def test_the_cause(lines: tuple[str, ...], cause: str) -> None:
+    assert cause_of("\n".join(lines)) == cause
+
+
+@each(
+    "lines",
+    [
+        # Another framework of the same program has the GPU.
+        (
+            "INFO Torch detected GPU: NVIDIA A10 VRAM 22000 Arch (8, 6) Cores 72",
+            "I external/local_tsl/tsl/cuda/cudart_stub.cc:31] Could not find cuda drivers on your "
+            "machine, GPU will not be used.",
+            "Running on local URL:  http://127.0.0.1:7000",
+        ),
+        # It has no GPU, and its results are written.
+        (
+            "E tensorflow/stream_executor/cuda/cuda_driver.cc:314] failed call to cuInit: UNKNOWN "
+            "ERROR (303)",
+            "I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:156] kernel driver does not "
+            "appear to be running on this host (box): /proc/driver/nvidia/version does not exist",
+            "Output saved to output.hdf5",
+        ),
+    ],
+)
+def test_programs_that_work(lines: tuple[str, ...]) -> None:
+    assert cause_of("\n".join(lines)) == "nothing-wrong"
+
+
+def test_a_fault_of_the_hardware_explains_the_failure_above_it() -> None:
+    log = (
+        "CUDA error: unspecified launch failure\n"
+        "Aborted (core dumped)\n"
+        "root@box:~# journalctl -k | grep NVRM\n"
+        "Feb 03 10:20:30 box kernel: NVRM: Xid (PCI:0000:01:00): 62, 00000001 00000002\n"
+    )
+    root = explained(log).root_causes[0]
+    assert (root.cause, root.confidence) == ("ecc-xid-hardware-error", "certain")
+    assert 2 in {evidence.line for evidence in root.evidence}
+
+
+@each(("named", "about_gpu"), [("libnvidia-compute-535", True), ("libreoffice-core", False)])
+def test_a_package_manager_names_the_packages_above_its_error(named: str, about_gpu: bool) -> None:
+    log = (
+        "Failed to initialize NVML: Driver/library version mismatch\n$ sudo apt install -f\n"
+        "Reading package lists...\nBuilding dependency tree...\nCorrecting dependencies...\n"
+        f" {named} : Depends: x but it is not installed\nE: Unable to correct dependencies\n"
+    )
+    assert [failure.about_gpu for failure in read_text(log).failures] == [about_gpu]
+    assert cause_of(log) == ("driver-library-version-mismatch" if about_gpu else "not-gpu")
+
+
+TWO_PROCESSES = (
+    "OutOfMemoryError: CUDA out of memory. Tried to allocate 800.00 MiB. GPU 0 has a total "
+    "capacity of 24.00 GiB of which 100.00 MiB is free. Process 77 has {} memory in use. "
+    "Including non-PyTorch memory, this process has 14.00 GiB memory in use. Of the allocated "
+    "memory 13.50 GiB is allocated by PyTorch, and 50.00 MiB is reserved by PyTorch but "
+    "unallocated."
+)
+
+
+@each(
+    ("held", "cause"),
+    [
+        ("9.50 GiB", "oom-other-process"),
+        ("2.00 GiB", "oom-model-too-big"),
+    ],
+)
+def test_pytorch_names_another_process(held: str, cause: str) -> None:
+    assert cause_of(TWO_PROCESSES.format(held)) == cause
