@@ -6,6 +6,7 @@ Nothing is random: weights start as constants, or from a formula.
 """
 
 import gzip
+import itertools
 import json
 import os
 import struct
@@ -433,6 +434,195 @@ def end_points():
             h = slim.max_pool2d(h, [2, 2], scope="pool1")
         points = slim.utils.convert_collection_to_dict(where)
     return [list(points), [tensor.shape.as_list() for tensor in points.values()]]
+
+
+@check
+def slim_names():
+    x = tf.placeholder(tf.float32, [None, 2, 3])
+    logits = tf.constant(images(2, 2, 3)[:, 0], tf.float32)
+    step = slim.create_global_step()
+    h = slim.fully_connected(tf.constant(images()[:, 0, 0], tf.float32), 3, scope="h")
+    variables = slim.get_model_variables()
+    describe = slim.model_analyzer.tensor_description
+    return [
+        evaluated([slim.softmax(logits), step]),
+        slim.softmax(x).shape.as_list(),
+        slim.utils.last_dimension(x.get_shape(), min_rank=2),
+        slim.utils.channel_dimension(x.shape, "channels_first"),
+        slim.model_analyzer.analyze_vars(variables),
+        slim.model_analyzer.analyze_ops(h.graph) > 10,
+        [describe(each) for each in variables],
+        [type(each) is tf.Tensor for each in (x, h, logits)],
+        [isinstance(each, tf.Tensor) for each in (x, step)],
+        slim.utils.smart_cond(True, lambda: 1, lambda: 2),
+    ]
+
+
+@check
+def losses_of_contrib():
+    predictions = tf.constant([[0.2, 0.7], [0.9, 0.4]])
+    labels = tf.constant([[0.0, 1.0], [1.0, 0.0]])
+    losses = slim.losses
+    pairs = [
+        losses.log_loss(predictions, labels),
+        losses.sigmoid_cross_entropy(predictions, labels),
+        losses.softmax_cross_entropy(predictions, labels, label_smoothing=0.1),
+        losses.sparse_softmax_cross_entropy(predictions, tf.constant([1, 0])),
+        losses.absolute_difference(predictions, labels, weights=0.5),
+        losses.mean_squared_error(predictions, labels),
+        losses.cosine_distance(predictions, labels, axis=1),
+        losses.hinge_loss(predictions, labels),
+    ]
+    count = len(tf.get_collection(tf.GraphKeys.LOSSES))
+    return [evaluated(pairs), count, evaluated(losses.get_total_loss())]
+
+
+@check
+def metrics_of_contrib():
+    predictions, labels = tf.constant([1, 0, 1, 1]), tf.constant([1, 1, 0, 1])
+    scores = tf.constant([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    metrics = tf.contrib.metrics
+    values, updates = slim.metrics.aggregate_metric_map(
+        {
+            "precision": metrics.streaming_precision(predictions, labels),
+            "recall": metrics.streaming_recall(predictions, labels),
+            "accuracy": metrics.streaming_accuracy(predictions, labels),
+            "auc": metrics.streaming_auc(scores[:, 1], labels),
+            "iou": metrics.streaming_mean_iou(predictions, labels, 2),
+            "top": metrics.streaming_recall_at_k(scores, labels, 1),
+            "error": metrics.streaming_mean_absolute_error(scores, scores * 2),
+            "mean": metrics.streaming_mean(scores),
+        }
+    )
+    return [sorted(evaluated(values, before=updates).items()), sorted(values)]
+
+
+@check
+def slim_data():
+    from tensorflow.contrib.slim.python.slim.data import dataset_data_provider
+
+    path = os.path.join(tempfile.mkdtemp(), "examples.tfrecord")
+    picture = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    with tf.Session() as session:
+        encoded = session.run(tf.image.encode_png(picture))
+    feature = tf.train.Feature
+    with tf.python_io.TFRecordWriter(path) as writer:
+        for number in range(3):
+            features = {
+                "image/encoded": feature(bytes_list=tf.train.BytesList(value=[encoded])),
+                "image/format": feature(bytes_list=tf.train.BytesList(value=[b"png"])),
+                "label": feature(int64_list=tf.train.Int64List(value=[number])),
+                "box/ymin": feature(float_list=tf.train.FloatList(value=[0.1, 0.2])),
+                "box/xmin": feature(float_list=tf.train.FloatList(value=[0.3, 0.4])),
+                "box/ymax": feature(float_list=tf.train.FloatList(value=[0.5, 0.6])),
+                "box/xmax": feature(float_list=tf.train.FloatList(value=[0.7, 0.8])),
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=features))
+            writer.write(example.SerializeToString())
+    keys = {
+        "image/encoded": tf.FixedLenFeature((), tf.string, default_value=""),
+        "image/format": tf.FixedLenFeature((), tf.string, default_value="png"),
+        "label": tf.FixedLenFeature([1], tf.int64),
+    }
+    for side in ("ymin", "xmin", "ymax", "xmax"):
+        keys["box/" + side] = tf.VarLenFeature(tf.float32)
+    decoder = slim.tfexample_decoder
+    handlers = {
+        "image": decoder.Image(shape=[4, 4, 3]),
+        "label": decoder.Tensor("label", shape=[]),
+        "boxes": decoder.BoundingBox(prefix="box/"),
+    }
+    dataset = slim.dataset.Dataset(
+        data_sources=path,
+        reader=tf.TFRecordReader,
+        decoder=decoder.TFExampleDecoder(keys, handlers),
+        num_samples=3,
+        items_to_descriptions={},
+        classes=3,
+    )
+    provider = dataset_data_provider.DatasetDataProvider(dataset, shuffle=False)
+    items = provider.get(["image", "label", "boxes"])
+    queue = slim.prefetch_queue.prefetch_queue(items[:2], capacity=2)
+    image, label = queue.dequeue()
+    with tf.Session() as session:
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        found = [session.run([image, label]) for _ in range(4)]
+        boxes = session.run(items[2])
+        coordinator.request_stop()
+        session.run(queue.close(cancel_pending_enqueues=True))
+        coordinator.join(threads, ignore_live_threads=True)
+    shapes = [tensor.shape.as_list() for tensor in (image, label)]
+    return [found, boxes, shapes, provider.num_samples(), dataset.classes]
+
+
+@check
+def slim_learning():
+    x = tf.constant(images(6, 2, 1).reshape(6, 4), tf.float32)
+    h = slim.fully_connected(
+        x, 3, activation_fn=None, weights_initializer=wave, normalizer_fn=slim.batch_norm
+    )
+    slim.losses.mean_squared_error(h, x[:, :3])
+    loss = slim.losses.get_total_loss()
+    train = slim.learning.create_train_op(
+        loss,
+        tf.train.GradientDescentOptimizer(0.5),
+        clip_gradient_norm=0.1,
+        gradient_multipliers={"fully_connected/weights": 2.0},
+    )
+    folder = tempfile.mkdtemp()
+    last = slim.learning.train(train, folder, number_of_steps=5, log_every_n_steps=0)
+    saved = tf.train.latest_checkpoint(folder)
+    kept = tf.train.load_checkpoint(saved).get_tensor("fully_connected/weights")
+    return [last, kept, os.path.basename(saved), names()]
+
+
+def people():
+    features = {
+        "age": tf.constant([[20.0], [30.0], [40.0], [50.0]]),
+        "job": tf.constant([["a"], ["b"], ["a"], ["zz"]]),
+        "sex": tf.constant([["m"], ["f"], ["f"], ["m"]]),
+    }
+    return features, tf.constant([[0], [1], [1], [0]])
+
+
+@check
+def estimators_of_contrib_learn():
+    age = layers.real_valued_column("age")
+    columns = [
+        layers.bucketized_column(age, boundaries=[25, 35]),
+        layers.sparse_column_with_hash_bucket("job", hash_bucket_size=10),
+        layers.sparse_column_with_keys("sex", keys=["m", "f"]),
+    ]
+    learn = tf.contrib.learn
+    linear = learn.LinearClassifier(columns, model_dir=tempfile.mkdtemp())
+    linear.fit(input_fn=people, steps=20)
+    found = linear.evaluate(input_fn=people, steps=1)
+    probabilities = list(itertools.islice(linear.predict_proba(input_fn=people), 4))
+    classes = list(itertools.islice(linear.predict(input_fn=people), 4))
+    weights = linear.get_variable_value("linear/sex/weights")
+    variables = [name for name in linear.get_variable_names() if "/Ftrl" not in name]
+    regressor = learn.LinearRegressor([age], optimizer=tf.train.GradientDescentOptimizer(1e-4))
+    regressor.fit(input_fn=people, steps=3)
+    scores = list(itertools.islice(regressor.predict(input_fn=people), 4))
+    x = images(6, 2, 1).reshape(6, 4).astype(np.float32)
+    plain = learn.infer_real_valued_columns_from_input(x)
+    three = learn.LinearClassifier(plain, n_classes=3)
+    three.fit(x, np.array([0, 1, 2] * 2), steps=4)
+    deep = learn.DNNClassifier([3], plain, n_classes=3)
+    deep.fit(x, np.array([0, 1, 2] * 2), steps=2)
+    return [
+        sorted(found.items()),
+        probabilities,
+        classes,
+        weights,
+        sorted(set(variables) - {"global_step"}),
+        scores,
+        regressor.evaluate(input_fn=people, steps=1)["loss"],
+        list(three.predict(x)),
+        three.evaluate(x, np.array([0, 1, 2] * 2), steps=1)["loss"],
+        len(list(deep.predict_proba(x))),
+    ]
 
 
 @check

@@ -22,7 +22,7 @@ INSIDE = (
 )
 """Parts of the package that programs import although they are not public."""
 
-FIRST = {"tf.compat.v2": "tf2"}
+FIRST = {"tf.compat.v2": "tf2", "tf.flags": "own:flags"}
 """Looked up before anything else."""
 
 KERAS_2_ONLY = ("tf.keras",)
@@ -33,6 +33,7 @@ _CONTRIB_LAYERS = (
     "own:contrib.convolutions",
     "own:contrib.norms",
     "own:contrib.parts",
+    "own:contrib.feature_columns",
 )
 _KERAS = "python:tensorflow.python.keras."
 _KERAS_3 = "python:keras."
@@ -95,15 +96,15 @@ SOURCES = {
     "tf.contrib.keras": ("tf.keras",),
     "tf.contrib.crf": ("own:contrib.crf",),
     "tf.contrib.layers": _CONTRIB_LAYERS,
-    "tf.contrib.learn": ("own:contrib.learn",),
+    "tf.contrib.learn": ("own:contrib.learn", "own:contrib.learn_estimators"),
     "tf.contrib.learn.datasets": ("own:contrib.learn",),
     "tf.contrib.learn.datasets.base": ("own:contrib.learn",),
     "tf.contrib.learn.datasets.mnist": ("own:mnist_data",),
     "tf.contrib.learn.preprocessing": ("own:contrib.learn",),
     "tf.contrib.legacy_seq2seq": ("own:contrib.rnn",),
     "tf.contrib.lookup": ("tf.lookup", "python:tensorflow.python.ops.lookup_ops"),
-    "tf.contrib.losses": ("tf.losses",),
-    "tf.contrib.metrics": ("tf.metrics",),
+    "tf.contrib.losses": ("own:contrib.losses",),
+    "tf.contrib.metrics": ("own:contrib.metrics",),
     "tf.contrib.rnn": ("own:contrib.rnn", "own:contrib.cells", "tf.nn.rnn_cell"),
     "tf.contrib.saved_model": ("tf.saved_model",),
     "tf.contrib.seq2seq": (
@@ -112,8 +113,19 @@ SOURCES = {
         "own:contrib.attention",
     ),
     "tf.contrib.signal": ("tf.signal",),
-    "tf.contrib.slim": (_CONTRIB_LAYERS + ("own:contrib.scope", "own:contrib.framework")),
+    "tf.contrib.slim": (_CONTRIB_LAYERS + ("tf.contrib.framework",)),
+    "tf.contrib.slim.data_decoder": ("own:contrib.slim_data",),
+    "tf.contrib.slim.data_provider": ("own:contrib.slim_data",),
+    "tf.contrib.slim.dataset": ("own:contrib.slim_data",),
+    "tf.contrib.slim.dataset_data_provider": ("own:contrib.slim_data",),
     "tf.contrib.slim.layers": _CONTRIB_LAYERS,
+    "tf.contrib.slim.learning": ("own:contrib.learning",),
+    "tf.contrib.slim.losses": ("own:contrib.losses",),
+    "tf.contrib.slim.metrics": ("own:contrib.metrics",),
+    "tf.contrib.slim.model_analyzer": ("own:contrib.model_analyzer",),
+    "tf.contrib.slim.parallel_reader": ("own:contrib.slim_data",),
+    "tf.contrib.slim.prefetch_queue": ("own:contrib.slim_data",),
+    "tf.contrib.slim.tfexample_decoder": ("own:contrib.tfexample_decoder",),
     "tf.contrib.slim.utils": ("own:contrib.utils",),
     "tf.contrib.stateless": ("tf.random",),
     "tf.contrib.summary": ("tf2.summary",),
@@ -153,20 +165,11 @@ RENAMED = {
     "tf.contrib.framework.is_tensor": "tf.is_tensor",
     "tf.contrib.framework.sort": "tf.sort",
     "tf.contrib.framework.argsort": "tf.argsort",
-    "tf.contrib.layers.softmax": "tf.nn.softmax",
     "tf.contrib.layers.safe_embedding_lookup_sparse": "tf.nn.safe_embedding_lookup_sparse",
     "tf.contrib.learn.RunConfig": "tf.estimator.RunConfig",
-    "tf.contrib.losses.absolute_difference": "tf.losses.absolute_difference",
-    "tf.contrib.losses.get_total_loss": "tf.losses.get_total_loss",
-    "tf.contrib.losses.sparse_softmax_cross_entropy": "own:contrib.misc:sparse_softmax_loss",
-    "tf.contrib.losses.softmax_cross_entropy": "own:contrib.misc:softmax_loss",
-    "tf.contrib.metrics.streaming_accuracy": "own:contrib.misc:streaming_accuracy",
-    "tf.contrib.metrics.accuracy": "own:contrib.misc:accuracy",
     "tf.contrib.rnn.static_rnn": "tf.nn.static_rnn",
     "tf.contrib.rnn.static_state_saving_rnn": "tf.nn.static_state_saving_rnn",
     "tf.contrib.rnn.static_bidirectional_rnn": "tf.nn.static_bidirectional_rnn",
-    "tf.contrib.slim.losses": "tf.losses",
-    "tf.contrib.slim.get_or_create_global_step": "tf.train.get_or_create_global_step",
     "tf.contrib.training.HParams": "own:contrib.misc:HParams",
     "tf.contrib.util.constant_value": "tf.get_static_value",
     "tf.contrib.util.make_tensor_proto": "tf.make_tensor_proto",
@@ -200,6 +203,7 @@ RENAMED = {
 
 _HOMES = (
     (re.compile(r"^tf\.compat\.v1(?=\.|$)"), "tf"),
+    (re.compile(r"^tf\.app\.flags(?=\.|$)"), "tf.flags"),
     # tensorflow.contrib.learn.python.learn.datasets -> tensorflow.contrib.learn.datasets
     (re.compile(r"^(tf\.contrib\.(\w+))\.python\.\2(?=\.datasets|\.preprocessing)"), r"\1"),
     (re.compile(r"^(tf\.contrib\.\w+)\.python(\.\w+)*$"), r"\1"),

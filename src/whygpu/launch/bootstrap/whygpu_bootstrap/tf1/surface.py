@@ -225,6 +225,8 @@ class View(types.ModuleType):
             return [word for word in dir(self) if not word.startswith("_")]
         if name == "__version__" and self._path == "tf.keras":
             return _keras_version(self._base)
+        if name == "Tensor" and self._path == "tf":
+            return _tensor_class(self._base)
         if name.startswith("__"):
             raise AttributeError("module '%s' has no attribute '%s'" % (self.__name__, name))
         value = self._find(name)
@@ -308,6 +310,19 @@ class View(types.ModuleType):
         except (AttributeError, ImportError):
             return missing
         return "%s in TensorFlow 1; TensorFlow 2 has it: run the program without --tf1" % missing
+
+
+def _tensor_class(v1: "Any") -> "Any":
+    """What `type(tensor) is tf.Tensor` compares with.
+
+    In TensorFlow 2 this is the base of two classes, one of tensors in a graph and one of eager
+    tensors; in TensorFlow 1 a tensor in a graph was a tf.Tensor itself.
+    """
+    from tensorflow.python.framework import ops
+
+    if v1.executing_eagerly_outside_functions():
+        return v1.Tensor
+    return getattr(ops, "SymbolicTensor", v1.Tensor)
 
 
 def _is_public_api(module: "Any") -> bool:

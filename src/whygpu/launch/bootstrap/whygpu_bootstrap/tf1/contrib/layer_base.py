@@ -4,7 +4,7 @@ import tensorflow.compat.v1 as tf
 
 from whygpu_bootstrap.tf1.contrib.framework import model_variable
 from whygpu_bootstrap.tf1.contrib.parts import xavier_initializer
-from whygpu_bootstrap.tf1.contrib.utils import collect_named_outputs
+from whygpu_bootstrap.tf1.contrib.utils import collect_named_outputs, get_variable_collections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,11 +12,6 @@ if TYPE_CHECKING:
 
 XAVIER = xavier_initializer()
 ZEROS = tf.zeros_initializer()
-
-
-def collections_for(wanted: "Any", name: "Any") -> "Any":
-    """Those a kind of variable goes to: for all kinds one list, or one for each."""
-    return wanted.get(name) if isinstance(wanted, dict) else wanted
 
 
 def collected(collections: "Any", outputs: "Any", scope: "Any" = None) -> "Any":
@@ -45,7 +40,7 @@ def finished(outputs: "Any", layer: "Any", channels_first: bool = False) -> "Any
             dtype=outputs.dtype.base_dtype,
             initializer=layer["biases_initializer"],
             regularizer=layer["biases_regularizer"],
-            collections=collections_for(layer["variables_collections"], "biases"),
+            collections=get_variable_collections(layer["variables_collections"], "biases"),
             trainable=layer["trainable"],
         )
         outputs = _with_bias(outputs, biases, channels_first)
@@ -68,7 +63,7 @@ def weights_variable(shape: "Any", layer: "Any", dtype: "Any", name: str = "weig
         dtype=dtype,
         initializer=layer["weights_initializer"],
         regularizer=layer["weights_regularizer"],
-        collections=collections_for(layer["variables_collections"], name),
+        collections=get_variable_collections(layer["variables_collections"], name),
         trainable=layer["trainable"],
     )
 

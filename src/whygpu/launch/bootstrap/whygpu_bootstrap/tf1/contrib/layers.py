@@ -16,6 +16,7 @@ from whygpu_bootstrap.tf1.contrib.layer_base import (
     weights_variable,
 )
 from whygpu_bootstrap.tf1.contrib.scope import add_arg_scope
+from whygpu_bootstrap.tf1.contrib.utils import last_dimension
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,15 +25,19 @@ if TYPE_CHECKING:
 __all__ = [
     "bias_add",
     "dropout",
+    "elu",
     "embed_sequence",
     "embedding_lookup_unique",
     "flatten",
     "fully_connected",
     "legacy_fully_connected",
+    "legacy_linear",
+    "legacy_relu",
     "linear",
     "relu",
     "relu6",
     "repeat",
+    "softmax",
     "stack",
 ]
 
@@ -75,6 +80,10 @@ def relu6(*args: "Any", **kwargs: "Any") -> "Any":
     return fully_connected(*args, **dict(kwargs, activation_fn=tf.nn.relu6))
 
 
+def elu(*args: "Any", **kwargs: "Any") -> "Any":
+    return fully_connected(*args, **dict(kwargs, activation_fn=tf.nn.elu))
+
+
 def linear(*args: "Any", **kwargs: "Any") -> "Any":
     return fully_connected(*args, **dict(kwargs, activation_fn=None))
 
@@ -97,6 +106,25 @@ def legacy_fully_connected(
         scope=name or "fully_connected",
         **options,
     )
+
+
+def legacy_linear(*args: "Any", **kwargs: "Any") -> "Any":
+    return legacy_fully_connected(*args, **kwargs)
+
+
+def legacy_relu(*args: "Any", **kwargs: "Any") -> "Any":
+    return legacy_fully_connected(*args, **dict(kwargs, activation_fn=tf.nn.relu))
+
+
+@add_arg_scope
+def softmax(logits: "Any", scope: "Any" = None) -> "Any":
+    """Over the last dimension, which must be known."""
+    with tf.variable_scope(scope, "softmax", [logits]):
+        classes = last_dimension(logits.shape, min_rank=2)
+        rows = tf.nn.softmax(tf.reshape(logits, [-1, classes]))
+        predictions = tf.reshape(rows, tf.shape(logits))
+        predictions.set_shape(logits.shape)
+        return predictions
 
 
 @add_arg_scope

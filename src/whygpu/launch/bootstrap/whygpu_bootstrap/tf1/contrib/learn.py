@@ -1,4 +1,4 @@
-"""Data preparation of tf.contrib.learn; its estimators have no counterpart."""
+"""Data preparation of tf.contrib.learn."""
 
 import collections
 import csv

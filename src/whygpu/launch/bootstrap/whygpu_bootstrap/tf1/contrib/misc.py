@@ -1,4 +1,4 @@
-"""Functions of tf.contrib whose arguments had another order, and HParams."""
+"""tf.contrib.image.rotate and tf.contrib.training.HParams."""
 
 import tensorflow.compat.v1 as tf
 
@@ -6,47 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["HParams", "accuracy", "rotate"]
-
-
-def softmax_loss(
-    logits: "Any",
-    onehot_labels: "Any",
-    weights: float = 1.0,
-    label_smoothing: "Any" = 0,
-    scope: "Any" = None,
-) -> "Any":
-    return tf.losses.softmax_cross_entropy(
-        onehot_labels, logits, weights=weights, label_smoothing=label_smoothing, scope=scope
-    )
-
-
-def sparse_softmax_loss(
-    logits: "Any", labels: "Any", weights: float = 1.0, scope: "Any" = None
-) -> "Any":
-    return tf.losses.sparse_softmax_cross_entropy(labels, logits, weights=weights, scope=scope)
-
-
-def streaming_accuracy(
-    predictions: "Any",
-    labels: "Any",
-    weights: "Any" = None,
-    metrics_collections: "Any" = None,
-    updates_collections: "Any" = None,
-    name: "Any" = None,
-) -> "Any":
-    return tf.metrics.accuracy(
-        labels, predictions, weights, metrics_collections, updates_collections, name
-    )
-
-
-def accuracy(predictions: "Any", labels: "Any", weights: "Any" = None, name: "Any" = None) -> "Any":
-    """The share of right predictions."""
-    with tf.name_scope(name, "accuracy", [predictions, labels]):
-        right = tf.cast(tf.equal(predictions, labels), tf.float32)
-        if weights is None:
-            return tf.reduce_mean(right)
-        return tf.reduce_sum(right * weights) / tf.reduce_sum(weights)
+__all__ = ["HParams", "rotate"]
 
 
 def rotate(

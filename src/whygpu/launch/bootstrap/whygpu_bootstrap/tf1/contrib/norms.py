@@ -4,8 +4,9 @@ import tensorflow.compat.v1 as tf
 
 from whygpu_bootstrap.tf1 import normalization
 from whygpu_bootstrap.tf1.contrib.framework import model_variable
-from whygpu_bootstrap.tf1.contrib.layer_base import collected, collections_for, known_size
+from whygpu_bootstrap.tf1.contrib.layer_base import collected, known_size
 from whygpu_bootstrap.tf1.contrib.scope import add_arg_scope
+from whygpu_bootstrap.tf1.contrib.utils import get_variable_collections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _parameter(name: "Any", initializer: "Any", layer: "Any", trainable: "Any") 
         dtype=tf.float32,
         initializer=layer["initializers"].get(name, initializer),
         regularizer=layer["regularizers"].get(name),
-        collections=collections_for(layer["collections"], name),
+        collections=get_variable_collections(layer["collections"], name),
         trainable=trainable,
     )
 
@@ -115,7 +116,7 @@ def _moment_norm(
                 shape=names,
                 dtype=inputs.dtype.base_dtype,
                 initializer=start,
-                collections=collections_for(collections, name),
+                collections=get_variable_collections(collections, name),
                 trainable=trainable,
             )
             made[name] = tf.reshape(variable, shape) if shape is not None else variable

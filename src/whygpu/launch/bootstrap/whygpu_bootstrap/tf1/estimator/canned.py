@@ -14,7 +14,7 @@ __all__ = ["DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedReg
 __all__ += ["DNNRegressor", "LinearClassifier", "LinearRegressor"]
 
 
-class _Deep:
+class Deep:
     """Layers on top of the dense features, in the scope `dnn`."""
 
     def __init__(
@@ -52,7 +52,7 @@ class _Deep:
         return _made(self._optimizer, 0.05)
 
 
-class _Linear:
+class Linear:
     """Weights for each feature, in the scope `linear`."""
 
     def __init__(self, columns: "Any", optimizer: "Any", sparse_combiner: "Any") -> None:
@@ -86,7 +86,7 @@ def _made(optimizer: "Any", rate: "Any") -> "Any":
     return optimizer() if callable(optimizer) else optimizer
 
 
-class _Canned(Estimator):
+class Canned(Estimator):
     def __init__(self, head: "Any", parts: "Any", model_dir: "Any", config: "Any") -> None:
         parts = [part for part in parts if part.columns]
         if not parts:
@@ -111,7 +111,7 @@ class _Canned(Estimator):
         super().__init__(model_fn, model_dir, config)
 
 
-class DNNClassifier(_Canned):
+class DNNClassifier(Canned):
     def __init__(
         self,
         hidden_units: "Any",
@@ -128,11 +128,11 @@ class DNNClassifier(_Canned):
         batch_norm: bool = False,
     ) -> None:
         head = heads.of_classes(n_classes, weight_column, label_vocabulary)
-        deep = _Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
+        deep = Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
         super().__init__(head, [deep], model_dir, config)
 
 
-class DNNRegressor(_Canned):
+class DNNRegressor(Canned):
     def __init__(
         self,
         hidden_units: "Any",
@@ -148,11 +148,11 @@ class DNNRegressor(_Canned):
         batch_norm: bool = False,
     ) -> None:
         head = heads.Regression(label_dimension, weight_column)
-        deep = _Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
+        deep = Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
         super().__init__(head, [deep], model_dir, config)
 
 
-class LinearClassifier(_Canned):
+class LinearClassifier(Canned):
     def __init__(
         self,
         feature_columns: "Any",
@@ -166,11 +166,11 @@ class LinearClassifier(_Canned):
         sparse_combiner: str = "sum",
     ) -> None:
         head = heads.of_classes(n_classes, weight_column, label_vocabulary)
-        linear = _Linear(feature_columns, optimizer, sparse_combiner)
+        linear = Linear(feature_columns, optimizer, sparse_combiner)
         super().__init__(head, [linear], model_dir, config)
 
 
-class LinearRegressor(_Canned):
+class LinearRegressor(Canned):
     def __init__(
         self,
         feature_columns: "Any",
@@ -183,11 +183,11 @@ class LinearRegressor(_Canned):
         sparse_combiner: str = "sum",
     ) -> None:
         head = heads.Regression(label_dimension, weight_column)
-        linear = _Linear(feature_columns, optimizer, sparse_combiner)
+        linear = Linear(feature_columns, optimizer, sparse_combiner)
         super().__init__(head, [linear], model_dir, config)
 
 
-class _Combined(_Canned):
+class _Combined(Canned):
     def __init__(
         self,
         head: "Any",
@@ -203,7 +203,7 @@ class _Combined(_Canned):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ) -> None:
-        deep = _Deep(
+        deep = Deep(
             dnn_feature_columns,
             dnn_hidden_units,
             dnn_optimizer,
@@ -211,7 +211,7 @@ class _Combined(_Canned):
             dnn_dropout,
             batch_norm,
         )
-        linear = _Linear(linear_feature_columns, linear_optimizer, linear_sparse_combiner)
+        linear = Linear(linear_feature_columns, linear_optimizer, linear_sparse_combiner)
         super().__init__(head, [deep, linear], model_dir, config)
 
 

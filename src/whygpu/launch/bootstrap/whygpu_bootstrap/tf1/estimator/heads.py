@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 class Head:
     """The loss is the sum over a batch, as it was in TensorFlow 1."""
 
+    loss_metric = "average_loss"
+
+    @staticmethod
+    def reduced(losses: "Any") -> "Any":
+        return tf.reduce_sum(losses)
+
     # Methods of each subclass.
     losses: "Any"
     metrics: "Any"
@@ -31,9 +37,9 @@ class Head:
         labels = self.prepared(labels)
         weights = self._weights(features, logits)
         losses = self.losses(labels, logits)
-        loss = tf.losses.compute_weighted_loss(losses, weights, reduction=tf.losses.Reduction.SUM)
+        loss = self.reduced(losses * weights)
         loss += sum(tf.losses.get_regularization_losses())
-        metrics = {"average_loss": tf.metrics.mean(losses, weights)}
+        metrics = {self.loss_metric: tf.metrics.mean(losses, weights)}
         if mode == ModeKeys.EVAL:
             metrics.update(self.metrics(labels, predictions, weights))
         train_op = train(loss) if mode == ModeKeys.TRAIN else None
