@@ -8,23 +8,23 @@ if TYPE_CHECKING:
     from typing import Any, Iterator
 
 __all__ = ["add_arg_scope", "arg_scope", "arg_scoped_arguments", "current_arg_scope"]
-__all__ += ["has_arg_scope"]
+__all__ += ["arg_scope_func_key", "has_arg_scope"]
 
 # The innermost scope is the last: {key of a function: {argument: value}}.
 _stack: "Any" = [{}]
 _arguments_of: "dict[Any, Any]" = {}
 
 
-def _key(function: "Any") -> "Any":
-    return getattr(function, "_arg_scope_key", None)
+def arg_scope_func_key(op: "Any") -> "Any":
+    return getattr(op, "_arg_scope_key", None)
 
 
 def has_arg_scope(func: "Any") -> bool:
-    return _key(func) in _arguments_of
+    return arg_scope_func_key(func) in _arguments_of
 
 
 def arg_scoped_arguments(func: "Any") -> "Any":
-    return _arguments_of[_key(func)]
+    return _arguments_of[arg_scope_func_key(func)]
 
 
 def current_arg_scope() -> "Any":
@@ -36,7 +36,7 @@ def add_arg_scope(func: "Any") -> "Any":
 
     @functools.wraps(func)
     def with_defaults(*args: "Any", **kwargs: "Any") -> "Any":
-        defaults = _stack[-1].get(_key(with_defaults), {})
+        defaults = _stack[-1].get(arg_scope_func_key(with_defaults), {})
         if defaults:
             given = names[: len(args)]
             kwargs = dict({k: v for k, v in defaults.items() if k not in given}, **kwargs)
@@ -71,7 +71,7 @@ def arg_scope(list_ops_or_scope: "Any", **kwargs: "Any") -> "Iterator[Any]":
         for function in list_ops_or_scope:
             if not has_arg_scope(function):
                 raise ValueError("%s is not decorated with @add_arg_scope" % (function,))
-            scope.setdefault(_key(function), {}).update(kwargs)
+            scope.setdefault(arg_scope_func_key(function), {}).update(kwargs)
     _stack.append(scope)
     try:
         yield scope
