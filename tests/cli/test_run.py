@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,23 @@ def test_a_record_is_left_however_a_process_ends(tmp_path: Path, code: str) -> N
     done = run([*WHYGPU, "--device", "cpu", "--", PYTHON, "-c", code], env=env)
     assert done.returncode == 4
     assert "ran on the GPU" in done.stderr
+
+
+@pytest.mark.parametrize("handled", [False, True], ids=["default", "handled"])
+def test_sigterm_ends_the_program_as_usual_and_leaves_a_record(
+    tmp_path: Path, handled: bool
+) -> None:
+    script(tmp_path, STAND_IN.format(gpu="False"), "torch.py")
+    code = "import torch, os, signal, sys\n"
+    code += "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
+    if handled:
+        code += "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+    code += "os.kill(os.getpid(), signal.SIGTERM)\n"
+    env = environment(PYTHONPATH=str(tmp_path))
+    done = run([*WHYGPU, "--device", "cpu", "--", PYTHON, "-c", code], env=env)
+    assert done.returncode == (7 if handled else 128 + signal.SIGTERM)
+    assert "ran on the CPU (PyTorch 9.9)" in done.stderr
+    assert ("as last reported before SIGTERM ended it" in done.stderr) is not handled
 
 
 def test_a_failure_of_our_part_does_not_reach_the_program(tmp_path: Path) -> None:

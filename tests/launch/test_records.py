@@ -163,7 +163,14 @@ def test_the_line_at_the_end() -> None:
     assert end_text(report()) == "no process reported a deep-learning framework; exit code 0"
     assert "used no device" in end_text(report(record(use())))
     killed = report(record(use(), complete=False), exit_code=137)
-    assert "before it could tell" in end_text(killed)
+    assert end_text(killed).startswith("PyTorch 1.0 had started no device when SIGKILL ended it;")
+    killed = report(record(use("gpu:0", peak=5 << 20), complete=False), exit_code=143)
+    assert end_text(killed) == (
+        "ran on the GPU (PyTorch 1.0 on gpu:0); as last reported before SIGTERM ended it; peak GPU "
+        "memory 5 MiB; no fallback"
+    )
+    one_of_several = report(record(use("cpu")), record(use("cpu"), complete=False))
+    assert "before a process ended without Python's exit handlers" in end_text(one_of_several)
 
 
 def test_reports_have_their_schema() -> None:

@@ -114,6 +114,44 @@ def test_the_program_sees_tensorflow_1_and_a_library_tensorflow_2(machine: Machi
     assert lines == ["a placeholder ['graphs'] 2.99.0", "True True", "None b'b'"]
 
 
+@each(
+    "main",
+    [
+        "import outer",
+        "import tensorflow as tf\nimport importlib\nimportlib.import_module('outer')",
+        "try:\n    import outer\nexcept ValueError as error:\n    raise KeyError(3) from error",
+        "import absent",
+    ],
+)
+def test_a_traceback_has_no_frame_of_ours(machine: Machine, main: str) -> None:
+    (machine.folder / "outer.py").write_text("import inner\n")
+    (machine.folder / "inner.py").write_text("raise ValueError(3)\n")
+    program = machine.folder / "program.py"
+    program.write_text(main)
+    ours = machine.python(str(program))
+    environment = {**os.environ, "PYTHONPATH": str(machine.packages)}
+    command = [sys.executable, str(program)]
+    bare = subprocess.run(
+        command, env=environment, cwd=machine.folder, capture_output=True, text=True, timeout=30
+    )
+    assert "Error" in bare.stderr
+    assert ours.stderr == bare.stderr
+
+
+def test_our_own_refusal_shows_the_line_of_the_program_only(machine: Machine) -> None:
+    program = machine.folder / "program.py"
+    program.write_text("import tensorflow.contrib.nothing_there")
+    files = [line for line in machine.python(str(program)).stderr.splitlines() if "File" in line]
+    assert files == [f'  File "{program}", line 1, in <module>']
+
+
+def test_notes_survive_a_signal(machine: Machine) -> None:
+    program = machine.folder / "program.py"
+    program.write_text("import os, tensorflow\nos.kill(os.getpid(), 15)")
+    assert machine.python(str(program)).returncode == -15
+    assert any("behaves as TensorFlow 1" in note for note in machine.notes())
+
+
 def test_every_way_to_import(machine: Machine) -> None:
     lines = machine.program("""
         import importlib

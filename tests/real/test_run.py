@@ -196,6 +196,20 @@ def test_tensorflow_1(tmp_path: Path) -> None:
     assert "ran on the CPU (TensorFlow 1.15.5)" in seen.said
 
 
+def test_sigterm_leaves_the_device_and_the_notes(tmp_path: Path) -> None:
+    code = (
+        "import os\n"
+        "import tensorflow as tf\n"
+        "session = tf.Session()\n"
+        "tf.contrib.layers.fully_connected(tf.ones([2, 2]), 2)\n"
+        "os.kill(os.getpid(), 15)\n"
+    )
+    seen = under(tmp_path, "tensorflow-2.21", code, "--tf1", "--device", "cpu")
+    assert (seen.code, seen.report["device"]) == (143, "cpu")
+    assert "ran on the CPU (TensorFlow 2.21.0); as last reported before SIGTERM" in seen.said
+    assert "--tf1: tf.contrib.layers -> whygpu's own implementation" in seen.said
+
+
 def test_a_loader_with_workers(tmp_path: Path) -> None:
     code = """
 import json, torch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.observed import Known
@@ -91,6 +93,8 @@ def end_text(report: RunReport, because: str = "") -> str:
         return f"{_seen(report)} exit code {report.exit_code}"
     where = "GPU" if report.device == "gpu" else "CPU"
     parts = [f"ran on the {where}{_by(report)}"]
+    if not _complete(report):
+        parts.append(f"as last reported before {_ending(report)}")
     peak = report.peak_memory_bytes
     if isinstance(peak, Known):
         kind = "GPU memory" if report.device == "gpu" else "memory"
@@ -110,10 +114,21 @@ def _seen(report: RunReport) -> str:
     )
     if not names:
         return "no process reported a deep-learning framework;"
-    if not all(record.complete for record in report.records):
-        return f"{and_list(list(names))} ended before it could tell its device;"
+    if not _complete(report):
+        return f"{and_list(list(names))} had started no device when {_ending(report)};"
     verb = "was" if len(names) == 1 else "were"
     return f"{and_list(list(names))} {verb} imported and used no device;"
+
+
+def _complete(report: RunReport) -> bool:
+    return all(record.complete for record in report.records)
+
+
+def _ending(report: RunReport) -> str:
+    """What kept a process from writing its record at its end."""
+    with suppress(ValueError):
+        return f"{signal.Signals(report.exit_code - 128).name} ended it"
+    return "a process ended without Python's exit handlers"
 
 
 def _by(report: RunReport) -> str:

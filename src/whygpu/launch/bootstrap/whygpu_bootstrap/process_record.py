@@ -1,9 +1,12 @@
 """The record of one process: which frameworks it had, which devices they used, what went wrong.
 
-It is written when the process ends: at exit, before os._exit and before exec. A process that is
-killed by a signal leaves only the first record, from the import of its last framework.
+It is written when the process ends: at exit, before os._exit and before exec. A signal such as
+SIGTERM ends a process without a word, and a handler of ours would delay that while a framework
+computes. So the record is also written while the process runs: when a framework is imported, when
+it starts its devices, with every note, and by the thread that watches the memory of a GPU.
 """
 
+import _thread
 import atexit
 import os
 import time
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 LONGEST_NOTE = 500
+LONGEST_WAIT = 1.0
+"""Seconds to wait at the end for a thread that is writing."""
 MOST_NOTES = 50
 
 _state: "dict[str, Any]" = {"folder": None}
@@ -39,6 +44,7 @@ def _begin(folder: str) -> None:
         memory=None,
         imported=None,
         written=False,
+        writing=_thread.allocate_lock(),
     )
 
 
@@ -75,6 +81,8 @@ def note(text: str) -> None:
     notes = _state.get("notes")
     if notes is not None and len(notes) < MOST_NOTES and text not in notes:
         notes.append(text[:LONGEST_NOTE])
+        if _state["frameworks"]:
+            _write_so_far(())
 
 
 def add_call(entry: "dict[str, Any]") -> None:
@@ -92,8 +100,7 @@ def seen(framework: str, version: str) -> None:
     # atexit calls the last registered first: before the framework shuts its devices down.
     atexit.unregister(finish)
     atexit.register(finish)
-    with noted("the first record"):
-        _write(complete=False)
+    _write_so_far(())
 
 
 def ask_at_end(framework: str, devices: "Any", module: "Any") -> None:
@@ -123,6 +130,40 @@ def memory_at_end(watch: "Any") -> None:
     _state["memory"] = watch
 
 
+def used_so_far(framework: str, found: "dict[str, Any]") -> None:
+    """Record what a framework has used up to now."""
+    entry = _state.get("frameworks", {}).get(framework)
+    if entry is not None:
+        entry.update(found)
+        _write_so_far(())
+
+
+def ask_so_far() -> None:
+    """Ask every framework what it has used up to now, and record the answers."""
+    if is_open():
+        _write_so_far(list(_state["questions"].items()))
+
+
+def _write_so_far(questions: "Any") -> None:
+    lock = _state["writing"]
+    if not lock.acquire(False):
+        # Another thread is writing, or this one: a failure while it writes becomes a note.
+        return
+    try:
+        with noted("the record so far"):
+            if not _state["written"] and _state["pid"] == os.getpid():
+                _ask(questions)
+                _write(complete=False)
+    finally:
+        lock.release()
+
+
+def _ask(questions: "Any") -> None:
+    for framework, (devices, module) in questions:
+        with noted("asking %s for its devices" % framework):
+            _state["frameworks"][framework].update(devices.used(module))
+
+
 def finish() -> None:
     """Ask every framework what it has used, and write the record. The second call does nothing."""
     if _state["folder"] is None or _state["written"]:
@@ -130,8 +171,8 @@ def finish() -> None:
     if _state["pid"] != os.getpid():
         # A forked child, on a Python without os.register_at_fork.
         _after_fork()
-    _state["written"] = True
     ended = time.time()
+    _stop_writing_so_far()
     if not _state["frameworks"] and not _state["notes"]:
         _tidy()
         return
@@ -139,12 +180,18 @@ def finish() -> None:
     if _state["memory"] is not None:
         with noted("the memory of the process"):
             memory = _state["memory"].result()
-    for framework, (devices, module) in list(_state["questions"].items()):
-        with noted("asking %s for its devices" % framework):
-            _state["frameworks"][framework].update(devices.used(module))
+    _ask(list(_state["questions"].items()))
     with noted("the record"):
         _write(complete=True, ended=ended, memory=memory)
     _tidy()
+
+
+def _stop_writing_so_far() -> None:
+    lock = _state["writing"]
+    held = lock.acquire(True, LONGEST_WAIT)
+    _state["written"] = True
+    if held:
+        lock.release()
 
 
 def _traces() -> "dict[str, Any]":
@@ -181,9 +228,11 @@ def _write(complete: bool, ended: "Any" = None, memory: "Any" = None) -> None:
         "notes": _state["notes"],
     }
     path = os.path.join(_state["folder"], _state["name"])
-    with open(path + ".part", "w", encoding="utf-8") as file:
+    part = path + (".part" if complete else ".so-far")
+    with open(part, "w", encoding="utf-8") as file:
         json.dump(content, file)
-    os.rename(path + ".part", path)
+    if complete or not _state["written"]:
+        os.rename(part, path)
 
 
 def _tidy() -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from whygpu_bootstrap import import_hook
+from whygpu_bootstrap import import_hook, process_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ def _watch(bridge: "Any") -> None:
         client = create(*arguments, **options)
         if getattr(client, "platform", "cpu") not in ("cpu", "interpreter"):
             variables_at_start.update(before)
+        elif not variables_at_start:
+            # JAX itself cannot be asked before its backends are complete.
+            process_record.used_so_far("jax", {"used": [{"device": "cpu", "name": ""}]})
         return client
 
     _init_backend.__doc__ = create.__doc__

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from whygpu_bootstrap import import_hook
+from whygpu_bootstrap import import_hook, process_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +30,12 @@ def _watch_context(module: "Any") -> None:
     initialize = module.Context.ensure_initialized
 
     def ensure_initialized(self: "Any") -> "Any":
-        if not self._initialized:
-            _remember_variables()
-        return initialize(self)
+        if self._initialized:
+            return initialize(self)
+        _remember_variables()
+        result = initialize(self)
+        process_record.ask_so_far()
+        return result
 
     ensure_initialized.__doc__ = initialize.__doc__
     module.Context.ensure_initialized = ensure_initialized
@@ -51,6 +54,7 @@ def _watch_sessions(module: "Any") -> None:
         create(self, *arguments, **options)
         try:
             names = [device.name for device in self.list_devices()]
+            new = not _sessions.issuperset(names)
             _sessions.update(names)
             if any(":GPU:" in name for name in names):
                 config = self._config
@@ -58,6 +62,8 @@ def _watch_sessions(module: "Any") -> None:
                 if config is not None:
                     fraction = config.gpu_options.per_process_gpu_memory_fraction
                 session_fractions.add(fraction)
+            if new:
+                process_record.ask_so_far()
         except Exception:
             # A remote session that is not connected yet; it will say so itself when it runs.
             pass

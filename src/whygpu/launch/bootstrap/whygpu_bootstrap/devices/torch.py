@@ -1,12 +1,15 @@
 """Which devices PyTorch used, asked without starting CUDA."""
 
+from whygpu_bootstrap import process_record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
 def watch_start(torch: "Any") -> None:
-    """Nothing to do: no variable of the policy is read when CUDA starts."""
+    """No variable of the policy is read when CUDA starts; until then, PyTorch uses the CPU."""
+    process_record.used_so_far("torch", used(torch))
 
 
 def used(torch: "Any") -> "dict[str, Any]":

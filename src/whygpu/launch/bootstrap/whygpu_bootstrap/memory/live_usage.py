@@ -1,9 +1,11 @@
-"""Writes how much GPU memory the tensors of the program take now, for `whygpu memory`."""
+"""Writes how much GPU memory the tensors of the program take now, for `whygpu memory`.
+
+The record of the process is written too, in case that the process is killed."""
 
 import os
 import time
 
-from whygpu_bootstrap import settings
+from whygpu_bootstrap import process_record, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,3 +33,4 @@ def tell(counts: "list[Any]") -> None:
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump({"time": round(now, 3), "in_use": counts}, file)
     os.rename(path + ".part", path)
+    process_record.ask_so_far()

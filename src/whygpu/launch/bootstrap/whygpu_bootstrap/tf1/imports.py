@@ -23,41 +23,84 @@ _LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorboard", "whygpu_bootstra
 _standard_library = os.path.dirname(os.__file__) + os.sep
 
 
+# Compiled under the file name of Python's import machinery, with the name of its function whose
+# frames Python leaves out: of tracebacks through nested imports, and of the levels of warnings.
+_SOURCE = """
+def deciding(original, decide):
+    def _call_with_frames_removed(
+        name, globals=None, locals=None, fromlist=(), level=0
+    ):
+        found = decide(name, globals, fromlist, level)
+        if found is not None:
+            return found
+        return original(name, globals, locals, fromlist, level)
+    return _call_with_frames_removed
+
+def deciding_by_name(original, decide):
+    def _call_with_frames_removed(name, package=None):
+        found = decide(name, None, ("__name__",), 0)
+        return original(name, package) if found is None else found
+    return _call_with_frames_removed
+"""
+_names: "dict[str, Any]" = {}
+exec(compile(_SOURCE, "<frozen importlib._bootstrap>", "exec"), _names)
+
+
 def install() -> None:
     """Called before the first line of the program; imports nothing that the program would not."""
-    builtins.__import__ = _deciding(builtins.__import__)
-    importlib.import_module = _deciding_by_name(importlib.import_module)
+    builtins.__import__ = _wrapped(builtins.__import__, "deciding")
+    importlib.import_module = _wrapped(importlib.import_module, "deciding_by_name")
+    sys.excepthook = _printing_without_our_frames
 
 
-def _deciding(original: "Any") -> "Any":
-    def __import__(  # noqa: N807
-        name: "Any",
-        globals: "Any" = None,
-        locals: "Any" = None,
-        fromlist: "Any" = (),
-        level: "Any" = 0,
-    ) -> "Any":
-        if level == 0 and name.partition(".")[0] in NAMES:
-            caller = sys._getframe(1).f_globals if globals is None else globals
-            if is_program(caller):
-                surface = _surface()
-                if surface is not None:
-                    return surface.imported(name, fromlist)
-        return original(name, globals, locals, fromlist, level)
-
-    return __import__
+def _wrapped(original: "Any", maker: str) -> "Any":
+    wrapper = _names[maker](original, _decided)
+    _our_code.add(wrapper.__code__)
+    wrapper.__name__ = original.__name__
+    wrapper.__doc__ = original.__doc__
+    return wrapper
 
 
-def _deciding_by_name(original: "Any") -> "Any":
-    def import_module(name: "Any", package: "Any" = None) -> "Any":
-        if name.partition(".")[0] in NAMES and is_program(sys._getframe(1).f_globals):
-            surface = _surface()
-            if surface is not None:
-                return surface.imported(name, ("__name__",))
-        return original(name, package)
+def _decided(name: "Any", globals: "Any", fromlist: "Any", level: "Any") -> "Any":
+    """What an import by the program gives; None for an import that is none of our business."""
+    if level != 0 or name.partition(".")[0] not in NAMES:
+        return None
+    caller = sys._getframe(2).f_globals if globals is None else globals
+    if not is_program(caller):
+        return None
+    surface = _surface()
+    return None if surface is None else surface.imported(name, fromlist)
 
-    import_module.__doc__ = original.__doc__
-    return import_module
+
+_our_code: "set[Any]" = set()
+_OUR_FILES = (__file__, os.path.join(os.path.dirname(__file__), "surface.py"))
+
+
+def _printing_without_our_frames(kind: "Any", error: "Any", trace: "Any") -> None:
+    """Python leaves out our frames of nested imports; the one of the outermost import is left."""
+    try:
+        chain, seen = [error], set()
+        while chain:
+            each = chain.pop()
+            if each is not None and id(each) not in seen:
+                seen.add(id(each))
+                _unlink(each.__traceback__)
+                chain += [each.__cause__, each.__context__]
+    except Exception:
+        # Python 3.6 does not let a traceback be changed: the frame is shown.
+        pass
+    sys.__excepthook__(kind, error, trace)
+
+
+def _unlink(trace: "Any") -> None:
+    while trace is not None:
+        while trace.tb_next is not None and _is_ours(trace.tb_next.tb_frame.f_code):
+            trace.tb_next = trace.tb_next.tb_next
+        trace = trace.tb_next
+
+
+def _is_ours(code: "Any") -> bool:
+    return code in _our_code or code.co_filename in _OUR_FILES
 
 
 def is_program(module_globals: "Any") -> bool:
