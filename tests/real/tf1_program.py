@@ -574,10 +574,12 @@ def slim_learning():
     last = slim.learning.train(train, folder, number_of_steps=5, log_every_n_steps=0)
     saved = tf.train.latest_checkpoint(folder)
     kept = tf.train.load_checkpoint(saved).get_tensor("fully_connected/weights")
-    values, updates = slim.metrics.aggregate_metric_map({"mean": tf.metrics.mean(h)})
-    found = slim.evaluation.evaluate_once(
-        "", saved, folder, num_evals=2, eval_op=list(updates.values()), final_op=values["mean"]
-    )
+    with tf.Graph().as_default():
+        tf.train.create_global_step()
+        mean, update = tf.metrics.mean(tf.get_variable("fully_connected/weights", [4, 3]))
+        found = slim.evaluation.evaluate_once(
+            "", saved, folder, num_evals=2, eval_op=update, final_op=mean
+        )
     nested = tf.contrib.framework.nest
     sequences = [nested.is_sequence([1]), nested.is_sequence(1), nested.flatten([[1], 2])]
     return [last, kept, os.path.basename(saved), names(), found, sequences]
