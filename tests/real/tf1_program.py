@@ -571,7 +571,9 @@ def slim_learning():
         gradient_multipliers={"fully_connected/weights": 2.0},
     )
     folder = tempfile.mkdtemp()
-    last = slim.learning.train(train, folder, number_of_steps=5, log_every_n_steps=0)
+    last = slim.learning.train(
+        train, folder, number_of_steps=5, log_every_n_steps=0, save_interval_secs=0
+    )
     saved = tf.train.latest_checkpoint(folder)
     kept = tf.train.load_checkpoint(saved).get_tensor("fully_connected/weights")
     with tf.Graph().as_default():
