@@ -24,6 +24,7 @@ from whygpu.model.observed import Known
 from whygpu.model.policy import Action, Call, DeviceUsed, LogLevel, PartState
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.wire import FoldedOperation, Transfers
 from whygpu.render.check_json import FINDING_FIELDS
 from whygpu.render.compare_json import COMPARE_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
@@ -239,6 +240,8 @@ def run_schema() -> dict[str, Any]:
         "ops": {"type": "array", "items": _object(op)},
         "on_cpu_because": {"type": "array", "items": _object(because)},
         "notes": {"type": "array", "items": _TEXT},
+        "folded": schema_of(tuple[FoldedOperation, ...], definitions),
+        "transfers": schema_of(tuple[Transfers, ...], definitions),
     }
     fields = {
         "schema": {"const": 1},

@@ -23,7 +23,8 @@ def trace(
 
 
 def test_nothing_gives_nothing() -> None:
-    assert merge([]) == {"ops": [], "on_cpu_because": [], "notes": []}
+    nothing: dict[str, Any] = {"ops": [], "on_cpu_because": [], "notes": []}
+    assert merge([]) == {**nothing, "folded": [], "transfers": []}
 
 
 def test_counts_and_times_of_the_same_operation_on_the_same_device_add_up() -> None:
@@ -55,6 +56,19 @@ def test_everything_in_one_process_is_not_everything_when_another_used_the_gpu()
     trainer = trace(op("mm", "gpu:0"), op("item"), because=(("item", "CPU tensor inputs"),))
     named = [reason["op"] for reason in merge([loader, trainer])["on_cpu_because"]]
     assert sorted(named) == ["full", "item", "stack"]
+
+
+def test_folded_operations_and_transfers_add_up_too() -> None:
+    add = {"op": "AddV2", "device": "gpu:0", "count": 1}
+    known = {"source": "gpu:0", "target": "cpu", "count": 2, "bytes": 8}
+    unknown = {**known, "source": "cpu", "target": "gpu:0", "bytes": None}
+    part = {**trace(), "folded": [add], "transfers": [known, unknown]}
+    merged = merge([part, {**part, "transfers": [known, {**unknown, "bytes": 4}]}])
+    assert merged["folded"] == [{**add, "count": 2}]
+    assert merged["transfers"] == [
+        {**unknown, "count": 4, "bytes": None},
+        {**known, "count": 4, "bytes": 16},
+    ]
 
 
 def test_merging_leaves_its_input_alone() -> None:

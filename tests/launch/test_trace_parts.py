@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import importlib
 import pathlib
 import sys
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -133,6 +135,59 @@ def test_a_sampled_step_stands_for_the_runs_like_it(part: Any) -> None:
     (count, seconds) = step.totals()["MatMul", "cpu"]
     assert count == pytest.approx(200)
     assert seconds == pytest.approx(1.0 + 99 * 0.1)
+
+
+def node(name: str, op: str, device: str, *inputs: str, **texts: str) -> types.SimpleNamespace:
+    empty = types.SimpleNamespace(b=False, s=b"", func=types.SimpleNamespace(name=""))
+    attributes: dict[str, Any] = collections.defaultdict(lambda: empty)
+    attributes.update((key, types.SimpleNamespace(s=text.encode())) for key, text in texts.items())
+    return types.SimpleNamespace(name=name, op=op, device=device, input=inputs, attr=attributes)
+
+
+ON_CPU, ON_GPU = "/device:CPU:0", "/device:GPU:0"
+
+
+def sent(op: str, name: str, source: str, target: str, *inputs: str) -> types.SimpleNamespace:
+    here = source if "Send" in op else target
+    ends = {"tensor_name": name, "send_device": source, "recv_device": target}
+    return node(f"{name}/{op}", op, here, *inputs, **ends)
+
+
+def test_a_folded_graph_on_a_gpu_has_one_transfer_and_no_operation(part: Any) -> None:
+    """What `session.run(a + b)` of two constants leaves."""
+    placed = part("trace.tensorflow_graphs")
+    step = part("trace.tensorflow_session").Step()
+    graphs = [
+        types.SimpleNamespace(
+            node=[node("add", "Const", ON_GPU), sent("_Send", "edge", ON_GPU, ON_CPU, "add")]
+        ),
+        types.SimpleNamespace(
+            node=[sent("_Recv", "edge", ON_GPU, ON_CPU), node("r", "_Retval", ON_CPU)]
+        ),
+    ]
+    written = {"add": placed.Written("AddV2", "")}
+    nothing = placed.Written("", "")
+    placed.add_graphs(step.placement, graphs, {}, lambda name: written.get(name, nothing))
+    step.runs = 3
+    assert step.totals() == {}
+    assert step.placement.folded == {("AddV2", "gpu:0"): 1}
+    assert step.moved() == {("gpu:0", "cpu"): [3, None]}
+    step.sizes["add", 0] = 8
+    assert step.moved() == {("gpu:0", "cpu"): [3, 24]}
+
+
+def test_a_tensor_in_host_memory_does_not_move(part: Any) -> None:
+    placed = part("trace.tensorflow_graphs")
+    nodes = [
+        sent("_HostSend", "shape", ON_GPU, ON_CPU, "a"),
+        sent("_Recv", "shape", ON_GPU, ON_CPU),
+        sent("_Send", "axis", ON_CPU, ON_GPU, "b"),
+        sent("_HostRecv", "axis", ON_CPU, ON_GPU),
+        sent("_Send", "data", ON_CPU, ON_GPU, "c:1"),
+        sent("_Recv", "data", ON_CPU, ON_GPU),
+    ]
+    found = placed.transfers_between([types.SimpleNamespace(node=nodes)])
+    assert found == [placed.Transfer("cpu", "gpu:0", "c", 1)]
 
 
 def test_a_time_known_in_part_is_no_time(part: Any) -> None:

@@ -52,6 +52,36 @@ def test_no_operation_is_said_so() -> None:
     assert render({"ops": [], "on_cpu_because": []}) == "no operation was seen\n"
 
 
+def test_a_program_that_failed_first_is_said_so() -> None:
+    shown = render({"ops": [], "on_cpu_because": []}, failed=True)
+    assert shown == "no operation was seen before the program failed\n"
+
+
+def test_folded_operations_and_transfers_are_no_operations() -> None:
+    folded = [
+        {"op": "AddV2", "device": "gpu:0", "count": 1},
+        {"op": "Mul", "device": "gpu:0", "count": 3},
+    ]
+    transfers = [
+        {"source": "cpu", "target": "gpu:0", "count": 1, "bytes": None},
+        {"source": "gpu:0", "target": "cpu", "count": 1200, "bytes": 4096},
+    ]
+    found = {"ops": [], "on_cpu_because": [], "folded": folded, "transfers": transfers}
+    assert (
+        render(found)
+        == """\
+no operation ran: TensorFlow had folded them all into constants
+
+folded into constants before the first run, so that they never ran:
+  - placed on gpu:0: AddV2, Mul (3 times)
+
+transfers between devices:
+  - cpu to gpu:0: 1 tensors, of unknown size
+  - gpu:0 to cpu: 1,200 tensors, 4 KiB
+"""
+    )
+
+
 def test_what_holds_for_everything_names_no_operation() -> None:
     reasons = [{"op": "*", "reason": "no GPU visible", "detail": "JAX has no GPU"}]
     shown = render({"ops": [op("add", "cpu", 1)], "on_cpu_because": reasons})

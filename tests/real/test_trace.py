@@ -155,6 +155,41 @@ def test_tensorflow_sessions(tmp_path: pathlib.Path, target: str) -> None:
     assert traced.out == traced.bare_output()
 
 
+@pytest.mark.parametrize("target", ["tensorflow-2.21", "tensorflow-gpu-1.15"])
+def test_what_tensorflow_folds_is_told_with_its_place(tmp_path: pathlib.Path, target: str) -> None:
+    program = """
+import tensorflow
+tf = tensorflow if tensorflow.__version__.startswith("1.") else tensorflow.compat.v1
+if tf is not tensorflow:
+    tf.disable_eager_execution()
+added = tf.constant([1.0, 2.0]) + tf.constant([3.0, 4.0])
+fed = tf.placeholder(tf.float32, [2])
+with tf.device("/cpu:1"):
+    squared = tf.square(fed)
+session = tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
+print(session.run(added), session.run(squared, {fed: [1, 2]}))
+"""
+    traced = Traced(tmp_path, target, program)
+    assert traced.trace["folded"] == [{"op": "AddV2", "device": "cpu", "count": 1}]
+    # The two devices share the memory of the computer.
+    assert traced.trace["transfers"] == []
+    assert [each["op"] for each in traced.trace["ops"]] == ["Square"]
+    assert traced.out == traced.bare_output()
+
+
+def test_a_program_that_dies_on_an_import_ran_nowhere(tmp_path: pathlib.Path) -> None:
+    report = tmp_path / "report.json"
+    code = "import torch; import nothing_of_that_name"
+    command = [sys.executable, "-m", "whygpu", "run", "--trace", "--report", str(report), "--"]
+    done = subprocess.run(
+        [*command, python_of("torch"), "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "no operation was seen before the program failed" in done.stderr
+    assert "was imported and used no device" in done.stderr
+    assert json.loads(report.read_text())["device"] == "none"
+
+
 def test_keras_on_tensorflow_1_trains_past_run(tmp_path: pathlib.Path) -> None:
     program = """
 import numpy as np

@@ -99,8 +99,10 @@ def run(
         return report
     from whygpu.launch.trace_merge import merge
 
-    parts = [part for record in report.records for part in record.trace.values()]
-    return report._replace(trace=merge(parts))
+    merged = merge([part for record in report.records for part in record.trace.values()])
+    if any(record.frameworks and not record.complete for record in report.records):
+        merged["notes"].append("a process was ended from outside; its operations are not counted")
+    return report._replace(trace=merged)
 
 
 def _words(command: str | Sequence[str]) -> list[str]:

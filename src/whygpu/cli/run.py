@@ -266,7 +266,7 @@ class _Watcher:
 
         prepared = self._prepared
         if report.trace is not None:
-            _show_trace(report.trace)
+            _show_trace(report.trace, failed=report.exit_code != 0)
         imported = {use.name for record in report.records for use in record.frameworks}
         for repair in report.repairs:
             if prepared and not prepared.concerns(repair) and prepared.concerns(repair, imported):
@@ -296,7 +296,10 @@ def _write_report(path: str, report: RunReport) -> bool:
     return True
 
 
-def _show_trace(trace: dict[str, Any]) -> None:
+def _show_trace(trace: dict[str, Any], failed: bool) -> None:
     from whygpu.render.trace_text import render
 
-    output.page_on_error(trace, lambda shown, width, color: f"whygpu: {render(shown, width=width)}")
+    def page(shown: dict[str, Any], width: int, color: bool) -> str:
+        return f"whygpu: {render(shown, width=width, failed=failed)}"
+
+    output.page_on_error(trace, page)

@@ -178,6 +178,9 @@ def execute(
             # The program has ended, and its exit code is returned whatever fails here.
             left = records.unreadable(error)
     device = records.device_used(left)
+    if plan.trace and ended.code != 0 and device == "cpu" and not records.operations_seen(left):
+        # It failed before its first operation, on an import for example.
+        device = "none"
     report = RunReport(
         exit_code=ended.code,
         device=device,

@@ -141,6 +141,15 @@ def device_used(records: Sequence[ProcessRecord]) -> DeviceUsed:
     return "cpu" if devices else "none"
 
 
+def operations_seen(records: Sequence[ProcessRecord]) -> bool:
+    """Whether a traced process ran an operation; also if a process could not report its trace."""
+    return any(
+        not record.complete or trace["ops"] or trace["folded"]
+        for record in records
+        for trace in record.trace.values() or ({"ops": (), "folded": ()},)
+    )
+
+
 def peak_memory(records: Sequence[ProcessRecord], device: DeviceUsed, rss: int) -> Observed[int]:
     """GPU memory of the process that took most, if a GPU was used; else main memory."""
     if device != "gpu":

@@ -23,7 +23,34 @@ def merge(traces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             reason for part in parts for reason in _reasons(part, anything_elsewhere)
         ),
         "notes": list(dict.fromkeys(note for part in parts for note in part.get("notes", ()))),
+        "folded": _folded(each for part in parts for each in part.get("folded", ())),
+        "transfers": _transfers(each for part in parts for each in part.get("transfers", ())),
     }
+
+
+def _folded(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    totals: dict[tuple[str, str], int] = {}
+    for each in found:
+        key = (each["op"], each["device"])
+        totals[key] = totals.get(key, 0) + each["count"]
+    return [
+        {"op": op, "device": device, "count": count}
+        for (op, device), count in sorted(totals.items())
+    ]
+
+
+def _transfers(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """There are bytes only if every part of them is known."""
+    totals: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in found:
+        known = totals.get((each["source"], each["target"]))
+        if known is None:
+            totals[each["source"], each["target"]] = dict(each)
+            continue
+        known["count"] += each["count"]
+        both = known["bytes"] is not None and each["bytes"] is not None
+        known["bytes"] = known["bytes"] + each["bytes"] if both else None
+    return [totals[key] for key in sorted(totals)]
 
 
 def _added_up(ops: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -64,12 +64,32 @@ class CpuReason(NamedTuple):
     detail: str
 
 
+class FoldedOperation(NamedTuple):
+    """An operation that was placed on a device, and became a constant before it ran."""
+
+    op: str
+    device: str
+    count: int  # type: ignore[assignment]  # a tuple has a method of this name
+
+
+class Transfers(NamedTuple):
+    """Tensors that moved from one device to another."""
+
+    source: str
+    target: str
+    count: int  # type: ignore[assignment]  # a tuple has a method of this name
+    bytes: int | None
+    """None if the size of one of them is not known."""
+
+
 class Trace(NamedTuple):
     """What a tracer saw of one framework."""
 
     ops: tuple[TracedOperation, ...]
     on_cpu_because: tuple[CpuReason, ...]
     notes: tuple[str, ...] = ()
+    folded: tuple[FoldedOperation, ...] = ()
+    transfers: tuple[Transfers, ...] = ()
 
 
 class ProcessEntry(NamedTuple):

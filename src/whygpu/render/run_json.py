@@ -12,7 +12,7 @@ from whygpu.render.explain_json import as_dict
 from whygpu.render.run_memory import memory_dict
 
 RUN_SCHEMA = 1
-TRACE_FIELDS = ("ops", "on_cpu_because", "notes")
+TRACE_FIELDS = ("ops", "on_cpu_because", "notes", "folded", "transfers")
 
 
 def plan_json(plan: LaunchPlan) -> str:

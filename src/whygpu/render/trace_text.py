@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from whygpu.model.units import size_text
 from whygpu.render.text_page import Page
 
 EVERYTHING = "*"
@@ -15,18 +16,26 @@ MOST_NAMES = 6
 MOST_FUNCTIONS = 5
 
 
-def render(trace: Mapping[str, Any], *, width: int = 80) -> str:
-    """`trace` as the tracers' results are merged: `ops`, `on_cpu_because` and `notes`."""
+def render(trace: Mapping[str, Any], *, width: int = 80, failed: bool = False) -> str:
+    """`trace` as trace_merge returns it; `failed`: the program did not end well."""
     functions = [op for op in trace["ops"] if op["op"].startswith(FUNCTION)]
     ops = [op for op in trace["ops"] if not op["op"].startswith(FUNCTION)]
     page = Page(width, color=False)
     if not ops:
-        page.line("no operation was seen")
+        page.hanging("", _nothing_ran(trace, failed), 0)
     else:
         page.hanging("", _headline(ops), 0)
         page.line()
         for line in _table(ops, width):
             page.line(line)
+    if trace.get("folded"):
+        page.section("folded into constants before the first run, so that they never ran")
+        for line in _folded(trace["folded"]):
+            page.hanging("  -", line, 4)
+    if trace.get("transfers"):
+        page.section("transfers between devices")
+        for each in trace["transfers"]:
+            page.line(f"  - {each['source']} to {each['target']}: {_moved(each)}")
     if functions:
         page.section("timed as a whole")
         for line in _functions(functions):
@@ -40,6 +49,29 @@ def render(trace: Mapping[str, Any], *, width: int = 80) -> str:
         for note in trace["notes"]:
             page.hanging("  -", note, 4)
     return page.text()
+
+
+def _nothing_ran(trace: Mapping[str, Any], failed: bool) -> str:
+    if trace.get("folded"):
+        return "no operation ran: TensorFlow had folded them all into constants"
+    if failed:
+        return "no operation was seen before the program failed"
+    return "no operation was seen"
+
+
+def _folded(folded: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """By the device on which TensorFlow had placed them."""
+    by_device: dict[str, list[str]] = {}
+    for each in folded:
+        times = f" ({each['count']:,} times)" if each["count"] > 1 else ""
+        by_device.setdefault(each["device"], []).append(f"{each['op']}{times}")
+    for device, names in by_device.items():
+        yield f"placed on {device}: {_named(names)}"
+
+
+def _moved(transfer: Mapping[str, Any]) -> str:
+    size = "of unknown size" if transfer["bytes"] is None else size_text(transfer["bytes"])
+    return f"{transfer['count']:,} tensors, {size}"
 
 
 def _headline(ops: Sequence[Mapping[str, Any]]) -> str:

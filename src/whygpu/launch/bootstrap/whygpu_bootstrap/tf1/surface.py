@@ -101,7 +101,8 @@ def _watch_for_sessions(v1: "Any") -> None:
 
 def _note_unused_graph(v1: "Any") -> None:
     with process_record.noted("--tf1: looking for an unused graph"):
-        if "session" in _state or v1.executing_eagerly():
+        failed = getattr(sys, "last_value", None) is not None
+        if failed or "session" in _state or v1.executing_eagerly():
             return
         if v1.get_default_graph().get_operations():
             process_record.note(

@@ -67,5 +67,40 @@ class Reasons:
         ]
 
 
-def outcome(tally: "Tally", reasons: "Reasons", notes: "list[str]") -> "dict[str, Any]":
-    return {"ops": tally.rows(), "on_cpu_because": reasons.rows(), "notes": list(notes)}
+class Transfers:
+    """How often tensors moved between devices, and how many bytes."""
+
+    def __init__(self) -> None:
+        self._found: "dict[Any, list[Any]]" = {}
+
+    def add(self, source: str, target: str, count: int, size: "int | None") -> None:
+        """There are bytes only if the size of every tensor is known."""
+        cell = self._found.setdefault((source, target), [0, 0])
+        cell[0] += count
+        cell[1] = None if size is None or cell[1] is None else cell[1] + size
+
+    def rows(self) -> "list[dict[str, Any]]":
+        return [
+            {"source": source, "target": target, "count": count, "bytes": size}
+            for (source, target), (count, size) in sorted(self._found.items())
+        ]
+
+
+def outcome(
+    tally: "Tally",
+    reasons: "Reasons",
+    notes: "list[str]",
+    folded: "dict[tuple[str, str], int] | None" = None,
+    transfers: "Transfers | None" = None,
+) -> "dict[str, Any]":
+    """`folded` has the operations that were placed and became constants before they ran."""
+    return {
+        "ops": tally.rows(),
+        "on_cpu_because": reasons.rows(),
+        "notes": list(notes),
+        "folded": [
+            {"op": op, "device": device, "count": count}
+            for (op, device), count in sorted((folded or {}).items())
+        ],
+        "transfers": transfers.rows() if transfers is not None else [],
+    }

@@ -73,16 +73,35 @@ def result() -> "dict[str, Any]":
     tally, reasons = results.Tally(), results.Reasons()
     notes: "list[str]" = []
     sights: "dict[Any, Any]" = {}
+    folded: "dict[Any, int]" = {}
+    transfers = results.Transfers()
     eager, sessions = _watched["eager"], _watched["sessions"]
     if eager is not None:
         with process_record.noted("the last graphs of TensorFlow"):
             eager.take_remaining()
         _count_eager(eager, tally, sights, notes)
+        for function in _placed_functions(eager):
+            _add_folded(function.placement, folded)
+            for each in function.placement.transfers:
+                transfers.add(each.source, each.target, function.calls, None)
     if sessions is not None:
         _count_sessions(sessions, tally, sights, notes)
+        for step in list(sessions.steps):
+            _add_folded(step.placement, folded)
+            for (source, target), (count, size) in step.moved().items():
+                transfers.add(source, target, count, size)
     with process_record.noted("the reasons for the CPU"):
         _explain(sights, _gpus(eager, sessions), reasons)
-    return results.outcome(tally, reasons, notes)
+    return results.outcome(tally, reasons, notes, folded, transfers)
+
+
+def _add_folded(placement: "placed.Placement", folded: "dict[Any, int]") -> None:
+    for key, count in placement.folded.items():
+        folded[key] = folded.get(key, 0) + count
+
+
+def _placed_functions(eager: "Eager") -> "list[Any]":
+    return [found for found in list(eager.functions.values()) if found.placement]
 
 
 def _count_eager(
@@ -99,7 +118,7 @@ def _count_eager(
         if where == "cpu":
             scopes.setdefault(op, set()).add(scope or "")
     _see_single(eager.single.sights.values(), scopes, sights)
-    functions = [found for found in list(eager.functions.values()) if found.placement]
+    functions = _placed_functions(eager)
     for function in functions:
         for (op, device), count in function.placement.counts.items():
             tally.add(op, device, count * function.calls)

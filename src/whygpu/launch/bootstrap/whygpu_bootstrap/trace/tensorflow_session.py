@@ -28,6 +28,7 @@ class Step:
         self.later: "dict[tuple[str, str], Any]" = {}
         self.placement = placed.Placement()
         self.operations: "dict[Any, Any]" = {}
+        self.sizes: "dict[Any, int]" = {}
 
     def is_sample(self) -> bool:
         """Whether the next run is sampled: the 1st, 2nd, 4th, 8th ..."""
@@ -44,6 +45,16 @@ class Step:
             cell = found.setdefault(key, [0, 0.0])
             cell[0] += count * share
             cell[1] += seconds * share
+        return found
+
+    def moved(self) -> "dict[tuple[str, str], list[Any]]":
+        """{(source, target): [transfers, bytes or None]} for all runs, by the last sampled one."""
+        found: "dict[tuple[str, str], list[Any]]" = {}
+        for transfer in self.placement.transfers:
+            cell = found.setdefault((transfer.source, transfer.target), [0, 0])
+            cell[0] += self.runs
+            size = self.sizes.get((transfer.producer, transfer.slot))
+            cell[1] = None if size is None or cell[1] is None else cell[1] + size * self.runs
         return found
 
 
@@ -207,6 +218,9 @@ class Sessions:
                 continue
             device = placed.label(device_stats.device)
             for stats in device_stats.node_stats:
+                for output in stats.output:
+                    held = output.tensor_description.allocation_description
+                    step.sizes[stats.node_name, output.slot] = held.requested_bytes
                 op = step.operations.get(stats.node_name)
                 if op is not None:
                     cell = cells.setdefault((op, device), [0, 0.0])
@@ -215,11 +229,11 @@ class Sessions:
 
     def _read_graphs(self, step: "Step", session: "Any", graphs: "Any") -> None:
         self.devices.update(device.name for device in session.list_devices())
-        requested = _requests(session.graph)
+        placed.add_graphs(step.placement, graphs, {}, _as_written(session.graph))
+        not_work = placed.NOT_WORK | placed.SENDS | placed.RECEIVES
         for graph in graphs:
-            placed.add_graph(step.placement, graph, {}, requested)
             for node in graph.node:
-                if node.op not in placed.NOT_WORK:
+                if node.op not in not_work:
                     step.operations[node.name] = placed.plain(node.op)
 
     def gpus(self) -> "list[str] | None":
@@ -245,14 +259,15 @@ def _shape(fetches: "Any") -> "Any":
     return id(fetches)
 
 
-def _requests(graph: "Any") -> "Callable[[str], str]":
-    def requested(name: str) -> str:
+def _as_written(graph: "Any") -> "Callable[[str], Any]":
+    def written(name: str) -> "Any":
         try:
-            return graph.get_operation_by_name(name).device
+            operation = graph.get_operation_by_name(name)
         except (KeyError, ValueError):
-            return ""
+            return placed.Written("", "")
+        return placed.Written(operation.type, operation.device)
 
-    return requested
+    return written
 
 
 def _is_remote(session: "Any") -> bool:
