@@ -23,6 +23,7 @@ from whygpu.model.task_wire import (
     TrialRequest,
 )
 from whygpu.model.work import What
+from whygpu.readers.allocator_state import Refusals
 from whygpu.work.task_process import run_task
 
 Run = Callable[..., TaskEnd]
@@ -72,6 +73,17 @@ def test_a_task_that_is_done(run: Run, tmp_path: Path) -> None:
     assert end.error_text.count("to nobody") == 3
     assert 1 << 20 < end.peak_host_bytes < 1 << 30
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("whygpu")] == []
+
+
+def test_a_request_that_is_never_granted_ends_it_at_once(run: Run) -> None:
+    body = """
+    sys.stderr.write("Allocator (GPU_0_bfc) ran out of memory trying to allocate 5.00GiB "
+                     "(rounded to 5368709120)requested by op A\\n")
+    time.sleep(100)
+    """
+    end = run(body, refusals=Refusals(3 << 30))
+    assert (end.ended, end.seconds < 15) == ("hopeless-request", True)
+    assert end.how == "asked for 5 GiB at once, and the limit is 3 GiB"
 
 
 def test_an_exception_is_told_with_its_traceback(run: Run) -> None:

@@ -29,6 +29,33 @@ MANY = f"import sys\nfor i in range({LINES}): sys.stderr.write('%0100d\\n' % i)\
 WRITTEN = "".join(f"{i:0100d}\n" for i in range(LINES)).encode()
 
 
+def test_a_request_that_is_never_granted_is_told_while_the_program_runs(tmp_path: Path) -> None:
+    program = script(
+        tmp_path,
+        "import sys, time\n"
+        "words = '/job:localhost/replica:0/task:0/device:GPU:0 with 3072 MB memory: -> device: 0'\n"
+        "sys.stderr.write('Created device %s\\n' % words)\n"
+        "words = 'ran out of memory trying to allocate 5.00GiB (rounded to 5368709120)'\n"
+        "sys.stderr.write('Allocator (GPU_0_bfc) %srequested by op A\\n' % words)\n"
+        "sys.stdin.readline()\n",
+    )
+    process = subprocess.Popen(
+        [*WHYGPU, "--device", "cpu", "--", PYTHON, str(program)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in range(3)]
+    assert lines[2].startswith("whygpu: TensorFlow asked for 5 GiB of GPU memory at once, and its")
+    assert "limit is 3 GiB" in lines[2]
+    process.stdin.close()
+    assert process.wait(PATIENCE) == 0
+    process.stderr.close()
+
+
 def wait_until_full(pipe: int) -> None:
     """Until it holds something, and nothing is added any more."""
     deadline = time.monotonic() + PATIENCE

@@ -224,6 +224,90 @@ def test_nobody_else_is_blamed_for_what_a_limit_keeps_from_the_program() -> None
     assert "others hold" not in found.headline
 
 
+REFUSED_1_15 = """\
+2026-11-16 09:00:00.000000: W tensorflow/core/common_runtime/bfc_allocator.cc:419] Allocator \
+(GPU_0_bfc) ran out of memory trying to allocate 1.89GiB (rounded to 2029420544).  Current \
+allocation summary follows.
+2026-11-16 09:00:00.000001: I tensorflow/core/common_runtime/bfc_allocator.cc:921] Sum Total of \
+in-use chunks: 2.00GiB
+2026-11-16 09:00:00.000002: I tensorflow/core/common_runtime/bfc_allocator.cc:923] \
+total_region_allocated_bytes_: 3221225472 memory_limit_: 3221225472 available bytes: 0 \
+curr_region_allocation_bytes_: 6442450944
+2026-11-16 09:00:00.000003: I tensorflow/core/common_runtime/bfc_allocator.cc:929] Stats:
+Limit:                  3221225472
+InUse:                  2147483648
+MaxInUse:               3000000000
+NumAllocs:                      32
+MaxAllocSize:           1000000000
+
+"""
+REFUSED_2_21 = """\
+W0000 00:00:1794759536.102185   19845 bfc_allocator.cc:502] Allocator (GPU_0_bfc) ran out of \
+memory trying to allocate 1.89GiB (rounded to 2029420544)requested by op Conv2D
+Current allocation summary follows.
+I0000 00:00:1794759536.102373   19845 bfc_allocator.cc:1119] Total size in pool: 3.00GiB \
+memory_limit_: 3.00GiB available size: 0B curr_region_allocation_bytes_: 6.00GiB
+I0000 00:00:1794759536.102375   19845 bfc_allocator.cc:1128] Stats:
+Limit:                         3.00GiB
+InUse:                         2.00GiB
+MaxInUse:                      2.80GiB
+NumAllocs:                           6
+
+"""
+
+
+@pytest.mark.parametrize("refusal", [REFUSED_1_15, REFUSED_2_21], ids=["1.15", "2.21"])
+@pytest.mark.parametrize("limit", [None, MemoryLimit("bytes", 3 * GIB)])
+def test_tensorflows_own_statistics_are_the_numbers(
+    refusal: str, limit: MemoryLimit | None
+) -> None:
+    """After the exception, little is in use any more, and the allocator's limit may be unknown."""
+    memory = ProcessMemory(
+        error=TENSORFLOW_ON_GPU, allocators=(Allocator("tensorflow", "gpu:0", live=MIB),)
+    )
+    gpu = gpus(memory_total_bytes=Known(140 * GIB, "NVML"), memory_used_bytes=Known(0, "NVML"))
+    text = refusal + TENSORFLOW_ON_GPU
+    policy = DevicePolicy(memory=limit)
+    found = end_of(text, record(memory, "tensorflow"), gpus=gpu, policy=policy)
+    assert (found.limit, found.held, found.free) == (3 * GIB, 2 * GIB, GIB)
+    assert found.limit_kind == ("framework-share" if limit is None else "policy")
+
+
+def test_the_limit_of_a_new_device_is_in_the_log() -> None:
+    created = (
+        "I0000 00:00:1794787924.470175    2553 gpu_device.cc:2043] Created device "
+        "/job:localhost/replica:0/task:0/device:GPU:0 with 3072 MB memory:  -> device: 0\n"
+    )
+    gpu = gpus(memory_total_bytes=Known(140 * GIB, "NVML"), memory_used_bytes=Known(0, "NVML"))
+    memory = ProcessMemory(error=TENSORFLOW_ON_GPU)
+    found = end_of(created + TENSORFLOW_ON_GPU, record(memory, "tensorflow"), gpus=gpu)
+    assert (found.limit, found.limit_kind, found.free) == (3 * GIB, "framework-share", None)
+
+
+def test_what_is_left_after_the_exception_is_not_what_was_in_use() -> None:
+    memory = ProcessMemory(
+        error=TENSORFLOW_ON_GPU, allocators=(Allocator("tensorflow", "gpu:0", live=MIB),)
+    )
+    policy = DevicePolicy(memory=MemoryLimit("bytes", 3 * GIB))
+    gpu = gpus(memory_total_bytes=Known(140 * GIB, "NVML"), memory_used_bytes=Known(0, "NVML"))
+    found = end_of(TENSORFLOW_ON_GPU, record(memory, "tensorflow"), gpus=gpu, policy=policy)
+    assert (found.limit, found.held, found.free) == (3 * GIB, None, None)
+
+
+def test_a_limit_that_was_not_in_force_is_none() -> None:
+    memory = ProcessMemory(error=TENSORFLOW_ON_GPU)
+    policy = DevicePolicy(memory=MemoryLimit("bytes", 3 * GIB))
+    gpu = gpus(memory_total_bytes=Known(140 * GIB, "NVML"), memory_used_bytes=Known(0, "NVML"))
+    found = end_of(
+        TENSORFLOW_ON_GPU,
+        record(memory, "tensorflow"),
+        gpus=gpu,
+        policy=policy,
+        limit_overruled=True,
+    )
+    assert (found.limit, found.limit_kind) == (140 * GIB, "gpu")
+
+
 def test_a_limit_that_the_program_set_itself_outranks_the_policy() -> None:
     found = tensorflow_run(DevicePolicy(memory=MemoryLimit("bytes", 30 * GIB)), 5 * GIB)
     assert (found.limit, found.limit_is) == (5 * GIB, "its framework's share of the GPU")

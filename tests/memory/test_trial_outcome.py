@@ -77,6 +77,7 @@ def test_a_peak_that_came_and_went_between_two_looks_counts() -> None:
     ("end", "word"),
     [
         (ended("over-limit", "1100 of 1000"), "limit of main memory"),
+        (ended("hopeless-request", "asked for 5 GiB"), "asked for 5 GiB"),
         (ended("signal", "SIGKILL"), "SIGKILL"),
         (ended("exception", TORCH, traceback=f"Traceback\n{TORCH}"), "CUDA out of memory"),
         (ended("exception", XLA, traceback=XLA), "RESOURCE_EXHAUSTED"),

@@ -33,6 +33,9 @@ def memory_end_of(
             progress=len(read_text(text).progress),
             gpus=_gpus(machine),
             shared_total=shared.value if isinstance(shared, Known) else None,
+            limit_overruled=any(
+                each.part == "memory" and each.state == "not-in-force" for each in report.in_force
+            ),
         )
     )
     return Redactor(LocalHost().platform).value(end)

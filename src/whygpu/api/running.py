@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whygpu.model.explanation import Explanation
     from whygpu.model.memory_use import MemoryEnd
     from whygpu.model.policy import RunReport
+    from whygpu.model.shortage import HopelessRequest
     from whygpu.model.snapshot import Snapshot
 
 _ASKED_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -33,6 +34,8 @@ class Watch(NamedTuple):
     """With the plan, before the program starts."""
     at_end: Callable[[], None] = lambda: None
     """When the program has ended, before a signal can reach us again."""
+    hopeless: Callable[[HopelessRequest], None] = lambda request: None
+    """In another thread, when the program first asks for more GPU memory than it may ever have."""
     explaining: Callable[[], AbstractContextManager[None]] = nullcontext
     """Around the explanation of a failure. What it suppresses costs only the explanation."""
     explained: Callable[[Explanation], None] = lambda explanation: None
@@ -88,7 +91,7 @@ def run(
     hooks = Watch() if watch is None else watch
     prepared = plan_run(command, policy, repair=repair, trace=trace)
     hooks.before(prepared)
-    report, ended = execute(prepared.plan, os.environ, at_end=hooks.at_end)
+    report, ended = execute(prepared.plan, os.environ, at_end=hooks.at_end, hopeless=hooks.hopeless)
     if report.policy.require_gpu and report.device == "cpu" and report.exit_code == 0:
         report = report._replace(exit_code=1)
     report = report._replace(signal=ended.signal)

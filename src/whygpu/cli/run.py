@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whygpu.launch.execution import Prepared
     from whygpu.model.explanation import Explanation
     from whygpu.model.policy import DevicePolicy, RunReport
+    from whygpu.model.shortage import HopelessRequest
 
 EXAMPLES = """\
 examples:
@@ -138,6 +139,7 @@ def _run(options: argparse.Namespace) -> int:
             watch=api.Watch(
                 before=watcher.before,
                 at_end=hold_stops,
+                hopeless=watcher.hopeless,
                 explaining=watcher.explaining,
                 explained=watcher.explained,
                 estimating=watcher.estimating,
@@ -226,6 +228,12 @@ class _Watcher:
                 output.say(note)
         sys.stdout.flush()
         sys.stderr.flush()
+
+    def hopeless(self, request: HopelessRequest) -> None:
+        if not self._options.quiet:
+            from whygpu.render.run_memory import hopeless_text
+
+            output.say(hopeless_text(request))
 
     @contextmanager
     def explaining(self) -> Iterator[None]:

@@ -26,6 +26,8 @@ from whygpu.model.finding import MACHINE
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
 from whygpu.model.short_repr import short_repr
+from whygpu.model.shortage import HopelessRequest
+from whygpu.readers.allocator_state import Refusals
 
 if TYPE_CHECKING:
     from whygpu.launch.program_process import Ended
@@ -164,14 +166,19 @@ def staged(plan: LaunchPlan, environ: Mapping[str, str]) -> Iterator[Stage]:
 
 
 def execute(
-    plan: LaunchPlan, environ: Mapping[str, str], at_end: Callable[[], None] = lambda: None
+    plan: LaunchPlan,
+    environ: Mapping[str, str],
+    at_end: Callable[[], None] = lambda: None,
+    hopeless: Callable[[HopelessRequest], None] = lambda request: None,
 ) -> tuple[RunReport, Ended]:
     """Execute the plan. Raises NotStarted if the command cannot be started.
 
-    `at_end` is called when the program has ended, before any signal can reach us again.
+    `at_end` is called when the program has ended, before any signal can reach us again. `hopeless`
+    is called, in another thread, when the program first asks for more GPU memory than it may have.
     """
     with staged(plan, environ) as stage:
-        ended = program_process.run(plan.argv, stage.environ, at_end)
+        seen = _OutputWatch(_limit_of(plan), hopeless).see
+        ended = program_process.run(plan.argv, stage.environ, at_end, seen)
         try:
             left = stage.records()
         except Exception as error:
@@ -193,6 +200,33 @@ def execute(
         in_force=parts_in_force(plan, left),
     )
     return report, ended
+
+
+class _OutputWatch:
+    """Reports the first request that can never be granted, between two lines of the output."""
+
+    def __init__(self, limit: int | None, report: Callable[[HopelessRequest], None]) -> None:
+        self._refusals = Refusals(limit)
+        self._report = report
+        self._found: HopelessRequest | None = None
+        self._done = False
+
+    def see(self, data: bytes) -> None:
+        if self._done:
+            return
+        self._found = self._found or self._refusals.feed(data)
+        if self._found is not None and data.endswith(b"\n"):
+            self._done = True
+            self._report(self._found)
+
+
+def _limit_of(plan: LaunchPlan) -> int | None:
+    """The most bytes that the plan allows TensorFlow on any GPU; None if it sets no limit."""
+    for call in plan.calls:
+        if call.framework == "tensorflow" and call.part == "memory":
+            given = [call.arguments.get("bytes"), *call.arguments.get("bytes_by_gpu", ())]
+            return max((each for each in given if each is not None), default=None)
+    return None
 
 
 def seen_by_program(

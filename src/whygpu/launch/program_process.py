@@ -72,14 +72,20 @@ class NotStarted(UsageError):
 
 
 def run(
-    argv: Sequence[str], environ: Mapping[str, str], at_end: Callable[[], None] = lambda: None
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    at_end: Callable[[], None] = lambda: None,
+    forwarded: Callable[[bytes], None] = lambda data: None,
 ) -> Ended:
-    """Run a command to its end, and call `at_end` before signals reach us again."""
+    """Run a command to its end, and call `at_end` before signals reach us again.
+
+    `forwarded` is called with each part of its standard error, in another thread.
+    """
     waited = {signal.SIGCHLD, signal.SIGWINCH, *_PASSED_ON}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     # If SIGCHLD is ignored, the kernel discards the child's exit status.
     on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    stream = ErrorStream()
+    stream = ErrorStream(forwarded)
     try:
         process = _start(argv, environ, stream, _Signals(before, on_child))
         stream.start()

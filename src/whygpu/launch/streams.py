@@ -16,6 +16,7 @@ import struct
 import termios
 import tty
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 from typing import Any
@@ -56,7 +57,9 @@ class Kept:
 class ErrorStream:
     """Created before the program starts; `descriptors` are for its process."""
 
-    def __init__(self) -> None:
+    def __init__(self, seen: Callable[[bytes], None] = lambda data: None) -> None:
+        """`seen` is called with what has been forwarded, in the thread that forwards."""
+        self._seen = seen
         self._kept = Kept()
         self._reader = -1
         self._thread: Thread | None = None
@@ -140,6 +143,9 @@ class ErrorStream:
                 # Nobody reads our standard error any more. Closing the pipe tells the program.
                 break
             self._passed += len(data)
+            # Whatever fails there, the program's output goes on.
+            with suppress(Exception):
+                self._seen(data)
         self._ended = True
         os.close(self._reader)
 

@@ -20,6 +20,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import ProgramMessage, StepMessage, TrialRequest
 from whygpu.model.work import What
+from whygpu.readers.allocator_state import Refusals
 
 DEFAULT_TIMEOUT = 600.0
 IN_TRIAL = "WHYGPU_IN_TRIAL"
@@ -284,6 +285,7 @@ class _Tries:
             timeout=wanted.timeout,
             host_limit=self._limits.ceiling,
             on_progress=tell,
+            refusals=Refusals(self._limits.gpu),
         )
         if end.ended == "not-started":
             raise UsageError(end.how)

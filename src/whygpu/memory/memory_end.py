@@ -22,7 +22,8 @@ from whygpu.model.memory_use import (
 )
 from whygpu.model.observed import Known, Observed
 from whygpu.model.policy import DevicePolicy, ProcessRecord
-from whygpu.model.shortage import Shortage
+from whygpu.model.shortage import AllocatorState, Shortage
+from whygpu.readers.allocator_state import allocator_states
 from whygpu.readers.memory_errors import shortage_in_text
 
 _FRAMEWORKS = {"xla": ("jax", "tensorflow"), "tensorflow": ("tensorflow",), "torch": ("torch",)}
@@ -63,6 +64,8 @@ class Run(NamedTuple):
     """As the driver describes them now, after its end."""
     shared_total: int | None = None
     """The size of /dev/shm."""
+    limit_overruled: bool = False
+    """The frameworks report that the limit of the policy was not in force."""
 
 
 def memory_end(run: Run) -> MemoryEnd | None:
@@ -111,12 +114,15 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
     device = allocator.device if allocator is not None else _named_device(shortage.text) or ""
     gpu = run.gpus[0] if len(run.gpus) == 1 else None
     curve = _curve_on(memory, device, allocator)
-    held = _first(shortage.held, allocator and allocator.live)
-    limit, limit_kind = _gpu_limit(run.policy, shortage, allocator, gpu)
+    state = _state_of(run.error_text, shortage)
+    limit, limit_kind = _gpu_limit(run, shortage, allocator, gpu, state)
     unused = _unused(allocator)
     others = _others(allocator, gpu)
     total = _first(allocator and allocator.total, gpu and _value(gpu.memory_total_bytes))
     in_the_way = _of_its_own_limit(others, limit, total)
+    held = _first(shortage.held, state and state.in_use)
+    if held is None and allocator is not None:
+        held = _held_at_refusal(allocator.live, shortage.asked, limit, in_the_way)
     free = _first(shortage.free, allocator and allocator.free)
     if free is None and limit is not None and held is not None:
         free = max(0, limit - (in_the_way or 0) - held)
@@ -257,8 +263,37 @@ def _curve_on(memory: ProcessMemory, device: str, allocator: Allocator | None) -
     return max(fitting, key=lambda curve: curve.points[-1].high, default=None)
 
 
+def _state_of(text: str, shortage: Shortage) -> AllocatorState | None:
+    """What TensorFlow last reported about the GPU, if it was TensorFlow that was refused.
+
+    XLA in TensorFlow takes its memory from the same allocator.
+    """
+    if shortage.of not in ("tensorflow", "xla"):
+        return None
+    device = _named_device(shortage.text)
+    states = [each for each in allocator_states(text) if device in (None, f"gpu:{each.gpu}")]
+    return states[-1] if states else None
+
+
+def _held_at_refusal(
+    live: int, asked: int | None, limit: int | None, others: int | None
+) -> int | None:
+    """What was in use when memory ran out; None if the allocator was asked too late to know.
+
+    An exception frees the tensors of the step that failed: if the request would fit beside what
+    is left, that is not what it was refused for.
+    """
+    if asked is not None and limit is not None and live + asked <= limit - (others or 0):
+        return None
+    return live
+
+
 def _gpu_limit(
-    policy: DevicePolicy, shortage: Shortage, allocator: Allocator | None, gpu: Gpu | None
+    run: Run,
+    shortage: Shortage,
+    allocator: Allocator | None,
+    gpu: Gpu | None,
+    state: AllocatorState | None,
 ) -> tuple[int | None, LimitKind]:
     """The most that this process could have, and what sets it."""
     whole = _first(
@@ -266,10 +301,9 @@ def _gpu_limit(
         gpu and _value(gpu.memory_total_bytes),
         shortage.total,
     )
-    asked = _policy_limit(policy, whole)
-    caps = [cap for cap in (allocator and allocator.limit, shortage.total) if cap is not None]
-    # What the framework reports is in force; a policy may have been overruled by the program.
-    cap = min(caps, default=asked)
+    asked = None if run.limit_overruled else _policy_limit(run.policy, whole)
+    reported = (allocator and allocator.limit, shortage.total, state and state.limit, asked)
+    cap = min((each for each in reported if each is not None), default=None)
     if cap is None or (whole is not None and cap > _ALL * whole):
         return whole, "gpu"
     if asked is not None and abs(cap - asked) <= (1 - _ALL) * asked:

@@ -166,6 +166,8 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[T
         return "does-not-fit", f"{size_text(over.peak)}, more than the limit of main memory"
     if end.ended == "over-limit":
         return "does-not-fit", "more than the limit of main memory"
+    if end.ended == "hopeless-request":
+        return "does-not-fit", end.how
     if end.ended == "finished":
         return "fits", ""
     if end.ended == "timed-out":

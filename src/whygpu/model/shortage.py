@@ -21,3 +21,20 @@ class Shortage(NamedTuple):
     """Used by live tensors of this process."""
     text: str
     """The line with the message."""
+
+
+class AllocatorState(NamedTuple):
+    """What TensorFlow reported about the memory of one of its GPUs. Sizes are in bytes."""
+
+    gpu: int
+    limit: int
+    in_use: int | None
+    """Reported with a refusal only."""
+
+
+class HopelessRequest(NamedTuple):
+    """A request for more than TensorFlow may ever have on a GPU: no waiting helps."""
+
+    gpu: int
+    asked: int
+    limit: int

@@ -7,8 +7,17 @@ from typing import Literal, NamedTuple, TypeVar
 from whygpu.model.task_wire import ExceptionMessage, TaskMessage
 
 TaskEnding = Literal[
-    "finished", "exception", "timed-out", "over-limit", "signal", "exit", "not-started"
+    "finished",
+    "exception",
+    "timed-out",
+    "over-limit",
+    "hopeless-request",
+    "signal",
+    "exit",
+    "not-started",
 ]
+"""`hopeless-request`: it asked a GPU's allocator for more than that may ever have, and was ended
+instead of waiting for it."""
 Message = TypeVar("Message", bound=TaskMessage)
 
 

@@ -97,6 +97,9 @@ class ChildProcess:
         """Take in a line that it wrote to its own descriptor."""
         raise NotImplementedError
 
+    def hear(self, data: bytes) -> None:
+        """Called with what it prints."""
+
     def rest(self) -> float | None:
         """Seconds it may still take to exit after its work; None while it is working."""
         raise NotImplementedError
@@ -109,6 +112,7 @@ class ChildProcess:
             return False
         if descriptor == self.log_fd:
             self._log.add(data)
+            self.hear(data)
         else:
             for line in self._lines.feed(data):
                 self.take(line)

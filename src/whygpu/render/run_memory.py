@@ -9,6 +9,7 @@ from typing import Any
 from whygpu.model.codec import encode
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.memory_use import FitEstimate, MemoryEnd
+from whygpu.model.shortage import HopelessRequest
 from whygpu.model.units import size_text
 from whygpu.render.text_page import Page
 
@@ -36,6 +37,15 @@ def memory_text(end: MemoryEnd, script: str | None = None, *, width: int = 80) -
     for label, text in _rows(end, script):
         page.hanging(f"  {label}", text, _INDENT)
     return page.text().rstrip()
+
+
+def hopeless_text(request: HopelessRequest) -> str:
+    """While the program runs: what it waits for will never happen."""
+    return (
+        f"TensorFlow asked for {size_text(request.asked)} of GPU memory at once, and its limit is "
+        f"{size_text(request.limit)}. It can never get that, but waits up to 10 s for each such "
+        "request; Ctrl-C ends the program"
+    )
 
 
 def _by(end: MemoryEnd) -> str:

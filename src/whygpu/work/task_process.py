@@ -19,6 +19,7 @@ from whygpu.collectors import memory
 from whygpu.host.local import LocalHost
 from whygpu.host.processes import LOOK_SECONDS
 from whygpu.model.codec import DecodeError, decode, encode
+from whygpu.model.shortage import HopelessRequest
 from whygpu.model.task_end import TaskEnd, TaskEnding
 from whygpu.model.task_wire import (
     ExceptionMessage,
@@ -30,6 +31,7 @@ from whygpu.model.task_wire import (
 )
 from whygpu.model.units import size_text
 from whygpu.probes.child import ChildProcess, Words, signal_name
+from whygpu.readers.allocator_state import Refusals
 
 MAIN = (Path(__file__).parent / "inside" / "whygpu_work" / "main.py").resolve()
 TEARDOWN_SECONDS = 20.0
@@ -60,12 +62,14 @@ def run_task(
     folder: str | None = None,
     on_progress: OnProgress | None = None,
     stop: Event | None = None,
+    refusals: Refusals | None = None,
 ) -> TaskEnd:
     """Run the task to its end. A KeyboardInterrupt, or any other exception here, kills it first.
 
     `host_limit` is the main memory in bytes that it and its descendants may hold; None for what
     this machine can spare now. If it takes more, it is ended as over-limit. Another thread can set
-    `stop`: the task is then killed.
+    `stop`: the task is then killed. With `refusals`, which reads what the task prints, it is ended
+    when it asks for more GPU memory than it may ever have.
     """
     if host_limit is None:
         host_limit = memory.spare_bytes(LocalHost())
@@ -83,6 +87,7 @@ def run_task(
                 on_progress=on_progress or (lambda text: None),
                 host_limit=host_limit,
                 stop=stop,
+                refusals=refusals,
             )
         except (OSError, ValueError) as error:
             how = f"{python}: {getattr(error, 'strerror', None) or error}"
@@ -108,8 +113,11 @@ class _TaskProcess(ChildProcess):
         on_progress: OnProgress,
         host_limit: int | None,
         stop: Event | None,
+        refusals: Refusals | None,
     ) -> None:
         self._on_progress = on_progress
+        self._refusals = refusals
+        self._hopeless: HopelessRequest | None = None
         self._stop = stop or Event()
         self._messages: list[TaskMessage] = []
         self._exception: ExceptionMessage | None = None
@@ -146,6 +154,12 @@ class _TaskProcess(ChildProcess):
             self._messages.append(message)
             if isinstance(message, ProgressMessage):
                 self._on_progress(message.text)
+
+    def hear(self, data: bytes) -> None:
+        if self._refusals is not None and self._hopeless is None:
+            self._hopeless = self._refusals.feed(data)
+            if self._hopeless is not None and not self._finished:
+                self.kill()
 
     def rest(self) -> float | None:
         return TEARDOWN_SECONDS if self._finished or self._exception else None
@@ -189,6 +203,9 @@ class _TaskProcess(ChildProcess):
             return "exception", f"what the task sent cannot be read: {self._unreadable}"
         if self._finished:
             return "finished", ""
+        if self._hopeless is not None:
+            asked, limit = size_text(self._hopeless.asked), size_text(self._hopeless.limit)
+            return "hopeless-request", f"asked for {asked} at once, and the limit is {limit}"
         if self._exception is not None:
             return "exception", str(self._exception)
         if self._timed_out:
