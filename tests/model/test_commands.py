@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tests.pasting import BASH, paste
 from whygpu.model.codec import decode, encode
 from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.finding import Remedy
+from whygpu.model.observed import Known
 from whygpu.model.remedy import (
     PYTHON,
     Action,
@@ -34,7 +36,7 @@ from whygpu.model.remedy import (
     set_variables,
     shell_script,
 )
-from whygpu.model.target import PLAIN_PIP, Installer
+from whygpu.model.target import PLAIN_PIP, Installer, Manager, ManagerName
 
 EVERY_KIND: list[tuple[Action, str]] = [
     (SetVariable("A", "x y"), "export A='x y'"),
@@ -232,3 +234,124 @@ ON_A_MAC: list[tuple[Action, str | None]] = [
 @each(("action", "shown"), ON_A_MAC)
 def test_a_mac_gets_no_command_of_linux_or_of_nvidia(action: Action, shown: str | None) -> None:
     assert shell_text(action, PLAIN_PIP._replace(system="darwin")) == shown
+
+
+def in_project(name: ManagerName, **facts: Any) -> Installer:
+    manager = Manager(name, "/my project", True)._replace(**facts)
+    return Installer("/venv/bin/python", "pip", False, manager=Known(manager, "example"))
+
+
+PIP = "/venv/bin/python -m pip"
+PYTORCH = "https://download.pytorch.org/whl/cu126"
+BY_MANAGER: list[tuple[Installer, Install, str]] = [
+    (
+        in_project("uv"),
+        Install(("jax[cuda12]==0.7.2",)),
+        "uv add --project '/my project' 'jax[cuda12]==0.7.2'",
+    ),
+    (
+        in_project("uv", declared=("tensorflow-cpu",)),
+        Install(("tensorflow==2.21.0",), removes=("tensorflow_cpu",), options=("force-reinstall",)),
+        "uv remove --project '/my project' tensorflow_cpu && uv add --project '/my project' "
+        "--reinstall-package tensorflow tensorflow==2.21.0",
+    ),
+    (
+        in_project("uv"),
+        Install(("torch==2.8.0",), PYTORCH),
+        f"uv add --project '/my project' --index pytorch-cu126={PYTORCH} torch==2.8.0",
+    ),
+    (in_project("uv"), Install((), removes=("keras",)), f"{PIP} uninstall keras"),
+    (
+        in_project("uv"),
+        Install(("a",), options=("force-reinstall", "no-deps")),
+        f"{PIP} install --force-reinstall --no-deps a",
+    ),
+    (
+        in_project("poetry", declared=("torch",)),
+        Install(("torch==2.8.0",), PYTORCH, removes=("torch",)),
+        f"poetry -C '/my project' source add --priority=explicit pytorch-cu126 {PYTORCH} && "
+        "poetry -C '/my project' remove torch && "
+        "poetry -C '/my project' add --source pytorch-cu126 torch==2.8.0",
+    ),
+    (
+        in_project("poetry", project=""),
+        Install(("protobuf", "numpy<2"), options=("upgrade",)),
+        "poetry add protobuf@latest 'numpy<2'",
+    ),
+    (in_project("pdm"), Install(("numpy<2",)), "pdm add -p '/my project' 'numpy<2'"),
+    (
+        in_project("pdm"),
+        Install(("torch==2.8.0",), PYTORCH),
+        f"{PIP} install torch==2.8.0 --index-url {PYTORCH}",
+    ),
+    (
+        in_project("pipenv", declared=("keras",)),
+        Install(("keras==3.0",), removes=("keras",)),
+        "cd '/my project' && pipenv uninstall keras && pipenv install keras==3.0",
+    ),
+    (
+        in_project("pixi", project="/p/pixi.toml", feature="default"),
+        Install(("torch==2.8.0",), PYTORCH),
+        f"pixi add --manifest-path /p/pixi.toml --pypi --index {PYTORCH} torch==2.8.0",
+    ),
+    (
+        in_project("pixi", project="/p/pixi.toml", feature="cuda", declared=("jax",)),
+        Install((), removes=("jax",)),
+        "pixi remove --manifest-path /p/pixi.toml --pypi --feature cuda jax",
+    ),
+    (in_project("pixi"), Install(("a",)), f"{PIP} install a"),
+    (in_project("conda"), Install(("a",)), f"{PIP} install a"),
+    (in_project("hatch"), Install(("a",)), f"{PIP} install a"),
+    (in_project("uv", certain=False), Install(("a",)), f"{PIP} install a"),
+]
+
+
+@each(("installer", "action", "shown"), BY_MANAGER)
+def test_the_tool_of_a_project_records_what_it_installs_or_pip_installs_it(
+    installer: Installer, action: Install, shown: str
+) -> None:
+    assert shell_text(action, installer) == shown
+
+
+@each(
+    ("installer", "words"),
+    [
+        (in_project("uv"), "changes pyproject.toml and uv.lock as well, so that `uv sync` keeps"),
+        (in_project("poetry", project=""), "Run it in the folder of the project."),
+        (in_project("pixi"), "pixi manages this environment: `pixi install` can undo"),
+        (in_project("pdm", certain=False), "pdm.lock is next to this environment: if pdm manages"),
+        (in_project("conda"), "conda does not know what pip installs"),
+        (in_project("hatch"), "hatch creates this environment from pyproject.toml"),
+    ],
+)
+def test_the_text_of_an_installation_names_the_tool_of_the_project(
+    installer: Installer, words: str
+) -> None:
+    assert words in remedy_text(Remedy("Install.", Install(("a",))), installer)
+    assert remedy_text(Remedy("Set.", SetVariable("A", "1")), installer) == "Set."
+
+
+@each(
+    "action",
+    [
+        Install(()),
+        Install(("a;touch x",)),
+        Install(("a",), index_url="https://example.org/$(touch x)"),
+        Install(("a",), removes=("a;touch x",)),
+    ],
+)
+@each("name", ["uv", "poetry", "pipenv", "pixi"])
+def test_the_tool_of_a_project_gets_no_unsafe_value(name: ManagerName, action: Install) -> None:
+    assert shell_text(action, in_project(name, feature="default")) is None
+    hostile = in_project(name, feature="default", project="/a\n/b")
+    assert shell_text(Install(("a",)), hostile) is None
+
+
+def test_powershell_gets_the_projects_tool_where_no_path_is_needed() -> None:
+    installer = in_project("poetry", project="", declared=())._replace(system="windows")
+    action = Install(("numpy<2",), "https://download.pytorch.org/whl/cpu")
+    assert shell_text(action, installer) == (
+        "poetry source add --priority=explicit pytorch-cpu https://download.pytorch.org/whl/cpu; "
+        'if ($?) { poetry add --source pytorch-cpu "numpy<2" }'
+    )
+    assert shell_text(action, in_project("uv")._replace(system="windows")) is None

@@ -1,9 +1,10 @@
-"""How to install packages into the target: the command that starts its Python, and pip or uv."""
+"""How to install packages into the target: its Python, pip or uv, and the tool that manages it."""
 
 from __future__ import annotations
 
 import os.path
 
+from whygpu.collectors import manager
 from whygpu.collectors.interpreter import on_path, pyvenv
 from whygpu.host.base import Host
 from whygpu.model.observed import Absent, Known, Observed
@@ -22,6 +23,7 @@ def collect(
         tool="uv" if not has_pip and _served_by_uv(host, interpreter) else "pip",
         externally_managed=_externally_managed(host, interpreter),
         has_pip=has_pip,
+        manager=manager.collect(host, interpreter),
     )
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from whygpu.model.finding import Remedy
+from whygpu.model.observed import Known
+from whygpu.model.project_commands import note_on_manager, project_commands
 from whygpu.model.remedy import (
     Action,
     Argument,
@@ -27,6 +29,7 @@ from whygpu.model.remedy import (
     SetVariable,
     Step,
     UnsetVariable,
+    Word,
     steps_of,
 )
 from whygpu.model.shell import Shell, for_windows, quoted
@@ -105,12 +108,18 @@ def shell_texts(
 
 
 def remedy_text(remedy: Remedy, installer: Installer) -> str:
-    """The text of a remedy, with a note on what prevents its command on this target."""
-    if not any(isinstance(step, Install) for step in steps_of(remedy.action)):
-        return remedy.text
+    """The text of a remedy, with notes on installations into this target."""
+    installs = [step for step in steps_of(remedy.action) if isinstance(step, Install)]
+    return remedy.text + (note_on_install(installs[0], installer) if installs else "")
+
+
+def note_on_install(step: Install, installer: Installer) -> str:
+    """What prevents the command on this target, or what may undo it; empty if nothing does."""
     if installer.externally_managed:
-        return remedy.text + _MANAGED
-    return remedy.text + _NO_PIP if _lacks_pip(installer) else remedy.text
+        return _MANAGED
+    no_pip = _NO_PIP if _lacks_pip(installer) and _by_manager(step, installer) is None else ""
+    manager = installer.manager
+    return no_pip + (note_on_manager(step, manager.value) if isinstance(manager, Known) else "")
 
 
 def is_requirement(text: str) -> bool:
@@ -209,6 +218,24 @@ def _search_list(folders: Iterable[str], after: str = "") -> str:
 
 
 def _install(step: Install, installer: Installer) -> str:
+    if not step.requirements and not step.removes:
+        raise _Unfit("nothing to install")
+    by_manager = _by_manager(step, installer)
+    if by_manager is None:
+        return _pip_install(step, installer)
+    for name in step.removes:
+        _matching(_PACKAGE, name)
+    if step.index_url:
+        _matching(_INDEX, step.index_url)
+    return _in_sequence([_words(words, installer) for words in by_manager], installer)
+
+
+def _by_manager(step: Install, installer: Installer) -> tuple[tuple[Word, ...], ...] | None:
+    manager = installer.manager
+    return project_commands(step, manager.value) if isinstance(manager, Known) else None
+
+
+def _pip_install(step: Install, installer: Installer) -> str:
     commands = []
     if step.removes:
         # Do not ask for confirmation if the packages are installed again at once.
@@ -217,8 +244,6 @@ def _install(step: Install, installer: Installer) -> str:
         commands.append(_pip_words(("uninstall", *sure, *names), installer))
     if step.requirements:
         commands.append(_pip_words(install_words(step), installer))
-    if not commands:
-        raise _Unfit("nothing to install")
     return _in_sequence((*_pip_first(installer), *commands), installer)
 
 
@@ -271,11 +296,15 @@ def _command(step: Command, installer: Installer) -> str:
         step.needs_root or (isinstance(program, str) and program not in _ON_WINDOWS)
     ):
         raise _Unfit(f"{program} is not a program of Windows")
-    words = [
+    words = _words(step.argv, installer)
+    return f"sudo {words}" if step.needs_root else words
+
+
+def _words(words: Iterable[Word], installer: Installer) -> str:
+    return " ".join(
         _argument(word, installer) if isinstance(word, Argument) else _word(word, installer)
-        for word in step.argv
-    ]
-    return " ".join(("sudo", *words) if step.needs_root else words)
+        for word in words
+    )
 
 
 def _script(step: Script, installer: Installer) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.driver import NOT_LOOKED
 from whygpu.model.libraries import Resolution
-from whygpu.model.observed import Observed, Unknown
+from whygpu.model.observed import Observed
 from whygpu.model.system import OperatingSystem
 
 FrameworkName = Literal["tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime", "numba"]
@@ -103,6 +103,23 @@ class Framework(NamedTuple):
     keras: KerasSetup | None = None
 
 
+ManagerName = Literal["conda", "hatch", "pdm", "pipenv", "pixi", "poetry", "uv"]
+
+
+class Manager(NamedTuple):
+    """A tool that keeps its own list of the packages in the target environment."""
+
+    name: ManagerName
+    project: str
+    """The folder of the project, for pixi its manifest; empty if it is unknown or there is none."""
+    certain: bool
+    """The environment is the tool's own. If False, only the tool's lock file is next to it."""
+    declared: tuple[str, ...] = ()
+    """Names of the packages that the project itself lists, normalised."""
+    feature: str = ""
+    """pixi: the feature that gets packages of this environment; empty if several could."""
+
+
 class Installer(NamedTuple):
     """How packages are installed into the target environment."""
 
@@ -115,6 +132,7 @@ class Installer(NamedTuple):
     has_pip: bool = True
     system: OperatingSystem = "linux"
     """The system on which the commands are pasted."""
+    manager: Observed[Manager] = NOT_LOOKED
 
 
 PLAIN_PIP = Installer("python", "pip", False)
@@ -126,9 +144,7 @@ class Target(NamedTuple):
     packages: Observed[tuple[Package, ...]]
     conflicts: Observed[tuple[RequirementConflict, ...]]
     frameworks: Observed[tuple[Framework, ...]]
-    installer: Observed[Installer] = Unknown(
-        "the version of whygpu that took this snapshot did not check this"
-    )
+    installer: Observed[Installer] = NOT_LOOKED
 
 
 def active(packages: tuple[Package, ...]) -> Iterator[Package]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from whygpu.model.install_plan import Advice, Candidate, Plan, PlanAnswer
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known
+from whygpu.model.project_commands import note_on_manager
 from whygpu.model.remedy import (
     PYTHON,
     Action,
@@ -17,7 +18,7 @@ from whygpu.model.remedy import (
     a_requirement,
     shell_script,
 )
-from whygpu.model.target import PLAIN_PIP, Installer
+from whygpu.model.target import PLAIN_PIP, Installer, Manager
 from whygpu.planner.wishes import BACKENDS
 from whygpu.tables.conda_toolkits import conda_channel
 from whygpu.tables.cudnn_floors import cudnn_floor
@@ -32,12 +33,16 @@ def advice(answer: PlanAnswer, plan: Plan, today: str, target: Installer | None 
     """`target` is the environment for the plan; without it, any environment with that Python."""
     python = answer.machine.python_minor
     system_cuda = [_system_cuda(item) for item in plan.chosen]
+    installer = target or _any_with(python)
+    manager = installer.manager.value if isinstance(installer.manager, Known) else None
+    is_managed = manager is not None and manager.certain
     return Advice(
-        installer=target or _any_with(python),
+        installer=installer,
         preparations=_given([_newer_pip(python), *system_cuda]),
-        installs=_given([_with_pip(plan), _with_uv(plan, python)]),
+        # In a project, a second environment is no alternative to the one that its tool manages.
+        installs=_given([_with_pip(plan), None if is_managed else _with_uv(plan, python)]),
         remedies=_given([_search_remedy(item) for item in plan.chosen]),
-        notes=tuple(dict.fromkeys(_notes(answer, plan, today))),
+        notes=tuple(dict.fromkeys((*_notes(answer, plan, today), *_on_manager(plan, manager)))),
         shell="windows" if answer.machine.platform_name == "win_amd64" else "posix",
     )
 
@@ -170,6 +175,11 @@ def _about(candidate: Candidate) -> Iterator[str]:
             f"{name} is built for CUDA {candidate.cuda} on {index}: without that index, pip "
             "installs another build"
         )
+
+
+def _on_manager(plan: Plan, manager: Manager | None) -> Iterator[str]:
+    if manager is not None:
+        yield note_on_manager(Install(requirements(plan)), manager).strip().removesuffix(".")
 
 
 def _keras_backend(frameworks: list[str]) -> Iterator[str]:

@@ -115,7 +115,8 @@ def _advice(page: Page, advice: Advice) -> None:
             page.line(f"   {command}", BOLD)
 
     commands("First", advice.preparations)
-    commands("Install, with pip or with uv", advice.installs)
+    either = ", with pip or with uv" if len(advice.installs) > 1 else ""
+    commands(f"Install{either}", advice.installs)
     commands("Then, in every shell", advice.remedies)
     page.section("Check")
     page.line(f"   {AFTERWARDS}", BOLD)
