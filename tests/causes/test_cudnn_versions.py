@@ -102,3 +102,25 @@ def test_a_copy_that_was_not_seen_is_a_gap() -> None:
         'lib/libcudnn.so.9"\nsearched', 'lib64/libcudnn.so.9"\nsearched'
     )
     assert run(DIFFERS, machine(text)).status == "undetermined"
+
+
+def test_a_wheel_of_another_major_release_is_replaced_and_not_installed_again() -> None:
+    text = f"""
+        only = ["tensorflow"]
+        [target.frameworks.tensorflow.libraries."libcudnn.so.9"]
+        outcome = "not-found"
+        path = ""
+        chain = ["libcudnn.so.9"]
+        [cuda.copies.cudnn]
+        soname = "libcudnn.so.8"
+        path = "{SITE}/nvidia/cudnn/lib/libcudnn.so.8"
+        version = "8.9.7"
+        origin = "wheel"
+        owner = "nvidia-cudnn-cu12 8.9.7.29"
+        [target.packages.nvidia-cudnn-cu12]
+        version = "8.9.7.29"
+    """
+    (finding,) = run(MISMATCH, machine(text)).findings
+    (remedy,) = finding.remedies
+    assert command_of(remedy) == "python -m pip install 'nvidia-cudnn-cu12==9.*'"
+    assert "8.9.7.29 is another major release" in remedy.text

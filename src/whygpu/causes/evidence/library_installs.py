@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whygpu.causes.evidence.framework_installs import again, gpu_build_of, pytorch_index
-from whygpu.causes.evidence.library_faults import base_name, cuda_major
+from whygpu.causes.evidence.library_faults import base_name, cuda_major, is_cudnn
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Remedy
 from whygpu.model.observed import Absent, Known
@@ -27,16 +27,29 @@ def install_remedies(
     if isinstance(nvidia_gpu(machine), Absent):
         return (_cpu_build(framework),)
     wheels = wheels_of(framework, libraries)
-    incomplete = [
-        f"{package.name}=={package.version}"
-        for package in _packages(machine)
-        if package.name in wheels
-    ]
-    if incomplete and len(incomplete) == len(wheels):
+    present = [package for package in _packages(machine) if package.name in wheels]
+    if present and len(present) == len(wheels):
+        other = _other_cudnn(libraries, present)
+        if other is not None:
+            return (other,)
+        incomplete = [f"{package.name}=={package.version}" for package in present]
         names = and_list([item.partition("==")[0] for item in incomplete])
         text = f"Install {names} again: the package is installed, but its files are missing."
         return (Remedy(text, reinstall(incomplete)),)
     return (*_for_framework(framework), *_for_libraries(framework, libraries, wheels))
+
+
+def _other_cudnn(libraries: Sequence[str], present: Sequence[Package]) -> Remedy | None:
+    """The wheel of cuDNN is of another major release, whose files have other names.
+
+    Wheels of CUDA itself have the major release in their name.
+    """
+    needed = next((name.partition(".so.")[2] for name in libraries if is_cudnn(name)), "")
+    package = next((item for item in present if item.name.startswith("nvidia-cudnn")), None)
+    if not needed or package is None or package.version.partition(".")[0] == needed:
+        return None
+    text = f"Install cuDNN {needed}; {package.name} {package.version} is another major release."
+    return Remedy(text, Install((f"{package.name}=={needed}.*",)))
 
 
 def _cpu_build(framework: Framework) -> Remedy:
