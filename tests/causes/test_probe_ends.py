@@ -141,3 +141,20 @@ def test_an_import_that_hangs_is_not_blamed_on_the_driver() -> None:
     text = '[probes.torch]\nended = "timed-out"\nhow = "120 s"\nstage = "import"'
     (found,) = run(cause_named("framework-hangs"), machine(text)).findings
     assert "nvidia-smi" not in str(found.remedies)
+
+
+def test_a_missing_module_that_is_a_requirement_is_installed() -> None:
+    text = """
+        [target.packages.tensorflow]
+        requires = ["wrapt>=1.11.0", "numpy>=1.26"]
+        [probes.tensorflow]
+        ended = "exception"
+        stage = "import"
+        how = "ModuleNotFoundError: No module named '{}'"
+    """
+    cause = cause_named("framework-import-fails")
+    (found,) = run(cause, machine(text.format("wrapt.wrappers"))).findings
+    assert command_of(found.remedies[0]) == "python -m pip install 'wrapt>=1.11.0'"
+    # It is installed, so another version would be needed, and nobody knows which.
+    (found,) = run(cause, machine(text.format("numpy.strings"))).findings
+    assert command_of(found.remedies[0]) == "python -m pip check"

@@ -50,6 +50,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import again
+from whygpu.causes.evidence.packages import package_named, required_name, requirement_of
 from whygpu.causes.evidence.probe_ends import (
     GPU_USERS,
     first_error,
@@ -64,7 +65,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe
-from whygpu.model.remedy import Pip
+from whygpu.model.remedy import Install, Pip
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -107,7 +108,7 @@ def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
         subject=framework.name,
         message=f"{titled(framework)} {what}: {last}{hidden}",
         evidence=tuple(quoted(probe, text) for text in dict.fromkeys((first, last))),
-        remedies=(*_shadowing(machine, first), *_remedies(framework, first)),
+        remedies=(*_shadowing(machine, first), *_remedies(machine, framework, first)),
     )
 
 
@@ -129,7 +130,7 @@ def _shadowing(machine: Snapshot, error: str) -> tuple[Remedy, ...]:
     )
 
 
-def _remedies(framework: Framework, error: str) -> tuple[Remedy, ...]:
+def _remedies(machine: Snapshot, framework: Framework, error: str) -> tuple[Remedy, ...]:
     reinstall = Remedy(
         "Install this release again, with its requirements.",
         again(framework),
@@ -141,6 +142,10 @@ def _remedies(framework: Framework, error: str) -> tuple[Remedy, ...]:
             reinstall,
         )
     module = missing[1]
+    required = requirement_of(machine, framework, required_name(module.partition(".")[0]))
+    if required is not None and package_named(machine, required_name(required)) is None:
+        text = f"Install {required_name(required)}, which {titled(framework)} requires."
+        return (Remedy(text, Install((required,))), reinstall)
     return (
         Remedy(
             f"Find the required package that contains the module {module}, and install it.",
