@@ -318,3 +318,37 @@ def test_tensorflow_on_windows_is_judged_by_its_number_and_by_its_plugin() -> No
     assert run(cause, machine(windows + plugin)).status == "passed"
     assert run(cause, machine('start = "no-gpu"\n' + windows)).status == "not-applicable"
     assert run(cause, machine('only = ["tensorflow"]')).status == "passed"
+
+
+PYTHONPATH = '[environment.variables.PYTHONPATH]\nvalue = "/opt/shared:/opt/mine"'
+
+
+def test_a_copy_on_pythonpath_leaves_the_path_because_pip_cannot_replace_it() -> None:
+    expected = 'export PYTHONPATH="/opt/mine"'
+    (shadowed,) = run(
+        cause_named("package-shadowed"), machine(copies("/opt/shared", SITE, PYTHONPATH))
+    ).findings
+    assert [command_of(remedy) for remedy in shadowed.remedies] == [expected]
+    in_the_way = copies("/opt/shared", SITE, PYTHONPATH) + 'wheel_tags = ["cp311-cp311-any"]'
+    needs = conflict("tensorflow", "numpy>=2", '"1.21.5"', NO_PROBE) + in_the_way
+    (fault,) = run(cause_named("numpy-abi"), machine(needs)).findings
+    assert command_of(fault.remedies[0]) == expected
+    (warned,) = run(
+        cause_named("requirement-conflict"),
+        machine(conflict("ml-dtypes", "numpy>=2", '"1.21.5"') + in_the_way),
+    ).findings
+    assert [command_of(remedy) for remedy in warned.remedies] == [
+        f"{expected} && python -m pip check"
+    ]
+
+
+def test_misfits_on_pythonpath_are_not_installed_again() -> None:
+    text = f"""
+        {PYTHONPATH}
+        [target.packages.torch]
+        location = "/opt/shared"
+        wheel_tags = ["cp310-cp310-linux_x86_64"]
+    """
+    found = run(cause_named("wheel-does-not-fit"), machine(f"{NO_PROBE}\n{text}")).findings
+    commands = [command_of(remedy) for remedy in found[0].remedies]
+    assert commands == ['export PYTHONPATH="/opt/mine"']

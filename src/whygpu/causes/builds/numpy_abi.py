@@ -125,6 +125,7 @@ from whygpu.causes.evidence.log_subjects import ended_after, framework_title, su
 from whygpu.causes.evidence.packages import (
     ImportFault,
     import_faults,
+    other_version,
     package_named,
     requirement_of,
     tidy,
@@ -198,7 +199,7 @@ def _broken(machine: Snapshot, fault: ImportFault) -> Finding:
         subject=framework.name,
         message=f"{titled(framework)} {verb} {_installed(machine)}; it needs {wanted}",
         evidence=fault.evidence,
-        remedies=_remedies(framework, wanted),
+        remedies=_remedies(machine, framework, wanted),
         confidence="certain" if fault.message else "likely",
     )
 
@@ -211,7 +212,7 @@ def _cut_off(machine: Snapshot, framework: Framework, line: Evidence) -> Finding
             "runs, but cannot convert between its tensors and NumPy arrays"
         ),
         evidence=(line,),
-        remedies=_remedies(framework, _wanted(machine, framework, line.text)),
+        remedies=_remedies(machine, framework, _wanted(machine, framework, line.text)),
         severity="warning",
     )
 
@@ -232,12 +233,9 @@ def _wanted(machine: Snapshot, framework: Framework, message: str) -> str:
     return "numpy<2" if release_numbers(package.version) >= (2,) else f"numpy>{package.version}"
 
 
-def _remedies(framework: Framework, wanted: str) -> tuple[Remedy, ...]:
+def _remedies(machine: Snapshot, framework: Framework, wanted: str) -> tuple[Remedy, ...]:
     return (
-        Remedy(
-            f"Install a NumPy that {titled(framework)} was built for.",
-            Install((wanted,)),
-        ),
+        other_version(machine, wanted, f"Install a NumPy that {titled(framework)} was built for."),
         Remedy(
             f"Or install a newer {framework.distribution} that was built for the installed NumPy.",
             newer_release(framework),

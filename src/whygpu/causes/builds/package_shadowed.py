@@ -123,7 +123,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_shadowed import Shadow, shadow_in
 from whygpu.causes.evidence.log_subjects import ended_after
-from whygpu.causes.evidence.packages import framework_name_of
+from whygpu.causes.evidence.packages import framework_name_of, off_pythonpath
 from whygpu.model.cause import cause
 from whygpu.model.derived import DISPLAY_NAMES
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
@@ -200,12 +200,12 @@ def _finding(
             f"it: {', '.join(texts)}"
         ),
         evidence=tuple(seen(machine.target.packages, text) for text in texts),
-        remedies=_remedies(interpreter, location, [winner for winner, _ in pairs]),
+        remedies=_remedies(machine, interpreter, location, [winner for winner, _ in pairs]),
     )
 
 
 def _remedies(
-    interpreter: Interpreter, location: str, winners: list[Package]
+    machine: Snapshot, interpreter: Interpreter, location: str, winners: list[Package]
 ) -> tuple[Remedy, ...]:
     if _in_user_site(interpreter, winners[0]):
         return (
@@ -215,6 +215,9 @@ def _remedies(
             ),
             Remedy("Or remove that folder from the path.", SetVariable("PYTHONNOUSERSITE", "1")),
         )
+    drop = off_pythonpath(machine, location)
+    if drop is not None:
+        return (Remedy(f"Remove {location} from PYTHONPATH.", drop),)
     return (
         Remedy(f"Remove {location} from the path.", UnsetVariable(("PYTHONPATH",))),
         Remedy("Or find what else adds it: a .pth file, or a script that changes sys.path."),

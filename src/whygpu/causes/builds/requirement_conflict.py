@@ -76,6 +76,7 @@ from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.causes.evidence.packages import (
     conflict_evidence,
     framework_name_of,
+    other_version,
     package_named,
     required_name,
     tidy,
@@ -86,7 +87,7 @@ from whygpu.model.finding import MACHINE, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
-from whygpu.model.remedy import Install, Pip, Steps
+from whygpu.model.remedy import Install, Pip, Steps, steps_of
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import RequirementConflict
 from whygpu.tables.distributions import matters, normalised
@@ -125,14 +126,13 @@ def _finding(machine: Snapshot, conflict: RequirementConflict) -> Finding:
     version = f" {package.version}" if package else ""
     name = required_name(conflict.requirement)
     found = conflict.found
+    remedy = other_version(machine, tidy(conflict.requirement), _ADVICE)
     here = f"{name} {found.value} is installed" if isinstance(found, Known) else "it is missing"
     return CAUSE.finding(
         subject=framework_name_of(conflict.package) or MACHINE,
         message=f"{conflict.package}{version} requires {tidy(conflict.requirement)}; {here}",
         evidence=(conflict_evidence(machine, conflict),),
-        remedies=(
-            Remedy(_ADVICE, Steps((Install((tidy(conflict.requirement),)), Pip(("check",))))),
-        ),
+        remedies=(remedy._replace(action=Steps((*steps_of(remedy.action), Pip(("check",))))),),
         confidence="possible",
     )
 

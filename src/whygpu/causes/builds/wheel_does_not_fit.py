@@ -53,7 +53,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
-from whygpu.causes.evidence.packages import framework_name_of, requirement_of
+from whygpu.causes.evidence.packages import framework_name_of, off_pythonpath, requirement_of
 from whygpu.causes.evidence.probe_ends import framework_probes, imported
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
@@ -131,15 +131,22 @@ def _finding(
             ),
             seen(machine.target.interpreter, f"{here}: {', '.join(interpreter.wheel_tags)}"),
         ),
-        remedies=(
-            Remedy(
-                f"If {location} belongs to another interpreter, remove it from the path.",
-                UnsetVariable(("PYTHONPATH",)),
-            ),
-            Remedy(
-                "Otherwise install them again with the interpreter that uses them.",
-                Install(again, options=("force-reinstall",)),
-            ),
+        remedies=_remedies(machine, location, again),
+    )
+
+
+def _remedies(machine: Snapshot, location: str, again: tuple[str, ...]) -> tuple[Remedy, ...]:
+    drop = off_pythonpath(machine, location)
+    if drop is not None:
+        return (Remedy(f"Remove {location} from PYTHONPATH.", drop),)
+    return (
+        Remedy(
+            f"If {location} belongs to another interpreter, remove it from the path.",
+            UnsetVariable(("PYTHONPATH",)),
+        ),
+        Remedy(
+            "Otherwise install them again with the interpreter that uses them.",
+            Install(again, options=("force-reinstall",)),
         ),
     )
 

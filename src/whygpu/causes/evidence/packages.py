@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,9 +10,10 @@ from typing import NamedTuple
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.probe_ends import failure_message, own_probes, quoted
 from whygpu.model.derived import and_list
-from whygpu.model.finding import Evidence, Gap, seen
+from whygpu.model.finding import Evidence, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.remedy import DropPath, Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName, Package, RequirementConflict, active
 from whygpu.tables.distributions import provider
@@ -44,6 +46,30 @@ def package_named(machine: Snapshot, name: str) -> Package | None:
     if not isinstance(packages, Known):
         return None
     return next((package for package in active(packages.value) if package.name == name), None)
+
+
+def off_pythonpath(machine: Snapshot, location: str) -> DropPath | None:
+    """Remove a folder from PYTHONPATH; None if it is not there.
+
+    pip installs into the environment, so it cannot replace a package in such a folder.
+    """
+    variable = machine.environment.get("PYTHONPATH")
+    folders = variable.value.split(":") if isinstance(variable, Known) else []
+    rest = tuple(item for item in folders if posixpath.normpath(item) != location)
+    return None if len(rest) == len(folders) else DropPath("PYTHONPATH", location, rest)
+
+
+def other_version(machine: Snapshot, requirement: str, text: str) -> Remedy:
+    """Install another version of a package, or remove a copy of it from PYTHONPATH."""
+    package = package_named(machine, required_name(requirement))
+    drop = off_pythonpath(machine, package.location) if package is not None else None
+    if package is None or drop is None:
+        return Remedy(text, Install((requirement,)))
+    return Remedy(
+        f"Remove {package.location} from PYTHONPATH: Python imports {package.name} "
+        f"{package.version} from there, whatever is installed in the environment.",
+        drop,
+    )
 
 
 def requirement_of(machine: Snapshot, framework: Framework, name: str) -> str | None:

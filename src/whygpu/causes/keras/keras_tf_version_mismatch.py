@@ -158,6 +158,7 @@ from whygpu.causes.evidence.log_subjects import ended_after, excerpt
 from whygpu.causes.evidence.packages import (
     conflict_evidence,
     framework_name_of,
+    other_version,
     required_name,
     requirement_of,
     tidy,
@@ -283,9 +284,10 @@ def _finding(
         message=f"{pair} {verb}{required}",
         evidence=(*([line] if line else []), *evidence),
         remedies=(
-            Remedy(
+            other_version(
+                machine,
+                wanted or _by_number(keras, tensorflow),
                 "Install the Keras that belongs to this TensorFlow.",
-                Install((wanted or _by_number(keras, tensorflow),)),
             ),
         ),
         confidence="certain" if line else "likely",
