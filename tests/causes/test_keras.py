@@ -386,3 +386,14 @@ def test_tensorflow_fails_with_the_keras_that_it_imports() -> None:
         ("keras-backend-missing", "keras"),
         ("keras-backend-missing", "tensorflow"),
     }
+
+
+def test_both_generations_of_keras_are_what_code_for_keras_2_needs() -> None:
+    text = """
+        [environment.variables.TF_USE_LEGACY_KERAS]
+        value = "1"
+        [target.packages.tf-keras]
+        version = "2.20.1"
+    """
+    (found,) = run(cause_named("keras-generations-mixed"), machine(text)).findings
+    assert found.severity == "info"

@@ -97,6 +97,8 @@ def _two_generations(machine: Snapshot, keras: Package, legacy: Package) -> Find
     switch = machine.environment.get(LEGACY_SWITCH)
     return CAUSE.finding(
         subject="keras",
+        # Code for Keras 2 needs both packages; only a program that mixes them fails.
+        severity="info",
         message=(
             f"tf.keras is tf-keras {legacy.version} because {LEGACY_SWITCH} is set, but `import "
             f"keras` is Keras {keras.version}: their layers and models cannot be mixed"
