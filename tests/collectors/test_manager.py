@@ -92,6 +92,17 @@ def test_an_environment_elsewhere_belongs_to_no_project(
     assert isinstance(seen(interpreter, tmp_path / "c", {"pyproject.toml": PROJECT}), Absent)
 
 
+def test_a_copy_of_an_environment_belongs_to_no_project(
+    interpreter: Interpreter, tmp_path: pathlib.Path
+) -> None:
+    pixi = {"manifest_path": f"{tmp_path}/pixi.toml", "environment_name": "default"}
+    copy = {"copy/conda-meta/pixi": json.dumps(pixi), "pixi.toml": PIXI}
+    found = seen(interpreter, tmp_path, copy, "copy")
+    assert found == Known(Manager("conda", "", True), str(tmp_path / "copy"))
+    copy = {"other/.project": str(tmp_path), "Pipfile": PIPENV["Pipfile"]}
+    assert isinstance(seen(interpreter, tmp_path, copy, "other"), Absent)
+
+
 def test_uv_may_use_another_environment_for_the_project(
     interpreter: Interpreter, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

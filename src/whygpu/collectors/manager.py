@@ -63,10 +63,12 @@ def collect(host: Host, interpreter: Interpreter) -> Observed[Manager]:
 def _pixi(environment: _Environment) -> Manager | None:
     """pixi's own record names the manifest (from its documentation, not tried with pixi)."""
     record = _parsed(json.loads, environment.read(f"{environment.prefix}/conda-meta/pixi"))
-    manifest = record.get("manifest_path")
+    manifest, name = record.get("manifest_path"), record.get("environment_name")
     if not isinstance(manifest, str) or not os.path.isabs(manifest):
         return None
-    name = record.get("environment_name", "default")
+    if environment.prefix != f"{os.path.dirname(manifest)}/.pixi/envs/{name}":
+        # A copy of the environment, or one that was moved: pixi would change the other one.
+        return None
     content = _toml(environment, manifest)
     in_pyproject = os.path.basename(manifest) == "pyproject.toml"
     settings = _table(content, "tool", "pixi") if in_pyproject else content
@@ -98,7 +100,11 @@ def _pipenv(environment: _Environment) -> Manager | None:
     """pipenv writes the folder of the project into the environment."""
     project = (environment.read(f"{environment.prefix}/.project") or "").strip()
     content = _toml(environment, f"{project}/Pipfile") if os.path.isabs(project) else {}
-    if not content:
+    digest = hashlib.sha256(f"{project}/Pipfile".encode(errors="surrogateescape")).digest()
+    suffix = f"-{base64.urlsafe_b64encode(digest[:6]).decode()}"
+    own = environment.prefix == f"{project}/.venv" or environment.prefix.endswith(suffix)
+    if not content or not own:
+        # In a copy of the environment, pipenv would change the other one.
         return None
     return Manager("pipenv", project, True, _names(_table(content, "packages")))
 
