@@ -331,6 +331,12 @@ def test_the_text_of_an_installation_names_the_tool_of_the_project(
     assert remedy_text(Remedy("Set.", SetVariable("A", "1")), installer) == "Set."
 
 
+def test_an_index_in_a_project_of_uv_is_for_one_package_only_if_it_is_explicit() -> None:
+    remedy = Remedy("Install.", Install(("torch",), PYTORCH))
+    assert "`explicit = true` to the index pytorch-cu126" in remedy_text(remedy, in_project("uv"))
+    assert "explicit" not in remedy_text(remedy, in_project("poetry"))
+
+
 @each(
     "action",
     [

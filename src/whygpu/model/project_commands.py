@@ -69,8 +69,13 @@ def note_on_manager(step: Install, manager: Manager) -> str:
             f" {manager.name} manages this environment: `{tool.restores}` can undo this command, "
             f"unless {tool.files} say the same."
         )
-    where = "" if manager.project else " Run it in the folder of the project."
-    return f" The command changes {tool.files} as well, so that `{tool.restores}` keeps it.{where}"
+    more = "" if manager.project else " Run it in the folder of the project."
+    if manager.name == "uv" and step.index_url:
+        more = (
+            f" Then add `explicit = true` to the index {_index_name(step.index_url)} in "
+            "pyproject.toml: without it, uv searches that index first for every package."
+        )
+    return f" The command changes {tool.files} as well, so that `{tool.restores}` keeps it.{more}"
 
 
 def name_of(requirement: str) -> str:
