@@ -15,7 +15,7 @@ from whygpu.model.install_plan import Advice
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.release import Release
-from whygpu.model.target import Installer
+from whygpu.model.target import Installer, Manager
 from whygpu.planner.advice import advice
 from whygpu.planner.candidates import Table
 from whygpu.planner.planning import make_plan
@@ -50,6 +50,21 @@ def test_a_plan_for_one_environment_names_its_interpreter() -> None:
     own = Installer("~/my env/bin/python", "pip", False)
     pip, _ = installs(advice(answer, answer.plan, TODAY, own))
     assert pip == "~/'my env/bin/python' -m pip install 'tensorflow[and-cuda]==2.20.0'"
+
+
+def test_a_plan_for_a_project_keeps_its_lock_file_true() -> None:
+    answer = make_plan(machine(), parse_all(["tensorflow"]), TABLE)
+    assert answer.plan is not None
+    project = Manager("uv", "/srv/mine", True)
+    own = Installer("python", "uv", False, manager=Known(project, "example"))
+    found = advice(answer, answer.plan, TODAY, own)
+    # A new environment beside the project's would be no alternative.
+    assert installs(found) == ("uv add --project /srv/mine 'tensorflow[and-cuda]==2.20.0'",)
+    assert "so that `uv sync` keeps it" in found.notes[-1]
+    unsure = own._replace(manager=Known(project._replace(certain=False), "example"))
+    found = advice(answer, answer.plan, TODAY, unsure)
+    assert len(installs(found)) == 2
+    assert found.notes[-1].startswith("uv.lock is next to this environment")
 
 
 def test_a_python_version_that_is_none_gets_into_no_command() -> None:
