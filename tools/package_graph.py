@@ -24,7 +24,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("launch", "work"),
     ("planner", "linter", "diagnosis", "privacy", "fixing"),
     ("causes",),
-    ("collectors", "probes"),
+    ("collectors", "probes", "package_index"),
     ("host", "readers"),
     ("tables",),
     ("model", "errors", "version"),

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from tests.elfwriter import Library, write
 from tests.host.test_fatbin import CUBIN, PTX, container, entry, with_sections
-from tests.tools.conftest import LocalIndex
+from tests.package_index.local_index import LocalIndex
 from tools.harvest.build_facts import (
     BuildFacts,
     assigned,
@@ -19,9 +19,9 @@ from tools.harvest.build_facts import (
     wheel_folder,
     with_machine_code,
 )
-from tools.harvest.remote import RemoteWheel
 from tools.harvest.scripted_builds import BUILDS, scripted_build
-from tools.harvest.web import Web
+from whygpu.package_index.remote_wheel import RemoteWheel
+from whygpu.package_index.web import Web
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.versions import release_numbers
 

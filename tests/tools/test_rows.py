@@ -10,9 +10,10 @@ from packaging.requirements import Requirement
 from packaging.tags import Tag
 
 from tests.cases import each
-from tests.tools.conftest import LocalIndex
+from tests.package_index.local_index import LocalIndex
 from tools.harvest.__main__ import main
-from tools.harvest.rows import (
+from whygpu.model.release import Release
+from whygpu.package_index.release_rows import (
     document,
     glibc_floor,
     nvidia_packages,
@@ -20,7 +21,6 @@ from tools.harvest.rows import (
     requirements_that_matter,
     toolkit_parts,
 )
-from whygpu.model.release import Release
 from whygpu.tables.releases import read
 
 LINUX = "manylinux2014_x86_64"

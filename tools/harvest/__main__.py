@@ -13,10 +13,11 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tools.harvest.index import PublishedRelease, published
-from tools.harvest.rows import PACKAGES, document, nvidia_packages, row_of
-from tools.harvest.web import CONNECTIONS, Unreadable, Web, configured_index
+from tools.harvest.build_facts import reader_of
 from whygpu.model.release import Release
+from whygpu.package_index.project_page import PublishedRelease, published
+from whygpu.package_index.release_rows import PACKAGES, document, nvidia_packages, row_of
+from whygpu.package_index.web import CONNECTIONS, Unreadable, Web, configured_index
 from whygpu.tables.releases import DATA, read
 
 _CACHE = pathlib.Path.home() / ".cache" / "whygpu-harvest"
@@ -87,7 +88,7 @@ def _read(web: Web, index: str, packages: Iterable[str], progress: Progress, wha
         try:
             pages = pool.map(lambda package: _published(web, index, package), packages)
             found = [release for page in pages for release in page]
-            futures = {pool.submit(row_of, web, release): release for release in found}
+            futures = {pool.submit(row_of, web, release, reader_of): release for release in found}
             task = progress.add_task(what, total=len(futures))
             for future in concurrent.futures.as_completed(futures):
                 release = futures[future]

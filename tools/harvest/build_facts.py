@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 from packaging.requirements import Requirement
 
-from tools.harvest.remote import RemoteWheel
 from tools.harvest.scripted_builds import scripted_build
 from whygpu.host.elf import facts
 from whygpu.host.fatbin import architectures as architectures_of
+from whygpu.package_index.release_rows import BuildFacts, BuildReader
+from whygpu.package_index.remote_wheel import RemoteWheel
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.cuda_wheels import WHEELS
 from whygpu.tables.tensorflow_builds import loads_of
@@ -35,19 +36,6 @@ not do: those are of MAGMA and NVSHMEM, which are built for other architectures.
 _BUILD_VERSIONS = re.compile(rb"\xbf(..\0\0).{27}\xbf(..[\0\1]\0)", re.DOTALL)
 """Two functions of jaxlib's _versions module, 32 bytes apart: what each hands on to become a Python
 number, the CUDA and the cuDNN version it was compiled with."""
-
-
-class BuildFacts(NamedTuple):
-    cuda: str = ""
-    cudnn: str = ""
-    architectures: tuple[str, ...] = ()
-    unsearched: tuple[str, ...] = ()
-    architectures_from: str = ""
-    """Where the architectures come from, when it is not the wheel."""
-
-
-Reader = Callable[[RemoteWheel, str, tuple[Requirement, ...]], BuildFacts]
-"""From a wheel, its release's version, and what it requires."""
 
 
 def assigned(source: str) -> dict[str, Any]:
@@ -254,7 +242,7 @@ def cupy(wheel: RemoteWheel, version: str, requirements: tuple[Requirement, ...]
     return BuildFacts(cuda, cudnn or (bundled.rpartition(".so.")[2] if bundled else ""))
 
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, BuildReader] = {
     "tensorflow": tensorflow,
     "tensorflow-gpu": tensorflow,
     "torch": torch,
@@ -264,5 +252,5 @@ READERS: dict[str, Reader] = {
 }
 
 
-def reader_of(package: str) -> Reader | None:
+def reader_of(package: str) -> BuildReader | None:
     return cupy if package.startswith("cupy-cuda") else READERS.get(package)

@@ -31,6 +31,9 @@ class Release(NamedTuple):
     """Requires-Dist lines that matter to GPU use, extras and markers included."""
     unsearched: tuple[str, ...]
     """Libraries that its own extra installs but its RUNPATH does not search: a defect."""
+    unread: str = ""
+    """Why the facts of its GPU build (`cuda`, `cudnn`, `architectures`, `unsearched`) are unknown;
+    empty if they were read."""
 
     def has_wheel_for(self, platform: str) -> bool:
         """Whether one of its wheels is for a platform: linux_x86_64, macosx_arm64, win_amd64."""

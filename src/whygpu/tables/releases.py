@@ -46,6 +46,6 @@ def read(path: str) -> tuple[Release, ...]:
 
 def _rows(parsed: list[list[Any]]) -> tuple[Release, ...]:
     return tuple(
-        Release._make(tuple(field) if isinstance(field, list) else field for field in row)
+        Release(*(tuple(field) if isinstance(field, list) else field for field in row))
         for row in parsed
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from email.message import Message
 from email.parser import Parser
 
-from tools.harvest.web import Web
+from whygpu.package_index.web import Web
 
 _TAIL = 1 << 17
 _FIRST_STEP, _LONGEST_STEP = 1 << 15, 1 << 22

@@ -15,7 +15,7 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
-from tools.harvest.web import Web
+from whygpu.package_index.web import Web
 
 
 class Wheel(NamedTuple):

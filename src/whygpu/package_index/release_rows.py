@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tools.harvest.build_facts import BuildFacts, reader_of
-from tools.harvest.index import PublishedRelease, Wheel
-from tools.harvest.remote import RemoteWheel
-from tools.harvest.web import Web
 from whygpu.model.release import Release
+from whygpu.package_index.project_page import PublishedRelease, Wheel
+from whygpu.package_index.remote_wheel import RemoteWheel
+from whygpu.package_index.web import Web
+
+
+class BuildFacts(NamedTuple):
+    """What a wheel says about its own GPU build."""
+
+    cuda: str = ""
+    cudnn: str = ""
+    architectures: tuple[str, ...] = ()
+    unsearched: tuple[str, ...] = ()
+    architectures_from: str = ""
+    """Where the architectures come from, when it is not the wheel."""
+    unread: str = ""
+    """Why the facts above are unknown; empty if they were read."""
+
+
+BuildReader = Callable[[RemoteWheel, str, tuple[Requirement, ...]], BuildFacts]
+"""From a wheel, its release's version, and what it requires."""
+
 
 CUPY = ("80", "90", "92", *(str(number) for number in (100, 101, 102, *range(110, 118))))
 PACKAGES: tuple[str, ...] = (
@@ -62,40 +79,60 @@ def names_nvidia(package: str) -> bool:
     return package.startswith(("nvidia-", "cuda-", "tensorrt"))
 
 
-def row_of(web: Web, release: PublishedRelease) -> Release:
-    """Raises Unreadable, or ValueError where a wheel is not as its readers expect."""
+def page_row(release: PublishedRelease) -> Release:
+    """What the page of the index says about a release: no requirements, and no facts of a build."""
     relevant = _for_linux(release.wheels)
-    wheel = max(relevant, key=_preference)
-    requirements: tuple[Requirement, ...] = ()
-    facts = BuildFacts()
-    requires_python = wheel.requires_python
-    package_is_read = release.package not in _PAGE_ONLY and not (
-        names_nvidia(release.package) and release.package != "cuda-toolkit"
-    )
-    if package_is_read:
-        archive = RemoteWheel(web, wheel.url)
-        metadata = archive.metadata()
-        requires_python = requires_python or metadata.get("Requires-Python", "")
-        requirements = requirements_that_matter(metadata.get_all("Requires-Dist", []))
-        if release.package == "cuda-toolkit":
-            requirements = toolkit_parts(requirements)
-        reader = reader_of(release.package)
-        if reader is not None:
-            facts = reader(archive, str(release.version), requirements)
+    wheel = _best_wheel(release)
     return Release(
         package=release.package,
         version=str(release.version),
-        file="; architectures from ".join(filter(None, (wheel.filename, facts.architectures_from))),
+        file=wheel.filename,
         pythons=python_versions(tag for one in relevant for tag in one.tags),
-        requires_python=requires_python,
+        requires_python=wheel.requires_python,
         platforms=tuple(sorted({tag.platform for one in release.wheels for tag in one.tags})),
         glibc=glibc_floor(tag.platform for one in release.wheels for tag in one.tags),
+        cuda="",
+        cudnn="",
+        architectures=(),
+        requires=(),
+        unsearched=(),
+    )
+
+
+def row_of(
+    web: Web, release: PublishedRelease, reader_of: Callable[[str], BuildReader | None]
+) -> Release:
+    """A release, as its page and its best wheel describe it.
+
+    `reader_of` gives the function that reads the GPU build of a package; None if it has none.
+    Raises Unreadable, or ValueError if a wheel is not as its readers expect.
+    """
+    row = page_row(release)
+    if release.package in _PAGE_ONLY or (
+        names_nvidia(release.package) and release.package != "cuda-toolkit"
+    ):
+        return row
+    archive = RemoteWheel(web, _best_wheel(release).url)
+    metadata = archive.metadata()
+    requirements = requirements_that_matter(metadata.get_all("Requires-Dist", []))
+    if release.package == "cuda-toolkit":
+        requirements = toolkit_parts(requirements)
+    reader = reader_of(release.package)
+    facts = reader(archive, row.version, requirements) if reader else BuildFacts()
+    return row._replace(
+        file="; architectures from ".join(filter(None, (row.file, facts.architectures_from))),
+        requires_python=row.requires_python or metadata.get("Requires-Python", ""),
+        requires=tuple(dict.fromkeys(map(str, requirements))),
         cuda=facts.cuda,
         cudnn=facts.cudnn,
         architectures=facts.architectures,
-        requires=tuple(dict.fromkeys(map(str, requirements))),
         unsearched=facts.unsearched,
+        unread=facts.unread,
     )
+
+
+def _best_wheel(release: PublishedRelease) -> Wheel:
+    return max(_for_linux(release.wheels), key=_preference)
 
 
 def _for_linux(wheels: tuple[Wheel, ...]) -> tuple[Wheel, ...]:
@@ -191,4 +228,6 @@ def document(rows: Iterable[Release], harvested: str) -> str:
 
 def _compact(row: Release) -> str:
     fields: list[Any] = [list(field) if isinstance(field, tuple) else field for field in row]
+    if not row.unread:
+        fields.pop()
     return json.dumps(fields, separators=(",", ":"))

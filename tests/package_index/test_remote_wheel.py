@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from tests.tools.conftest import LocalIndex
-from tools.harvest.remote import RemoteFile, RemoteWheel
-from tools.harvest.web import Web
+from tests.package_index.local_index import LocalIndex
+from whygpu.package_index.remote_wheel import RemoteFile, RemoteWheel
+from whygpu.package_index.web import Web
 
 WHEEL = "demo-1.0-py3-none-any.whl"
 NOISE = random.Random(1).randbytes(6 << 20)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.tools.conftest import LocalIndex
-from tools.harvest.index import final_releases, published, read_wheels
-from tools.harvest.web import Web
+from tests.package_index.local_index import LocalIndex
+from whygpu.package_index.project_page import final_releases, published, read_wheels
+from whygpu.package_index.web import Web
 
 PAGE = """<!DOCTYPE html><html><body><h1>Links for demo</h1>
 <a href="https://files.example/a/demo-1.10.0-cp39-cp39-manylinux1_x86_64.whl#sha256=1"

@@ -6,8 +6,8 @@ import pathlib
 
 import pytest
 
-from tests.tools.conftest import LocalIndex
-from tools.harvest.web import Unreadable, Web, configured_index
+from tests.package_index.local_index import LocalIndex
+from whygpu.package_index.web import Unreadable, Web, configured_index
 
 
 def test_a_range_and_a_tail(index: LocalIndex, web: Web) -> None:

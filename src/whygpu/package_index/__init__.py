@@ -1,0 +1,1 @@
+"""Reads published releases from the package index that pip is configured for."""
