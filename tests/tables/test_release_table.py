@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
+from typing import Any
 
+import pytest
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from tests.cases import each
 from whygpu.model.release import Release
-from whygpu.tables.architectures import parse_code
+from whygpu.package_index.release_rows import document
 from whygpu.tables.cuda_wheels import WHEELS
 from whygpu.tables.driver_floors import driver_floors
-from whygpu.tables.releases import DATA, read, releases, versions_of
+from whygpu.tables.release_checks import lost, problems
+from whygpu.tables.releases import DATA, ReleaseTable, read, releases, shipped, versions_of
 from whygpu.tables.tensorflow_builds import build_of, loads_of
 
 LARGEST_FILE_BYTES = 1_500_000
@@ -135,40 +135,84 @@ def test_extras_that_cannot_be_installed_can_be_told_from_the_table() -> None:
         assert "tensorrt" not in " ".join(of("tensorflow", version).requires)
 
 
-def test_rows_are_in_order_and_without_duplicates() -> None:
-    keys = [(row.package, Version(row.version)) for row in releases()]
-    assert all(before < after for before, after in itertools.pairwise(keys))
+def test_the_shipped_table_is_sound() -> None:
+    assert list(problems(releases())) == []
 
 
-def test_only_final_releases() -> None:
-    for row in releases():
-        version = Version(row.version)
-        assert not version.is_prerelease, row
-        assert version.local is None, row
-        assert row.package == canonicalize_name(row.package)
+_ROW = Release(
+    package="demo",
+    version="1.9",
+    file="demo-1.9-py3-none-any.whl",
+    pythons=("3.9", "3.10"),
+    requires_python=">=3.9",
+    platforms=("any",),
+    glibc="2.17",
+    cuda="12.1",
+    cudnn="8",
+    architectures=("sm_80",),
+    requires=("numpy>=1.2",),
+    unsearched=(),
+)
 
 
-def test_a_file_belongs_to_its_row() -> None:
-    for row in releases():
-        filename, *source = row.file.split("; architectures from ")
-        name, version, _, tags = parse_wheel_filename(filename)
-        assert (name, version) == (row.package, Version(row.version)), row
-        assert {tag.platform for tag in tags} <= set(row.platforms), row
-        assert all(url.startswith("https://") for url in source), row
+@each(
+    ("change", "wrong"),
+    [
+        ({}, None),
+        ({"version": "1.9rc1", "file": "demo-1.9rc1-py3-none-any.whl"}, "not a final release"),
+        ({"package": "De_mo"}, "not normalised"),
+        ({"file": "demo-1.8-py3-none-any.whl"}, "of another release"),
+        ({"file": "demo.zip"}, "Invalid wheel filename"),
+        ({"file": "demo-1.9-py3-none-win32.whl"}, "for a platform"),
+        ({"file": "demo-1.9-py3-none-any.whl; architectures from here"}, "not a web page"),
+        ({"platforms": ("any", "an y")}, "platform tag"),
+        ({"pythons": ("3.10", "3.9")}, "in order"),
+        ({"pythons": ("three",)}, "Python version"),
+        ({"requires_python": "three"}, "Invalid specifier"),
+        ({"glibc": "1.2"}, "glibc"),
+        ({"cuda": "twelve"}, "CUDA"),
+        ({"architectures": ("sm",)}, "architecture"),
+        ({"cuda": ""}, "do not agree"),
+        ({"unread": "not read"}, "do not agree"),
+        ({"requires": ("numpy >= 1.2",)}, "not normalised"),
+        ({"requires": ("numpy $(x)",)}, "cannot be parsed"),
+    ],
+)
+def test_a_row_that_is_not_sound_is_named(change: dict[str, Any], wrong: str | None) -> None:
+    found = list(problems([_ROW._replace(**change)]))
+    if wrong is None:
+        assert found == []
+    else:
+        assert wrong in found[0]
 
 
-def test_fields_are_well_formed() -> None:
-    for row in releases():
-        assert row.platforms, row
-        assert list(row.pythons) == sorted(row.pythons, key=Version), row
-        assert all(re.fullmatch(r"[23]\.\d+", python) for python in row.pythons), row
-        SpecifierSet(row.requires_python)
-        assert all(parse_code(code) for code in row.architectures), row
-        assert re.fullmatch(r"(2\.\d+)?", row.glibc), row
-        assert re.fullmatch(r"(\d+(\.\d+)*)?", row.cuda), row
-        assert re.fullmatch(r"(\d+(\.\d+)*)?", row.cudnn), row
-        for line in row.requires:
-            assert str(Requirement(line)) == line, row
+def test_rows_must_be_in_order_and_there_once() -> None:
+    newer = _ROW._replace(version="1.10", file="demo-1.10-py3-none-any.whl")
+    assert not list(problems([_ROW, newer]))
+    assert list(problems([newer, _ROW]))
+    assert list(problems([_ROW, _ROW]))
+
+
+@each(("left", "expected"), [(10, 0), (8, 0), (7, 1), (0, 1)])
+def test_an_index_that_has_lost_many_releases_is_not_believed(left: int, expected: int) -> None:
+    before = [_ROW._replace(version=f"1.{minor}") for minor in range(10)]
+    assert len(list(lost(before, before[:left]))) == expected
+
+
+@each(
+    ("text", "wrong"),
+    [
+        ("", "incomplete"),
+        ('{"schema": 1, "harvested": "2026-01-02", "releases": [\n["demo"', "incomplete"),
+        ('{"schema": 2, "harvested": "2026-01-02", "releases": [\n\n]}\n', "incomplete"),
+        (document([_ROW], "2026-01-02").replace('"1.9"', '"../x"'), "version"),
+        (document([_ROW], "2026-01-02").replace('["any"]', '"any"'), "platforms"),
+        (document([_ROW], "2026-01-02").replace('"12.1",', ""), "too few"),
+    ],
+)
+def test_a_damaged_table_is_refused(text: str, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        ReleaseTable(text).rows()
 
 
 def test_architectures_come_with_a_cuda_release_whose_driver_is_known() -> None:
@@ -246,5 +290,9 @@ def test_the_file_is_small() -> None:
 
 
 def test_rows_read_one_package_at_a_time_are_the_rows_of_the_file() -> None:
-    assert releases() == read(DATA)
+    assert releases() == read(DATA).rows()
     assert versions_of("no-such-package") == ()
+
+
+def test_the_table_has_a_date() -> None:
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", shipped().date)

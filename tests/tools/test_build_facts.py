@@ -11,7 +11,6 @@ from tests.elfwriter import Library, write
 from tests.host.test_fatbin import CUBIN, PTX, container, entry, with_sections
 from tests.package_index.local_index import LocalIndex
 from tools.harvest.build_facts import (
-    BuildFacts,
     assigned,
     build_versions,
     reader_of,
@@ -20,6 +19,7 @@ from tools.harvest.build_facts import (
     with_machine_code,
 )
 from tools.harvest.scripted_builds import BUILDS, scripted_build
+from whygpu.package_index.release_rows import BuildFacts
 from whygpu.package_index.remote_wheel import RemoteWheel
 from whygpu.package_index.web import Web
 from whygpu.tables.architectures import parse_code

@@ -96,7 +96,7 @@ def test_the_document_is_in_order_and_reads_back(tmp_path: pathlib.Path) -> None
     path = tmp_path / "releases.json"
     newer = ROW._replace(version="1.10", requires=("numpy",))
     path.write_text(document([newer, ROW], "2026-01-02"), encoding="utf-8")
-    assert read(str(path)) == (ROW, newer)
+    assert read(str(path)).rows() == (ROW, newer)
     assert json.loads(path.read_text())["harvested"] == "2026-01-02"
 
 
@@ -118,7 +118,9 @@ def test_the_whole_way(
     output.write_text(document([ROW], "2026-01-01"), encoding="utf-8")
     words = ["--packages", "keras", "--cache", str(tmp_path / "cache"), "--output", str(output)]
     assert main(words) == 0
-    assert [(row.package, row.version, row.requires_python) for row in read(str(output))] == [
+    assert [
+        (row.package, row.version, row.requires_python) for row in read(str(output)).rows()
+    ] == [
         ("demo", "1.9", ""),
         ("keras", "3.0", ">=3.9"),
         ("nvidia-nccl-cu12", "2.1", ""),
@@ -138,5 +140,5 @@ def test_a_release_that_cannot_be_read_is_named_and_keeps_its_row(
     words = ["--packages", "keras", "--cache", str(tmp_path / "cache"), "--output", str(output)]
     assert main(words) == 1
     assert "not read: keras 3.1" in capfd.readouterr().err
-    versions = [(row.package, row.version) for row in read(str(output))]
+    versions = [(row.package, row.version) for row in read(str(output)).rows()]
     assert versions == [("keras", "3.0"), ("keras", "3.1"), ("nvidia-nccl-cu12", "2.1")]

@@ -67,7 +67,7 @@ def _options(words: list[str] | None) -> argparse.Namespace:
 
 def _kept(path: pathlib.Path, harvest: Harvest) -> list[Release]:
     """Rows of packages that were not asked for, and of releases that could not be read now."""
-    standing = read(str(path)) if path.is_file() else ()
+    standing = read(str(path)).rows() if path.is_file() else ()
     packages = {row.package for row in harvest.rows}
     return [
         row
