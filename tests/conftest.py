@@ -16,6 +16,8 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # No test reads the release table that a developer has updated.
+    os.environ["XDG_DATA_HOME"] = os.path.join(tempfile.gettempdir(), "whygpu-no-such-data")
     if "TMPDIR" in os.environ:
         # Python passes over a folder that is full or cannot be written to; compilers do not.
         os.environ["TMPDIR"] = tempfile.gettempdir()

@@ -187,8 +187,10 @@ def plan_schema() -> dict[str, Any]:
             "reason": text,
         }
     )
+    table = {"date": text, "origin": {"enum": ["shipped", "updated"]}, "unused": perhaps}
     fields = {
         "schema": {"const": 1},
+        "table": {"anyOf": [_object(table), {"type": "null"}]},
         "machine": schema_of(MachineSpec, definitions),
         "plan": {"anyOf": [plan, {"type": "null"}]},
         "candidates": {"type": "array", "items": candidate},

@@ -22,6 +22,7 @@ class LocalIndex(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.files: dict[str, bytes] = {}
         self.asked: list[str] = []
+        self.authorizations: list[str] = []
         self.failures_left = 0
         self.ignores_ranges = False
 
@@ -48,6 +49,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         span = self.headers.get("Range", "")
         self.server.asked.append(f"{self.path} {span}".strip())
+        self.server.authorizations.append(self.headers.get("Authorization", ""))
         if self.server.failures_left:
             self.server.failures_left -= 1
             self.send_error(503)

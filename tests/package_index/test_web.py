@@ -7,7 +7,8 @@ import pathlib
 import pytest
 
 from tests.package_index.local_index import LocalIndex
-from whygpu.package_index.web import Unreadable, Web, configured_index
+from whygpu.package_index.pip_settings import settings_of
+from whygpu.package_index.web import Unreadable, Web
 
 
 def test_a_range_and_a_tail(index: LocalIndex, web: Web) -> None:
@@ -60,6 +61,22 @@ def test_a_server_without_ranges_is_refused(index: LocalIndex, web: Web) -> None
         web.range(f"{index.url}/letters", 0, 2)
 
 
-def test_the_index_is_the_one_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "https://example.org/simple/")
-    assert configured_index() == "https://example.org/simple"
+def test_an_answer_that_is_too_large_is_refused(index: LocalIndex) -> None:
+    index.files["/page"] = b"x" * 101
+    with pytest.raises(Unreadable, match="larger than 100 bytes"):
+        Web(None, largest_answer=100).page(f"{index.url}/page")
+    assert len(Web(None, largest_answer=101).page(f"{index.url}/page")) == 101
+
+
+def test_only_the_web_is_read() -> None:
+    with pytest.raises(Unreadable, match="only http"):
+        Web(None).page("file:///etc/hostname")
+
+
+def test_a_password_goes_to_the_index_and_to_no_other_server(index: LocalIndex) -> None:
+    index.files["/simple/x/"] = index.files["/files/x"] = b"here"
+    secret = settings_of(index.url.replace("//", "//me:secret@") + "/simple")
+    Web(None, secret).page(f"{index.url}/simple/x/")
+    assert index.authorizations == [secret.authorization]
+    Web(None, settings_of("https://me:secret@example.org/simple")).page(f"{index.url}/files/x")
+    assert index.authorizations == [secret.authorization, ""]

@@ -15,9 +15,10 @@ from tests.planner.small_table import (
     tensorflow,
 )
 from whygpu.errors import UsageError
-from whygpu.model.install_plan import PlanAnswer
+from whygpu.model.install_plan import PlanAnswer, TableEdition
 from whygpu.model.machine_spec import MachineSpec, PlannedGpu
 from whygpu.model.observed import Absent, Unknown
+from whygpu.model.release import Release
 from whygpu.planner import resolve
 from whygpu.planner.candidates import Table
 from whygpu.planner.planning import make_plan, why_not
@@ -409,11 +410,42 @@ def test_what_is_likely_to_fail_is_the_last_choice() -> None:
 
 
 def test_a_release_that_does_not_exist_is_wrong_usage() -> None:
-    known = r"tensorflow==2\.99\.\*: no such release in the table; it has 1.15.5 to 2.21.0"
+    known = r"tensorflow==2\.18\.99: no such release in the table; it has 1.15.5 to 2.21.0"
     with pytest.raises(UsageError, match=known):
-        plan("tensorflow==2.99")
+        plan("tensorflow==2.18.99")
     with pytest.raises(UsageError, match="torch: no such release in the table; it has none"):
         plan("torch", table=table_of([]))
+
+
+@each("wish", ["tensorflow==2.99", "tensorflow>2.21", "tensorflow~=3.0", "tensorflow>=2.22,<3"])
+def test_a_release_after_the_table_is_said_to_be_newer(wish: str) -> None:
+    table = Table(TABLE.versions, TableEdition("2026-01-02", "shipped"))
+    newer = "newer than this table of 2026-01-02, which ends at 2.21.0"
+    with pytest.raises(UsageError, match=newer):
+        plan(wish, table=table)
+
+
+def unread(version: str) -> Release:
+    return tensorflow(version, "3.11", "", architectures=(), cudnn="", unread="nobody has read it")
+
+
+def test_a_release_whose_build_is_unknown_is_chosen_only_if_nothing_known_fits() -> None:
+    table = table_of([tensorflow("2.20.0", "3.11", "12.5.1"), unread("2.22.0")])
+    answer = plan("tensorflow", table=table)
+    assert chosen(answer) == ["tensorflow==2.20.0"]
+    assert answer.exit_code == 0
+    assert answer.candidates[0].fits
+    answer = plan("tensorflow>2.20", table=table)
+    assert chosen(answer) == ["tensorflow==2.22.0"]
+    assert answer.exit_code == 4
+    (reason,) = answer.unchecked
+    assert reason == "was not checked against the driver and the GPU: nobody has read it"
+
+
+def test_a_release_whose_build_is_unknown_must_still_be_installable() -> None:
+    newer = unread("2.22.0")._replace(pythons=("3.13",))
+    answer = plan("tensorflow", table=table_of([newer]))
+    assert [verdict.breaks for verdict in answer.candidates] == ["python"]
 
 
 def test_why_not_goes_through_the_whole_chain() -> None:

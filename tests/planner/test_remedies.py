@@ -18,7 +18,7 @@ from whygpu.model.remedy import Install, InstallFramework, SetVariable, Steps
 from whygpu.planner import release_search, remedies
 from whygpu.planner.remedies import Place, fulfilled, place_of, place_of_log
 from whygpu.tables.release_defects import search_list_defect
-from whygpu.tables.releases import versions_of
+from whygpu.tables.releases import shipped, versions_of
 
 
 def answer(remedy: Remedy, place: Place) -> Remedy:
@@ -160,7 +160,7 @@ def test_the_nearest_release_to_the_installed_one_is_taken(
         ),
         (
             InstallFramework("jax", installed="99.0", newer=True),
-            "jax<100,>99.0: no such release in the table; it has ",
+            f"jax<100,>99.0: newer than this table of {shipped().date}, which ends at ",
         ),
     ],
 )

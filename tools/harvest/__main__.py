@@ -15,9 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tools.harvest.build_facts import reader_of
 from whygpu.model.release import Release
+from whygpu.package_index.pip_settings import configured_index
 from whygpu.package_index.project_page import PublishedRelease, published
 from whygpu.package_index.release_rows import PACKAGES, document, nvidia_packages, row_of
-from whygpu.package_index.web import CONNECTIONS, Unreadable, Web, configured_index
+from whygpu.package_index.web import CONNECTIONS, Unreadable, Web
 from whygpu.tables.releases import DATA, read
 
 _CACHE = pathlib.Path.home() / ".cache" / "whygpu-harvest"
@@ -32,11 +33,12 @@ class Harvest(NamedTuple):
 def main(words: list[str] | None = None) -> int:
     options = _options(words)
     console = Console(stderr=True)
-    web = Web(options.cache)
+    index = configured_index()
+    web = Web(options.cache, index)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     try:
         with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-            harvest = _harvest(web, configured_index(), options.packages, progress)
+            harvest = _harvest(web, index.url, options.packages, progress)
     except KeyboardInterrupt:
         console.print("Stopped. What was read is kept: the next run goes on from there.")
         return 130

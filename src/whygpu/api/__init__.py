@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from whygpu.api.pages import rules as rules
     from whygpu.api.plans import plan as plan
     from whygpu.api.plans import why_not as why_not
+    from whygpu.api.release_table import update_releases as update_releases
     from whygpu.api.running import Watch as Watch
     from whygpu.api.running import plan_run as plan_run
     from whygpu.api.running import run as run
@@ -49,6 +50,7 @@ _MODULES = {
     "rules": "pages",
     "plan": "plans",
     "why_not": "plans",
+    "update_releases": "release_table",
     "Watch": "running",
     "plan_run": "running",
     "run": "running",

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from whygpu.api.arguments import THIS_PYTHON, checked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
     from whygpu.model.machine_spec import MachineSpec
     from whygpu.model.snapshot import Snapshot
-    from whygpu.model.target import Installer
+    from whygpu.model.target import Installer, Package
     from whygpu.planner.candidates import Table
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
@@ -48,8 +50,8 @@ def plan(
 
     place = _place(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     wanted = parse_all(list(wishes))
-    table = _table()
-    answer = make_plan(place.spec, wanted, table)
+    table = place.table
+    answer = make_plan(place.spec, wanted, table)._replace(table=table.edition)
     if answer.plan is None:
         return answer._replace(changes=changes(place.spec, wanted, table))
     today = time.strftime("%Y-%m-%d")
@@ -85,13 +87,15 @@ def why_not(
 
     place = _place(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     company = parse_all(list(others)) if others else ()
-    return check_release(place.spec, parse(release), company, _table())
+    answer = check_release(place.spec, parse(release), company, place.table)
+    return answer._replace(table=place.table.edition)
 
 
 class _Place(NamedTuple):
     spec: MachineSpec
     installer: Installer | None
     """Of the environment to install into; None if options describe another place."""
+    table: Table
 
 
 def _place(
@@ -103,15 +107,24 @@ def _place(
     glibc: str | None,
     platform: str | None,
 ) -> _Place:
+    from whygpu.api.release_table import current_table
     from whygpu.model.derived import installer_of
     from whygpu.model.observed import Known
+    from whygpu.planner.candidates import Table
+    from whygpu.planner.installed import installed_rows, newer_packages
     from whygpu.planner.machine import described, from_snapshot
 
+    rows, edition = current_table()
     version = python if python and _VERSION.fullmatch(python) else None
     if machine is None:
         machine = _this_machine(
-            python, asks_python=version is None, asks_driver=not (driver and gpu)
+            python,
+            asks_python=version is None,
+            asks_driver=not (driver and gpu),
+            needs_frameworks=lambda found: bool(newer_packages(found, rows.versions_of)),
         )
+    installed = () if version else installed_rows(machine.target, rows.versions_of)
+    table = Table(rows.versions_of, edition, installed)
     spec = described(
         from_snapshot(machine),
         python=version,
@@ -121,24 +134,29 @@ def _place(
         platform=platform,
     )
     if any((version, driver, gpu, glibc, platform)):
-        return _Place(spec, None)
+        return _Place(spec, None, table)
     is_known = isinstance(machine.target.interpreter, Known)
-    return _Place(spec, installer_of(machine) if is_known else None)
+    return _Place(spec, installer_of(machine) if is_known else None, table)
 
 
-def _this_machine(python: str | None, *, asks_python: bool, asks_driver: bool) -> Snapshot:
+def _this_machine(
+    python: str | None,
+    *,
+    asks_python: bool,
+    asks_driver: bool,
+    needs_frameworks: Callable[[tuple[Package, ...]], bool],
+) -> Snapshot:
     """What the options leave open. Commands are made from it, so homes of others stay."""
     from whygpu.collectors.collect import collect_for_plan
     from whygpu.host.local import LocalHost
     from whygpu.privacy import Redactor
 
     host = LocalHost()
-    taken = collect_for_plan(host, python, asks_python=asks_python, asks_driver=asks_driver)
+    taken = collect_for_plan(
+        host,
+        python,
+        asks_python=asks_python,
+        asks_driver=asks_driver,
+        needs_frameworks=needs_frameworks,
+    )
     return Redactor(host.platform, keeps_other_homes=True).value(taken)
-
-
-def _table() -> Table:
-    from whygpu.planner.candidates import Table
-    from whygpu.tables.releases import versions_of
-
-    return Table(versions_of)

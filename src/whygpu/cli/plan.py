@@ -19,6 +19,7 @@ examples:
   whygpu plan --why-not tensorflow==2.12   the whole chain for one release
   whygpu plan torch --matrix               every release and what it needs
   whygpu plan --snapshot FILE --json       another machine, from its snapshot
+  whygpu plan --update                     read the package index first
 
 exit codes:
   0 a plan   1 no plan   2 wrong usage   3 a bug   4 cannot tell
@@ -59,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let uv, or pip if uv is not installed, resolve the plan too (asks the index)",
     )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="first bring the table of releases up to date from the package index of pip "
+        "(uses the network; about 10 MB)",
+    )
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     add_color_argument(parser)
 
@@ -66,6 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
 
+    if options.update:
+        _update()
     names = ("python", "driver", "gpu", "glibc", "platform")
     facts: dict[str, Any] = {name: getattr(options, name) for name in names}
     if options.snapshot is not None:
@@ -77,6 +86,18 @@ def run(options: argparse.Namespace) -> int:
     answer = api.plan(*options.wishes, **facts, verify=options.verify)
     _show(answer, options)
     return answer.exit_code
+
+
+def _update() -> None:
+    """Update the release table, and say on standard error what has changed."""
+    from whygpu import api
+    from whygpu.cli.progress import showing
+    from whygpu.render.plan_text import update_lines
+
+    with showing("reading the package index") as show:
+        done = api.update_releases(show)
+    for line in update_lines(done):
+        output.say(line)
 
 
 def _show(answer: PlanAnswer, options: argparse.Namespace) -> None:

@@ -27,7 +27,7 @@ from whygpu.model.libraries import CudaFiles
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.model.system import Cpu
-from whygpu.model.target import Interpreter, Target
+from whygpu.model.target import Interpreter, Package, Target
 from whygpu.version import VERSION
 
 NOT_PROBED = "the frameworks were not run (--no-probe)"
@@ -69,13 +69,19 @@ def collect(
 
 
 def collect_for_plan(
-    host: Host, python: str | None, *, asks_python: bool = True, asks_driver: bool = True
+    host: Host,
+    python: str | None,
+    *,
+    asks_python: bool = True,
+    asks_driver: bool = True,
+    needs_frameworks: Callable[[tuple[Package, ...]], bool] = lambda packages: False,
 ) -> Snapshot:
-    """The facts that decide which releases fit; packages and libraries are not read.
+    """The facts that decide which releases fit.
 
-    The interpreter and the driver are not queried if the user has given their facts.
+    The interpreter and the driver are not queried if the user has given their facts. The frameworks
+    are examined only if `needs_frameworks` says so of the installed packages.
     """
-    asked = Background(lambda: _without_packages(host, python)) if asks_python else None
+    asked = Background(lambda: _for_plan(host, python, needs_frameworks)) if asks_python else None
     machine = system.collect(host)
     devices = graphics.collect(host)
     nvidia = driver.collect(host)[0] if asks_driver else _driver_not_asked()
@@ -96,7 +102,9 @@ def collect_for_plan(
     )
 
 
-def _without_packages(host: Host, python: str | None) -> Target:
+def _for_plan(
+    host: Host, python: str | None, needs_frameworks: Callable[[tuple[Package, ...]], bool]
+) -> Target:
     path = interpreter.find(host, python)
     answer = interpreter.collect(host, path)
     unread = Unknown(NOT_FOR_A_PLAN)
@@ -105,7 +113,14 @@ def _without_packages(host: Host, python: str | None) -> Target:
         return Target(Unknown(reason), unread, unread, unread)
     known = Known(answer.value, "the target interpreter")
     found = installer.collect(host, known.value, unread)
-    return Target(known, unread, unread, unread, Known(found, known.source))
+    target = Target(known, unread, unread, unread, Known(found, known.source))
+    installed = packages.collect(host, known.value)
+    if not isinstance(installed, Known) or not needs_frameworks(installed.value):
+        return target
+    loaders = _loaders(host, known.value, cuda_files.library_folders(host, known.value))
+    return target._replace(
+        packages=installed, frameworks=frameworks.collect(host, known, installed, loaders)
+    )
 
 
 def _driver_not_asked() -> Driver:

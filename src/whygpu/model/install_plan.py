@@ -14,6 +14,34 @@ from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
 from whygpu.model.target import Installer
 
 
+class TableEdition(NamedTuple):
+    """Which release table an answer comes from."""
+
+    date: str
+    """The day on which the package index was read, as in 2026-11-15."""
+    origin: Literal["shipped", "updated"]
+    """`shipped` with whygpu, or `updated` by `whygpu plan --update`."""
+    unused: str = ""
+    """Why an updated table was not used; empty if there is none, or an older one."""
+
+
+class TableUpdate(NamedTuple):
+    """What `whygpu plan --update` has changed."""
+
+    edition: TableEdition
+    before: TableEdition
+    index_url: str
+    """The package index that was read."""
+    path: str
+    """The file that was written."""
+    new: tuple[str, ...]
+    """Releases that the table did not have, as in torch 2.16.0."""
+    gone: tuple[str, ...]
+    """Releases that the index no longer has."""
+    unread: tuple[str, ...]
+    """Releases of which the index does not say for which CUDA release and GPUs they are built."""
+
+
 class Wish(NamedTuple):
     """What the user asks for."""
 
@@ -49,6 +77,10 @@ class Candidate(NamedTuple):
     uses: GpuInterface = "cuda"
     doubt: str = ""
     """Why it is only likely that this build exists; empty if it is certain."""
+    unread: str = ""
+    """Why it is not known what it was built for; empty if it is known."""
+    remark: str = ""
+    """What to know about the source of these facts, as the rest of a sentence; mostly empty."""
 
     @property
     def requirement(self) -> str:
@@ -184,6 +216,8 @@ class PlanAnswer(NamedTuple):
     """What pip, or uv, said about the plan; empty if neither was asked."""
     refuted: bool = False
     """pip, or uv, was asked and refused the plan."""
+    table: TableEdition | None = None
+    """None if the answer is for another part of whygpu, which does not show it."""
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -223,6 +257,7 @@ class ReleaseAnswer(NamedTuple):
     candidate: Candidate
     chain: tuple[FitCheck, ...]
     machine: MachineSpec
+    table: TableEdition | None = None
 
     def __repr__(self) -> str:
         return short_repr(self)

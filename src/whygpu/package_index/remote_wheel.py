@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from email.message import Message
 from email.parser import Parser
 
-from whygpu.package_index.web import Web
+from whygpu.package_index.web import Unreadable, Web
 
 _TAIL = 1 << 17
 _FIRST_STEP, _LONGEST_STEP = 1 << 15, 1 << 22
 _CHUNK = 1 << 20
+_LARGEST_METADATA = 1 << 22
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+"""What zipfile raises if an archive is damaged, encrypted, or compressed in an unknown way."""
 
 
 class RemoteFile(io.BufferedIOBase):
@@ -38,6 +54,8 @@ class RemoteFile(io.BufferedIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise OSError(errno.EINVAL, "a place before the beginning of the file")
         self._place = start + offset
         return self._place
 
@@ -68,7 +86,9 @@ class RemoteWheel:
     """A wheel's members, by their path inside site-packages wherever the wheel keeps them."""
 
     def __init__(self, web: Web, url: str) -> None:
-        self._archive = zipfile.ZipFile(RemoteFile(web, url))
+        self._url = url
+        with _damage_as_unreadable(url):
+            self._archive = zipfile.ZipFile(RemoteFile(web, url))
         self._members = {
             re.sub(r"^[^/]+\.data/(purelib|platlib)/", "", info.filename): info
             for info in self._archive.infolist()
@@ -100,5 +120,17 @@ class RemoteWheel:
                 yield piece
 
     def metadata(self) -> Message:
-        text = self.text(r"[^/]+\.dist-info/METADATA") or self.text(r"[^/]+\.dist-info/metadata")
-        return Parser().parsestr(text or "")
+        """Raises Unreadable if the wheel has none that can be read."""
+        name = self.find(r"[^/]+\.dist-info/(METADATA|metadata)")
+        if name is None or self._members[name].file_size > _LARGEST_METADATA:
+            raise Unreadable(f"{self._url}: it has no METADATA, or a very large one")
+        with _damage_as_unreadable(self._url):
+            return Parser().parsestr(self.read(name).decode("utf-8", "replace"))
+
+
+@contextmanager
+def _damage_as_unreadable(url: str) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGED as error:
+        raise Unreadable(f"{url}: it is not a sound wheel ({error})") from error

@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import pathlib
-import subprocess
-import sys
+import ssl
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
+
+from whygpu.model.units import size_text
+from whygpu.package_index.pip_settings import IndexSettings
 
 CONNECTIONS = 4
 _ATTEMPTS = 6
-_TIMEOUT_SECONDS = 60
-_PERMANENT = frozenset({400, 401, 403, 404, 410, 416})
+_TIMEOUT_SECONDS = 60.0
+_LARGEST_ANSWER = 256 << 20
+"""Bytes of one answer. The largest that a harvest asks for has about 100 MB."""
+_LONGEST_ANSWER_SECONDS = 600.0
+_PIECE = 1 << 16
+_PERMANENT = frozenset({400, 401, 403, 404, 407, 410, 416})
 
 
 class Unreadable(Exception):
     """The web server did not give what was asked for, and asking again will not help."""
 
 
-def configured_index() -> str:
-    """The package index that pip is configured for."""
-    url = (
-        os.environ.get("PIP_INDEX_URL")
-        or _said("-m", "pip", "config", "get", "global.index-url")
-        or _said("-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)")
-    )
-    if not url:
-        raise Unreadable("pip names no package index; set PIP_INDEX_URL")
-    return url.rstrip("/")
-
-
-def _said(*words: str) -> str:
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+class NotThere(Unreadable):
+    """The web server says that it does not have what was asked for."""
 
 
 class Web:
@@ -48,21 +41,32 @@ class Web:
 
     def __init__(
         self,
-        cache: pathlib.Path,
+        cache: pathlib.Path | None,
+        settings: IndexSettings | None = None,
+        *,
         page_age_seconds: float = 86_400,
         first_pause_seconds: float = 1,
+        attempts: int = _ATTEMPTS,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
+        largest_answer: int = _LARGEST_ANSWER,
     ) -> None:
+        """Without `cache`, nothing is kept. `settings` are for the servers of that index."""
         self._cache = cache
+        self._settings = settings
         self._page_age_seconds = page_age_seconds
         self._first_pause_seconds = first_pause_seconds
+        self._attempts = attempts
+        self._timeout_seconds = timeout_seconds
+        self._largest_answer = largest_answer
         self._slots = threading.BoundedSemaphore(CONNECTIONS)
         self._lock = threading.Lock()
+        self._opener = urllib.request.build_opener(*_https_handlers(settings))
         self.requests = 0
         self.bytes_read = 0
 
     def page(self, url: str) -> str:
         path = self._path(url, "")
-        if path.is_file() and time.time() - path.stat().st_mtime < self._page_age_seconds:
+        if path and path.is_file() and time.time() - path.stat().st_mtime < self._page_age_seconds:
             return path.read_text(encoding="utf-8")
         body, _ = self._ask(url, {})
         self._keep(path, body)
@@ -78,7 +82,7 @@ class Web:
 
     def _part(self, url: str, span: str) -> tuple[bytes, int]:
         path = self._path(url, span)
-        if path.is_file():
+        if path and path.is_file():
             total, _, body = path.read_bytes().partition(b"\n")
             return body, int(total)
         body, content_range = self._ask(url, {"Range": f"bytes={span}"})
@@ -88,12 +92,16 @@ class Web:
         self._keep(path, total_text.encode() + b"\n" + body)
         return body, int(total_text)
 
-    def _path(self, url: str, span: str) -> pathlib.Path:
+    def _path(self, url: str, span: str) -> pathlib.Path | None:
+        if self._cache is None:
+            return None
         name = hashlib.sha256(f"{url} {span}".encode()).hexdigest()
         return self._cache / name[:2] / name[2:]
 
-    def _keep(self, path: pathlib.Path, content: bytes) -> None:
+    def _keep(self, path: pathlib.Path | None, content: bytes) -> None:
         """An interrupted write leaves no half answer behind."""
+        if path is None:
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{threading.get_ident()}")
         partial.write_bytes(content)
@@ -101,22 +109,23 @@ class Web:
 
     def _ask(self, url: str, headers: dict[str, str]) -> tuple[bytes, str]:
         """The body, and which part of the file it is."""
-        request = urllib.request.Request(url, headers={"User-Agent": "whygpu-harvest", **headers})
-        for attempt in range(_ATTEMPTS):
+        request = self._request(url, headers)
+        for attempt in range(self._attempts):
             if attempt:
                 time.sleep(self._first_pause_seconds * 2 ** (attempt - 1))
             try:
                 with (
                     self._slots,
-                    urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer,
+                    self._opener.open(request, timeout=self._timeout_seconds) as answer,
                 ):
                     if headers and answer.status != 206:
                         raise Unreadable(f"{url}: the server does not answer range requests")
-                    body: bytes = answer.read()
+                    body = self._body(url, answer)
                     content_range = answer.headers.get("Content-Range", "")
             except urllib.error.HTTPError as error:
                 if error.code in _PERMANENT:
-                    raise Unreadable(f"{url}: {error}") from error
+                    kind = NotThere if error.code in (404, 410) else Unreadable
+                    raise kind(f"{url}: {error}") from error
                 problem: Exception = error
             except (OSError, http.client.HTTPException) as error:
                 problem = error
@@ -125,4 +134,49 @@ class Web:
                     self.requests += 1
                     self.bytes_read += len(body)
                 return body, content_range
-        raise Unreadable(f"{url}: {problem} (after {_ATTEMPTS} attempts)")
+        attempts = f"after {self._attempts} attempts"
+        raise Unreadable(f"{url}: {problem} ({attempts})") from problem
+
+    def _request(self, url: str, headers: dict[str, str]) -> urllib.request.Request:
+        """A password is for the server of the index alone, also if that one redirects."""
+        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            raise Unreadable(f"{url}: only http and https can be read")
+        request = urllib.request.Request(url, headers={"User-Agent": "whygpu", **headers})
+        settings = self._settings
+        if settings and settings.authorization and _server(url) == _server(settings.url):
+            request.add_unredirected_header("Authorization", settings.authorization)
+        return request
+
+    def _body(self, url: str, answer: http.client.HTTPResponse) -> bytes:
+        """All of it, but neither more nor for longer than any sound answer takes."""
+        pieces, size = list[bytes](), 0
+        end = time.monotonic() + _LONGEST_ANSWER_SECONDS
+        while piece := answer.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > self._largest_answer:
+                limit = size_text(self._largest_answer)
+                raise Unreadable(f"{url}: the answer is larger than {limit}")
+            if time.monotonic() > end:
+                raise Unreadable(f"{url}: the answer takes too long")
+        promised = answer.headers.get("Content-Length", "")
+        if promised.isdigit() and int(promised) > size:
+            raise http.client.IncompleteRead(b"", int(promised) - size)
+        return b"".join(pieces)
+
+
+def _https_handlers(settings: IndexSettings | None) -> list[urllib.request.BaseHandler]:
+    if settings is None or not settings.certificates:
+        return []
+    try:
+        context = ssl.create_default_context(cafile=settings.certificates)
+    except OSError as error:
+        raise Unreadable(
+            f"the certificates that pip is configured with cannot be read: {error}"
+        ) from error
+    return [urllib.request.HTTPSHandler(context=context)]
+
+
+def _server(url: str) -> tuple[str, str]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.netloc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from whygpu.model.install_plan import Candidate
+from whygpu.model.install_plan import Candidate, TableEdition
 from whygpu.model.release import Release
 from whygpu.tables.distributions import PROVIDERS
 from whygpu.tables.metal_builds import OTHERWISE, WITHOUT, MetalBuild, metal_build
@@ -25,11 +25,36 @@ _NO_PLUGIN = "its GPU builds were never on the package index, only on the projec
 class Table:
     """The release table, by package; versions from old to new."""
 
-    def __init__(self, versions_of: Callable[[str], Sequence[Release]]) -> None:
-        self.versions = versions_of
+    def __init__(
+        self,
+        versions_of: Callable[[str], Sequence[Release]],
+        edition: TableEdition | None = None,
+        installed: Sequence[Release] = (),
+    ) -> None:
+        """`installed` are releases newer than the table, as their installed files describe them."""
+        self._versions_of = versions_of
+        self.edition = edition
+        self._installed: dict[str, list[Release]] = {}
+        for row in installed:
+            self._installed.setdefault(row.package, []).append(row)
+
+    def versions(self, package: str) -> Sequence[Release]:
+        rows = self._versions_of(package)
+        newer = self._installed.get(package)
+        return (*rows, *newer) if newer else rows
 
     def __contains__(self, package: str) -> bool:
         return bool(self.versions(package))
+
+    @property
+    def name(self) -> str:
+        return f"this table of {self.edition.date}" if self.edition else "this table"
+
+    def remark(self, row: Release) -> str:
+        """What to know about a row that is not from the table; empty for the others."""
+        if row not in self._installed.get(row.package, ()):
+            return ""
+        return f"is newer than {self.name}, and was judged by its installed files"
 
 
 def candidates(
@@ -40,13 +65,14 @@ def candidates(
     The releases that have no build there are among them too, so that the answer can say why.
     """
     if framework == "torch":
-        return tuple(_torch(table, platform))
-    found = _FINDERS[framework](table)
-    if not platform.startswith("macosx") or framework == "keras":
-        return tuple(found)
-    # Builds for several CUDA releases are one build on a Mac.
-    by_version = {item.version: item for item in found}
-    return tuple(_on_mac(item, platform) for item in by_version.values())
+        found = _torch(table, platform)
+    else:
+        found = _FINDERS[framework](table)
+        if platform.startswith("macosx") and framework != "keras":
+            # Builds for several CUDA releases are one build on a Mac.
+            by_version = {item.version: item for item in found}
+            found = (_on_mac(item, platform) for item in by_version.values())
+    return tuple(item._replace(remark=table.remark(item.parts[0])) for item in found)
 
 
 def _on_mac(candidate: Candidate, platform: str) -> Candidate:
@@ -58,6 +84,7 @@ def _on_mac(candidate: Candidate, platform: str) -> Candidate:
         architectures=(),
         unsearched=(),
         uses="metal",
+        unread="",
     )
     found = metal_build(candidate.package, candidate.version, platform)
     if found is None:
@@ -95,7 +122,8 @@ def _plain(framework: str, row: Release, extra: str = "", no_build: str = "") ->
         cudnn=row.cudnn,
         architectures=row.architectures,
         unsearched=row.unsearched,
-        no_build=no_build,
+        no_build="" if row.unread else no_build,
+        unread=row.unread,
     )
 
 
@@ -153,6 +181,7 @@ def _jax_with(row: Release, extra: str, cuda: int, table: Table) -> Candidate:
         cudnn=plugin.cudnn or (pjrt.cudnn if pjrt else ""),
         architectures=codes,
         unsearched=(),
+        unread=plugin.unread,
     )
 
 

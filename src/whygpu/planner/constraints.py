@@ -31,6 +31,11 @@ def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
     if not candidate.has_gpu_code:
         return
     yield _build(candidate)
+    if candidate.remark:
+        yield FitCheck("build", "note", candidate.remark)
+    if candidate.unread:
+        # Neither the driver nor the GPU that it needs is known.
+        return
     if candidate.uses == "metal":
         yield from _metal(candidate, machine)
     else:
@@ -117,6 +122,9 @@ def _glibc_problem(row: Release, machine: MachineSpec) -> str | None:
 def _build(candidate: Candidate) -> FitCheck:
     if candidate.no_build:
         return FitCheck("build", "breaks", candidate.no_build)
+    if candidate.unread:
+        reason = f"was not checked against the driver and the GPU: {candidate.unread}"
+        return FitCheck("build", "unchecked", reason)
     if candidate.doubt:
         return FitCheck("build", "unchecked", candidate.doubt)
     if candidate.uses == "metal":

@@ -21,7 +21,7 @@ def _row(verdict: ReleaseVerdict, platform: str) -> ReleaseNeeds:
         breaks=verdict.breaks,
         python=f"{pythons[0]}-{pythons[-1]}" if pythons else binary.requires_python,
         glibc=binary.glibc_for(platform),
-        cuda=candidate.cuda,
+        cuda="unknown" if candidate.unread else candidate.cuda,
         cudnn=candidate.cudnn,
         driver=floors[-1].driver if floors else "",
         architectures=candidate.architectures,

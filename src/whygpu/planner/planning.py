@@ -22,7 +22,7 @@ from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.constraints import checks
 from whygpu.planner.release_search import GaveUp, Nothing, search
 from whygpu.planner.resolve import Conflict, TooDeep, resolve, unmet
-from whygpu.planner.wishes import allows, keras_backend
+from whygpu.planner.wishes import allows, asks_for_newer, keras_backend
 
 _INSTALLABLE = ("python", "platform", "glibc")
 _FAR_BEHIND = 0.5
@@ -41,9 +41,9 @@ def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Pla
     judged = {wish.framework: _judge_all(wish, cache) for wish in wishes}
     answer = PlanAnswer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
     tried: Fitting = []
-    # A release with a defect that has a remedy is better than one that is likely to fail, and both
-    # are better than none.
-    for accepts in (_is_sound, _is_sound_or_has_a_remedy, _may_work):
+    # A release with a defect that has a remedy is better than one whose build is not known, that is
+    # better than one that is likely to fail, and all are better than none.
+    for accepts in (_is_sound, _is_sound_or_has_a_remedy, _is_not_refuted, _may_work):
         fitting = _preferred(
             [
                 (name, [verdict.candidate for verdict in verdicts if accepts(verdict)])
@@ -60,10 +60,14 @@ def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Pla
 
 
 def _is_sound(verdict: ReleaseVerdict) -> bool:
-    return verdict.fits and not verdict.likely_failure
+    return verdict.fits and _is_sound_or_has_a_remedy(verdict)
 
 
 def _is_sound_or_has_a_remedy(verdict: ReleaseVerdict) -> bool:
+    return _is_not_refuted(verdict) and not verdict.candidate.unread
+
+
+def _is_not_refuted(verdict: ReleaseVerdict) -> bool:
     return _may_work(verdict) and not verdict.likely_failure
 
 
@@ -122,9 +126,20 @@ def _judge_all(wish: Wish, cache: CandidateCache) -> tuple[ReleaseVerdict, ...]:
     every = candidates(wish.framework, cache.table, cache.machine.platform_name)
     allowed = [item for item in every if allows(wish, item.version)]
     if not allowed:
-        known = f"it has {every[-1].version} to {every[0].version}" if every else "it has none"
-        raise UsageError(f"{wish}: no such release in the table; {known}")
+        raise UsageError(f"{wish}: {_not_in_table(wish, every, cache.table)}")
     return tuple(_installable(judge(item, cache.machine), cache) for item in allowed)
+
+
+def _not_in_table(wish: Wish, every: Sequence[Candidate], table: Table) -> str:
+    if not every:
+        return "no such release in the table; it has none"
+    newest = every[0].version
+    if asks_for_newer(wish, newest):
+        return (
+            f"newer than {table.name}, which ends at {newest}; `whygpu plan --update` reads the "
+            "package index for new releases"
+        )
+    return f"no such release in the table; it has {every[-1].version} to {newest}"
 
 
 def _installable(verdict: ReleaseVerdict, cache: CandidateCache) -> ReleaseVerdict:

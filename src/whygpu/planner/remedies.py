@@ -13,7 +13,7 @@ from typing import NamedTuple
 from whygpu.errors import UsageError
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.install_plan import Candidate, PlanAnswer, Wish
+from whygpu.model.install_plan import Candidate, PlanAnswer, TableEdition, Wish
 from whygpu.model.log import Log
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Observed, Unknown
@@ -23,7 +23,7 @@ from whygpu.planner.candidates import Table
 from whygpu.planner.machine import from_snapshot
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import FRAMEWORKS
-from whygpu.tables.releases import versions_of
+from whygpu.tables.releases import shipped, versions_of
 from whygpu.tables.torch_indexes import INDEX_ROOT
 from whygpu.tables.versions import release_numbers
 
@@ -145,7 +145,8 @@ def _ranges(wish: InstallFramework) -> Iterator[str]:
 
 def _asked(machine: MachineSpec, wishes: tuple[Wish, ...]) -> PlanAnswer | str:
     try:
-        return make_plan(machine, wishes, Table(versions_of))
+        edition = TableEdition(shipped().date, "shipped")
+        return make_plan(machine, wishes, Table(versions_of, edition))
     except UsageError as error:
         # A release that the table does not have.
         return str(error)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
 
 from whygpu.errors import UsageError
 from whygpu.model.install_plan import Wish
@@ -38,6 +39,16 @@ def contains(specifier: str, version: str) -> bool:
 
 def allows(wish: Wish, version: str) -> bool:
     return contains(wish.specifier, version)
+
+
+def asks_for_newer(wish: Wish, newest: str) -> bool:
+    """Whether a wish that excludes every known release asks for one after the newest."""
+    floors = [
+        part.version.removesuffix(".*")
+        for part in specifier_set(wish.specifier)
+        if part.operator in ("==", "===", "~=", ">=", ">")
+    ]
+    return any(Version(floor) >= Version(newest) for floor in floors)
 
 
 def parse(text: str) -> Wish:

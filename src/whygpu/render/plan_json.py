@@ -15,6 +15,7 @@ from whygpu.model.install_plan import (
     PlanAnswer,
     ReleaseAnswer,
     ReleaseVerdict,
+    TableEdition,
 )
 from whygpu.render.plan_text import AFTERWARDS
 
@@ -25,6 +26,7 @@ def as_dict(answer: PlanAnswer) -> dict[str, Any]:
     plan, advice = answer.plan, answer.advice
     return {
         "schema": PLAN_SCHEMA,
+        "table": _table_dict(answer.table),
         "machine": encode(answer.machine),
         "plan": _plan_dict(plan, advice, answer.verified) if plan and advice else None,
         "candidates": [_candidate_dict(verdict) for verdict in answer.candidates],
@@ -33,6 +35,12 @@ def as_dict(answer: PlanAnswer) -> dict[str, Any]:
         ],
         "unchecked": list(answer.unchecked),
     }
+
+
+def _table_dict(edition: TableEdition | None) -> dict[str, Any] | None:
+    if edition is None:
+        return None
+    return {**edition._asdict(), "unused": edition.unused or None}
 
 
 def _plan_dict(plan: Plan, advice: Advice, verified: str) -> dict[str, Any]:
@@ -72,6 +80,7 @@ def render_chain(answer: ReleaseAnswer) -> str:
     candidate = answer.candidate
     data = {
         "schema": PLAN_SCHEMA,
+        "table": _table_dict(answer.table),
         "machine": encode(answer.machine),
         "release": {"name": candidate.package, "version": candidate.version},
         "files": [part.file for part in candidate.parts],

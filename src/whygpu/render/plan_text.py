@@ -16,6 +16,8 @@ from whygpu.model.install_plan import (
     ReleaseAnswer,
     ReleaseNeeds,
     ReleaseVerdict,
+    TableEdition,
+    TableUpdate,
     version_range,
 )
 from whygpu.model.machine_spec import PLATFORMS, MachineSpec
@@ -59,7 +61,42 @@ def render(
             names = and_list([f"{item.package} {item.version}" for item in change.chosen])
             page.item(f"{change.what}: {names}")
     _candidates(page, answer)
+    _table(page, answer.table)
     return page.text()
+
+
+def _table(page: Page, edition: TableEdition | None) -> None:
+    """Which table the answer comes from."""
+    if edition is None:
+        return
+    page.line()
+    page.hanging("", f"{_edition(edition)}.", 0, DIM)
+    if edition.unused:
+        page.hanging("", f"The updated table was not used: {edition.unused}.", 0, YELLOW)
+
+
+def _edition(edition: TableEdition) -> str:
+    origin = {"shipped": "shipped with whygpu", "updated": "updated from the package index"}
+    return f"Release table of {edition.date}, {origin[edition.origin]}"
+
+
+_MOST_NAMES = 8
+
+
+def update_lines(update: TableUpdate) -> Iterator[str]:
+    """What an update has changed, one sentence on each line."""
+    yield (
+        f"the release table is now of {update.edition.date} (before: {update.before.date}), read "
+        f"from {update.index_url}"
+    )
+    for names, what in (
+        (update.new, "new"),
+        (update.gone, "no longer on the index"),
+        (update.unread, "not known for which CUDA release and GPUs they are built"),
+    ):
+        if names:
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            yield f"{what}: {', '.join(names[-_MOST_NAMES:])}{more}"
 
 
 def _headline(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
@@ -226,6 +263,8 @@ def render_chain(
     page.line()
     for part in answer.candidate.parts:
         page.line(f"Read from {part.file}", DIM)
+    if answer.table is not None:
+        page.line(f"{_edition(answer.table)}.", DIM)
     return page.text()
 
 

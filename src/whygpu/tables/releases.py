@@ -1,4 +1,4 @@
-"""Published releases of the frameworks: the table that whygpu ships, and a reader of such tables."""
+"""Published releases of the frameworks: the table whygpu ships, and a reader for such tables."""
 
 from __future__ import annotations
 
