@@ -23,6 +23,7 @@ from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, Call, DeviceUsed, LogLevel, PartState
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
+from whygpu.model.requirement_file import Ability, FileFormat, ProblemKind
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.wire import FoldedOperation, Transfers
 from whygpu.render.check_json import FINDING_FIELDS
@@ -32,6 +33,7 @@ from whygpu.render.fix_json import FIX_SCHEMA
 from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
 from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA
+from whygpu.render.requirements_json import PLAN_FROM_SCHEMA
 
 FOLDER = pathlib.Path(whygpu.__path__[0]) / "schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -419,6 +421,42 @@ def compare_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu compare --json", **top, "$defs": definitions}
 
 
+def plan_from_schema() -> dict[str, Any]:
+    """What `whygpu plan --from FILE --json` prints."""
+    definitions: dict[str, Any] = {}
+    text = {"type": "string"}
+    perhaps = {"type": ["string", "null"]}
+    number = {"type": "integer"}
+    table = {"date": text, "origin": {"enum": ["shipped", "updated"]}, "unused": perhaps}
+    edit = _object({"file": text, "line": number, "replacement": text})
+    place = {"file": text, "line": number, "text": text}
+    requirement = _object(
+        {
+            **place,
+            "name": text,
+            "group": perhaps,
+            "ability": schema_of(Ability, definitions),
+            "kind": {"enum": [*get_args(ProblemKind), None]},
+            "reason": text,
+            "is_alternative": {"type": "boolean"},
+            "edits": {"type": "array", "items": edit},
+            "advice": perhaps,
+        }
+    )
+    fields = {
+        "schema": {"const": PLAN_FROM_SCHEMA},
+        "table": {"anyOf": [_object(table), {"type": "null"}]},
+        "machine": schema_of(MachineSpec, definitions),
+        "file": text,
+        "format": schema_of(FileFormat, definitions),
+        "requirements": {"type": "array", "items": requirement},
+        "unread": {"type": "array", "items": _object({**place, "reason": text})},
+        "unchecked": {"type": "array", "items": text},
+    }
+    title = "whygpu plan --from --json"
+    return {"$schema": DRAFT, "title": title, **_object(fields), "$defs": definitions}
+
+
 def memory_estimate_schema() -> dict[str, Any]:
     """What `whygpu memory estimate --json` prints."""
     definitions: dict[str, Any] = {}
@@ -436,6 +474,7 @@ def files() -> dict[str, str]:
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
         "fix.schema.json": fix_schema(),
+        "plan-from.schema.json": plan_from_schema(),
         "lint.schema.json": lint_schema(),
         "compare.schema.json": compare_schema(),
         "memory-find.schema.json": find_schema(),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whygpu.api import load_snapshot as load_snapshot
     from whygpu.api import memory_holders as memory_holders
     from whygpu.api import plan as plan
+    from whygpu.api import plan_from as plan_from
     from whygpu.api import plan_run as plan_run
     from whygpu.api import rule as rule
     from whygpu.api import rules as rules
@@ -67,6 +68,7 @@ _MODULES = {
     "memory_holders": "whygpu.api",
     "oom_guard": "whygpu.guard.guard",
     "plan": "whygpu.api",
+    "plan_from": "whygpu.api",
     "plan_run": "whygpu.api",
     "require_gpu": "whygpu.launch.inprocess",
     "rule": "whygpu.api",

@@ -9,8 +9,10 @@ import pathlib
 import pytest
 
 from tests.machines.healthy import without_gpu
+from tests.schemas import obeys
 from whygpu.cli import plan
 from whygpu.errors import UsageError
+from whygpu.model.install_plan import TableEdition, TableUpdate
 from whygpu.render.check_json import render_snapshot
 
 MACHINES = pathlib.Path(__file__).parent.parent / "machines"
@@ -99,3 +101,65 @@ def test_an_interpreter_that_does_not_start_is_unknown(
 def test_wrong_usage(words: list[str]) -> None:
     with pytest.raises(UsageError):
         run(*words)
+
+
+def test_a_file_is_judged(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text("torch==2.6.0+cpu\njax[cuda12]==0.7.2\n-e .\n", encoding="utf-8")
+    assert run("--from", str(path), *H200, "--color", "never") == 1
+    text = capsys.readouterr().out
+    assert text.startswith("✗")
+    assert "instead of this line, write:\n       torch==2.6.0\n" in text
+    assert "project that it installs were not read" in " ".join(text.split())
+    assert run("--from", str(path), *H200, "--json") == 1
+    data = json.loads(capsys.readouterr().out)
+    obeys("plan-from", data)
+    assert [item["ability"] for item in data["requirements"]] == ["cannot", "can"]
+    assert [item["line"] for item in data["unread"]] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("torch==2.6.0", 0, "can use that of this machine"),
+        ("requests", 0, "names no framework"),
+        ("torch==99", 4, "cannot tell whether torch can use the GPU"),
+        ("torch==2.6.0\n-e .", 4, "not everything was checked"),
+    ],
+)
+def test_the_headline_and_exit_code_of_a_file(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], text: str, code: int, words: str
+) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text(text, encoding="utf-8")
+    assert run("--from", str(path), *H200, "--color", "never") == code
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--from", "no/such/requirements.txt"],
+        ["--from", "setup.py"],
+        ["--from", "requirements.txt", "torch"],
+        ["--from", "requirements.txt", "--matrix"],
+    ],
+)
+def test_a_file_that_cannot_be_judged_is_wrong_usage(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        run(*words, *H200)
+
+
+def test_an_update_is_made_first_and_its_changes_are_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edition = TableEdition("2030-01-02", "updated")
+    new = tuple(f"torch 9.{minor}" for minor in range(10))
+    done = TableUpdate(edition, edition, "https://example.org/simple", "x", new, ("jax 1.0",), ())
+    monkeypatch.setattr("whygpu.api.release_table.update_releases", lambda show: done)
+    assert run("torch", "--update", *H200) == 0
+    shown = capsys.readouterr()
+    assert "the release table is now of 2030-01-02" in shown.err
+    assert "torch 9.9 and 2 more" in shown.err
+    assert "no longer on the index: jax 1.0" in shown.err
+    assert "Release table of" in shown.out

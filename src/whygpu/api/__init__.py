@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whygpu.api.plans import plan as plan
     from whygpu.api.plans import why_not as why_not
     from whygpu.api.release_table import update_releases as update_releases
+    from whygpu.api.requirement_files import plan_from as plan_from
     from whygpu.api.running import Watch as Watch
     from whygpu.api.running import plan_run as plan_run
     from whygpu.api.running import run as run
@@ -50,6 +51,7 @@ _MODULES = {
     "rules": "pages",
     "plan": "plans",
     "why_not": "plans",
+    "plan_from": "requirement_files",
     "update_releases": "release_table",
     "Watch": "running",
     "plan_run": "running",

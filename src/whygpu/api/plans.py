@@ -48,7 +48,7 @@ def plan(
     from whygpu.planner.planning import make_plan
     from whygpu.planner.wishes import parse_all
 
-    place = _place(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    place = place_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     wanted = parse_all(list(wishes))
     table = place.table
     answer = make_plan(place.spec, wanted, table)._replace(table=table.edition)
@@ -85,20 +85,22 @@ def why_not(
     from whygpu.planner.planning import why_not as check_release
     from whygpu.planner.wishes import parse, parse_all
 
-    place = _place(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    place = place_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     company = parse_all(list(others)) if others else ()
     answer = check_release(place.spec, parse(release), company, place.table)
     return answer._replace(table=place.table.edition)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
+    """The machine to plan for, and what is known about releases there."""
+
     spec: MachineSpec
     installer: Installer | None
     """Of the environment to install into; None if options describe another place."""
     table: Table
 
 
-def _place(
+def place_of(
     machine: Snapshot | None,
     python: str | None,
     *,
@@ -106,7 +108,7 @@ def _place(
     gpu: str | None,
     glibc: str | None,
     platform: str | None,
-) -> _Place:
+) -> Place:
     from whygpu.api.release_table import current_table
     from whygpu.model.derived import installer_of
     from whygpu.model.observed import Known
@@ -134,9 +136,9 @@ def _place(
         platform=platform,
     )
     if any((version, driver, gpu, glibc, platform)):
-        return _Place(spec, None, table)
+        return Place(spec, None, table)
     is_known = isinstance(machine.target.interpreter, Known)
-    return _Place(spec, installer_of(machine) if is_known else None, table)
+    return Place(spec, installer_of(machine) if is_known else None, table)
 
 
 def _this_machine(

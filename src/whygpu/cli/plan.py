@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
+from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
@@ -19,10 +20,12 @@ examples:
   whygpu plan --why-not tensorflow==2.12   the whole chain for one release
   whygpu plan torch --matrix               every release and what it needs
   whygpu plan --snapshot FILE --json       another machine, from its snapshot
+  whygpu plan --from requirements.txt      what of it cannot use the GPU
   whygpu plan --update                     read the package index first
 
 exit codes:
   0 a plan   1 no plan   2 wrong usage   3 a bug   4 cannot tell
+  of --from: 0 all can use the GPU   1 something cannot   2 unreadable
 """
 
 
@@ -54,6 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--why-not", metavar="RELEASE", help="check one release against every constraint"
     )
+    parser.add_argument(
+        "--from",
+        dest="file",
+        metavar="FILE",
+        help="judge what a requirements.txt, pyproject.toml, environment.yml, uv.lock, poetry.lock "
+        "or pixi.lock installs",
+    )
     parser.add_argument("--matrix", action="store_true", help="print the table of releases")
     parser.add_argument(
         "--verify",
@@ -79,12 +89,34 @@ def run(options: argparse.Namespace) -> int:
     facts: dict[str, Any] = {name: getattr(options, name) for name in names}
     if options.snapshot is not None:
         facts["machine"] = api.load_snapshot(options.snapshot)
+    if options.file is not None:
+        return _show_file(options, facts)
     if options.why_not is not None:
         release = api.why_not(options.why_not, *options.wishes, **facts)
         _show_release(release, options)
         return release.exit_code
     answer = api.plan(*options.wishes, **facts, verify=options.verify)
     _show(answer, options)
+    return answer.exit_code
+
+
+def _show_file(options: argparse.Namespace, facts: dict[str, Any]) -> int:
+    from whygpu import api
+    from whygpu.render import requirements_json, requirements_text
+    from whygpu.render.marks import MARKS, PLAIN_MARKS
+
+    if options.wishes or options.why_not or options.matrix or options.verify:
+        raise UsageError(
+            f"--from {options.file}: the file names the frameworks; leave out FRAMEWORK, "
+            "--why-not, --matrix and --verify"
+        )
+    answer = api.plan_from(options.file, **facts)
+    names = ("file", "path")
+    if options.json:
+        output.data(answer, requirements_json.render, names)
+    else:
+        marks = (MARKS, PLAIN_MARKS)
+        output.page(answer, requirements_text.render, color=options.color, marks=marks, names=names)
     return answer.exit_code
 
 

@@ -52,7 +52,7 @@ class CandidateCache:
         self.machine = machine
         self.keras_backend = keras_backend
         self.table = table
-        self._environment = _marker_environment(machine)
+        self._environment = marker_environment(machine)
         self._by_version: dict[str, dict[str, Release]] = {}
         self._usable: dict[tuple[str, str], bool] = {}
         self._lines: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -226,7 +226,8 @@ def _parsed(line: str) -> Requirement | None:
         return None
 
 
-def _marker_environment(machine: MachineSpec) -> dict[str, str]:
+def marker_environment(machine: MachineSpec) -> dict[str, str]:
+    """The values of the names in a marker (PEP 508) on a machine."""
     python = machine.python.value if isinstance(machine.python, Known) else _ASSUMED_PYTHON
     platform = machine.platform.value if isinstance(machine.platform, Known) else "linux_x86_64"
     system, _, architecture = platform.partition("_")

@@ -71,11 +71,12 @@ def candidates(
         if platform.startswith("macosx") and framework != "keras":
             # Builds for several CUDA releases are one build on a Mac.
             by_version = {item.version: item for item in found}
-            found = (_on_mac(item, platform) for item in by_version.values())
+            found = (on_mac(item, platform) for item in by_version.values())
     return tuple(item._replace(remark=table.remark(item.parts[0])) for item in found)
 
 
-def _on_mac(candidate: Candidate, platform: str) -> Candidate:
+def on_mac(candidate: Candidate, platform: str) -> Candidate:
+    """The build of a release on a Mac, which uses Metal instead of CUDA."""
     plain = candidate._replace(
         extra="",
         parts=candidate.parts[:1],
@@ -137,10 +138,15 @@ def _tensorflow(table: Table) -> Iterator[Candidate]:
         row = both.get(version)
         if row is None or (not row.cuda and version in by_version):
             row = by_version[version]
-        brings_cuda = any(_HAS_AND_CUDA.search(line) for line in row.requires)
-        no_build = "" if row.cuda else "is built without CUDA"
-        found = _plain("tensorflow", row, AND_CUDA if brings_cuda else "", no_build)
-        yield found._replace(cuda=_exact_cuda(row))
+        yield tensorflow_build(row)
+
+
+def tensorflow_build(row: Release) -> Candidate:
+    """The GPU build of a release of tensorflow or tensorflow-gpu."""
+    brings_cuda = any(_HAS_AND_CUDA.search(line) for line in row.requires)
+    no_build = "" if row.cuda else "is built without CUDA"
+    found = _plain("tensorflow", row, AND_CUDA if brings_cuda else "", no_build)
+    return found._replace(cuda=_exact_cuda(row))
 
 
 def _exact_cuda(row: Release) -> str:
@@ -153,15 +159,20 @@ def _exact_cuda(row: Release) -> str:
 
 def _jax(table: Table) -> Iterator[Candidate]:
     for row in reversed(table.versions("jax")):
-        extras = {
-            match.group(2): int(match.group(1))
-            for line in row.requires
-            if (match := _JAX_EXTRA.search(line))
-        }
-        for extra, cuda in sorted(extras.items(), key=lambda item: -item[1]):
-            yield _jax_with(row, extra, cuda, table)
-        if not extras:
-            yield _plain("jax", row, no_build=_NO_PLUGIN)
+        yield from jax_builds(row, table)
+
+
+def jax_builds(row: Release, table: Table) -> Iterator[Candidate]:
+    """The GPU builds of a release of JAX, one for each extra, newest CUDA first."""
+    extras = {
+        match.group(2): int(match.group(1))
+        for line in row.requires
+        if (match := _JAX_EXTRA.search(line))
+    }
+    for extra, cuda in sorted(extras.items(), key=lambda item: -item[1]):
+        yield _jax_with(row, extra, cuda, table)
+    if not extras:
+        yield _plain("jax", row, no_build=_NO_PLUGIN)
 
 
 def _jax_with(row: Release, extra: str, cuda: int, table: Table) -> Candidate:
@@ -195,8 +206,11 @@ def _cupy(table: Table) -> Iterator[Candidate]:
     packages = [row.name for row in PROVIDERS if row.name.startswith("cupy-cuda")]
     rows = [row for package in packages for row in table.versions(package)]
     rows.sort(key=lambda row: (release_numbers(row.version), _cupy_cuda(row)), reverse=True)
-    for row in rows:
-        yield _plain("cupy", row)._replace(cuda=row.cuda or ".".join(map(str, _cupy_cuda(row))))
+    yield from map(cupy_build, rows)
+
+
+def cupy_build(row: Release) -> Candidate:
+    return _plain("cupy", row)._replace(cuda=row.cuda or ".".join(map(str, _cupy_cuda(row))))
 
 
 def _cupy_cuda(row: Release) -> tuple[int, ...]:
@@ -210,18 +224,22 @@ def _cupy_cuda(row: Release) -> tuple[int, ...]:
 def _torch(table: Table, platform: str) -> Iterator[Candidate]:
     """Each release with the build of the default package index, then those of PyTorch's indexes."""
     for row in reversed(table.versions("torch")):
-        plain = _plain("torch", row, no_build="" if row.cuda else "is built without CUDA")
-        if platform.startswith("macosx"):
-            yield _on_mac(plain, platform)
-            continue
         default = tag_of(row.cuda)
-        tags = indexes_for(platform, _minor(row.version))
+        tags = () if row.unread else indexes_for(platform, _minor(row.version))
         if not tags or build_without_cuda("torch", row.version, platform) is None:
-            yield _with_code(plain, default, platform)
+            yield torch_build(row, platform)
             tags = tuple(tag for tag in tags if tag != default)
         # The CUDA of the default index is the one that PyTorch tests most.
         for tag in sorted(tags, key=lambda tag: (tag != default, -tags.index(tag))):
-            yield _on_index(plain, tag, platform)
+            yield torch_build(row, platform, tag)
+
+
+def torch_build(row: Release, platform: str, tag: str = "") -> Candidate:
+    """The build of a release on the default package index, or on one of PyTorch's indexes."""
+    plain = _plain("torch", row, no_build="" if row.cuda else "is built without CUDA")
+    if platform.startswith("macosx"):
+        return on_mac(plain, platform)
+    return _on_index(plain, tag, platform) if tag else _with_code(plain, tag_of(row.cuda), platform)
 
 
 def _minor(version: str) -> tuple[int, int]:
@@ -276,8 +294,11 @@ def without_nvidia(requires: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _onnxruntime(table: Table) -> Iterator[Candidate]:
-    for row in reversed(table.versions("onnxruntime-gpu")):
-        yield _plain("onnxruntime", row)
+    yield from map(onnxruntime_build, reversed(table.versions("onnxruntime-gpu")))
+
+
+def onnxruntime_build(row: Release) -> Candidate:
+    return _plain("onnxruntime", row)
 
 
 def _keras(table: Table) -> Iterator[Candidate]:

@@ -47,11 +47,17 @@ def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
 
 def usable(row: Release, machine: MachineSpec) -> bool:
     """Whether a package has a wheel for the machine. Unknown facts exclude nothing."""
-    return (
-        _python_problem(row, machine) is None
-        and (not isinstance(machine.platform, Known) or row.has_wheel_for(machine.platform.value))
-        and _glibc_problem(row, machine) is None
-    )
+    return wheel_problem(row, machine) is None
+
+
+def wheel_problem(row: Release, machine: MachineSpec) -> str | None:
+    """Why a package has no wheel for the machine, as the rest of a sentence; None if it has one."""
+    problem = _python_problem(row, machine)
+    if problem is not None:
+        return problem
+    if isinstance(machine.platform, Known) and not row.has_wheel_for(machine.platform.value):
+        return f"has no wheel for {PLATFORMS[machine.platform.value]}"
+    return _glibc_problem(row, machine)
 
 
 def _python(candidate: Candidate, machine: MachineSpec) -> FitCheck:

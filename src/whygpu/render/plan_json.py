@@ -26,7 +26,7 @@ def as_dict(answer: PlanAnswer) -> dict[str, Any]:
     plan, advice = answer.plan, answer.advice
     return {
         "schema": PLAN_SCHEMA,
-        "table": _table_dict(answer.table),
+        "table": table_dict(answer.table),
         "machine": encode(answer.machine),
         "plan": _plan_dict(plan, advice, answer.verified) if plan and advice else None,
         "candidates": [_candidate_dict(verdict) for verdict in answer.candidates],
@@ -37,7 +37,7 @@ def as_dict(answer: PlanAnswer) -> dict[str, Any]:
     }
 
 
-def _table_dict(edition: TableEdition | None) -> dict[str, Any] | None:
+def table_dict(edition: TableEdition | None) -> dict[str, Any] | None:
     if edition is None:
         return None
     return {**edition._asdict(), "unused": edition.unused or None}
@@ -80,7 +80,7 @@ def render_chain(answer: ReleaseAnswer) -> str:
     candidate = answer.candidate
     data = {
         "schema": PLAN_SCHEMA,
-        "table": _table_dict(answer.table),
+        "table": table_dict(answer.table),
         "machine": encode(answer.machine),
         "release": {"name": candidate.package, "version": candidate.version},
         "files": [part.file for part in candidate.parts],

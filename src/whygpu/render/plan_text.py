@@ -48,8 +48,8 @@ def render(
     answer: PlanAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
-    _headline(page, answer.standing, _summary(answer), marks)
-    _machine(page, answer.machine)
+    headline(page, answer.standing, _summary(answer), marks)
+    describe_machine(page, answer.machine)
     if answer.advice is not None:
         _advice(page, answer.advice)
     if answer.verified:
@@ -61,11 +61,11 @@ def render(
             names = and_list([f"{item.package} {item.version}" for item in change.chosen])
             page.item(f"{change.what}: {names}")
     _candidates(page, answer)
-    _table(page, answer.table)
+    describe_table(page, answer.table)
     return page.text()
 
 
-def _table(page: Page, edition: TableEdition | None) -> None:
+def describe_table(page: Page, edition: TableEdition | None) -> None:
     """Which table the answer comes from."""
     if edition is None:
         return
@@ -99,7 +99,7 @@ def update_lines(update: TableUpdate) -> Iterator[str]:
             yield f"{what}: {', '.join(names[-_MOST_NAMES:])}{more}"
 
 
-def _headline(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
+def headline(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
     page.hanging(marks[standing], text, 2, f"{BOLD};{_STYLES[standing]}")
 
 
@@ -121,7 +121,7 @@ def _summary(answer: PlanAnswer) -> str:
     return f"{names} {fit} {known}{remedy}{refuted}."
 
 
-def _machine(page: Page, machine: MachineSpec) -> None:
+def describe_machine(page: Page, machine: MachineSpec) -> None:
     platform = machine.platform
     name = PLATFORMS[platform.value] if isinstance(platform, Known) else "unknown platform"
     on_linux = isinstance(platform, Known) and platform.value.startswith("linux")
@@ -252,8 +252,8 @@ def render_chain(
 ) -> str:
     """One release against every constraint."""
     page = Page(width, color)
-    _headline(page, answer.standing, _chain_summary(answer), marks)
-    _machine(page, answer.machine)
+    headline(page, answer.standing, _chain_summary(answer), marks)
+    describe_machine(page, answer.machine)
     page.line()
     indent = 7 + max(len(check.constraint) for check in answer.chain)
     for check in answer.chain:

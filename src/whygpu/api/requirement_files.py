@@ -1,0 +1,54 @@
+"""The verb about files of requirements: plan_from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.api.arguments import THIS_PYTHON, checked
+
+if TYPE_CHECKING:
+    from whygpu.model.requirement_file import FileAnswer
+    from whygpu.model.snapshot import Snapshot
+
+_LARGEST_BYTES = 32 << 20
+"""Lock files of large projects have a few megabytes."""
+
+
+@checked
+def plan_from(
+    path: str,
+    *,
+    machine: Snapshot | None = None,
+    python: str | None = THIS_PYTHON,
+    driver: str | None = None,
+    gpu: str | None = None,
+    glibc: str | None = None,
+    platform: str | None = None,
+) -> FileAnswer:
+    """What of a requirements, project or lock file cannot use the GPU of a machine, and why?
+
+    The options are those of `plan`.
+
+    Example:
+        whygpu.plan_from("requirements.txt", driver="535.54", gpu="RTX 4090")
+    """
+    from whygpu.api.plans import place_of
+    from whygpu.planner.file_judgement import judge_file
+    from whygpu.readers.requirement_files import format_of, read_requirements
+
+    format_of(path)
+    file = read_requirements(path, _load)
+    place = place_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    return judge_file(file, place.spec, place.table)
+
+
+def _load(path: str) -> str:
+    from whygpu.errors import UsageError
+    from whygpu.host.files import read_given
+
+    try:
+        return read_given(path, _LARGEST_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read {path}: it is not UTF-8 text") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None

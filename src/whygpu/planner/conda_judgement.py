@@ -1,0 +1,108 @@
+"""Whether the packages of conda in a file are builds for the GPU.
+
+The release table has no builds of conda. Their names and build strings show only whether they are
+for the CPU or for CUDA.
+"""
+
+from __future__ import annotations
+
+import re
+
+from whygpu.model.derived import display_name
+from whygpu.model.observed import Known
+from whygpu.model.requirement_file import (
+    FileFormat,
+    LineEdit,
+    PinnedRequirement,
+    RequirementVerdict,
+)
+from whygpu.planner.file_builds import Place
+from whygpu.planner.file_edits import Change, renamed, unknown, with_change, without
+from whygpu.tables.conda_builds import PYTORCH_CUDA, conda_build
+from whygpu.tables.versions import release_numbers
+from whygpu.tables.windows_driver_floors import floors_for
+
+_CPU_BUILD = re.compile(r"cpu|mkl|eigen")
+_CUDA_BUILD = re.compile(r"cuda|gpu")
+_DECIDE = frozenset(("pytorch-cuda", "cpuonly", "pytorch-gpu", "pytorch-cpu", "tensorflow-gpu"))
+"""Packages that choose the build, whatever conda's solver would choose."""
+
+
+def conda_verdict(
+    requirement: PinnedRequirement, kind: FileFormat, place: Place
+) -> RequirementVerdict | None:
+    """None for packages that do not decide whether the GPU is used."""
+    if requirement.name == "pytorch-cuda":
+        return _pytorch_cuda(requirement, place)
+    row = conda_build(requirement.name)
+    if row is None:
+        return None
+    build = requirement.build.lower()
+    if row.role == "cpu" or _CPU_BUILD.search(build):
+        reason = f"brings the build of {display_name(row.framework)} for the CPU"
+        verdict = RequirementVerdict(requirement, "cannot", reason, "cpu-build")
+        return with_change(verdict, _change(requirement, row.gpu_name, kind, place))
+    if row.role == "gpu" or _CUDA_BUILD.search(build):
+        reason = "is a CUDA build, but for which drivers and GPUs is not on record for conda"
+        return unknown(requirement, reason)
+    if any(name != requirement.name and name in _DECIDE for name in place.names):
+        # That package has a verdict of its own.
+        return None
+    reason = (
+        "may be a build for the CPU: conda chooses by the driver of the machine on which the "
+        "environment is created, and there is none while most containers are built"
+    )
+    verdict = unknown(requirement, reason)
+    if not row.gpu_name:
+        return verdict
+    return with_change(verdict, _change(requirement, row.gpu_name, kind, place))
+
+
+def _change(
+    requirement: PinnedRequirement, gpu_name: str, kind: FileFormat, place: Place
+) -> Change:
+    if kind == "pixi.lock":
+        wanted = gpu_name or "the CUDA build"
+        return Change(
+            advice=f"In pixi.toml, ask for {wanted} and set `cuda` in [system-requirements]; "
+            f"then run `pixi update {requirement.name}`."
+        )
+    if requirement.name == "cpuonly":
+        cuda = _newest_pytorch_cuda(place)
+        return renamed(requirement, f"pytorch-cuda={cuda}") if cuda else without(requirement)
+    if _CPU_BUILD.search(requirement.build.lower()):
+        return _replaced(requirement, requirement.build, "*cuda*")
+    return renamed(requirement, gpu_name)
+
+
+def _replaced(requirement: PinnedRequirement, old: str, new: str) -> Change:
+    line = requirement.place.text.replace(old, new)
+    return Change((LineEdit(requirement.place, line),))
+
+
+def _pytorch_cuda(requirement: PinnedRequirement, place: Place) -> RequirementVerdict:
+    match = re.search(r"\d+\.\d+", requirement.specifier)
+    if match is None or _driver_runs(match.group(), place) is not False:
+        reason = "chooses a CUDA build, but for which GPUs is not on record for conda"
+        return unknown(requirement, reason)
+    floor = floors_for(place.machine.platform_name, match.group())[0].driver
+    reason = f"is for CUDA {match.group()}, which needs driver {floor} or newer"
+    verdict = RequirementVerdict(requirement, "cannot", reason, "no-release-fits")
+    older = _newest_pytorch_cuda(place)
+    if older is None:
+        return verdict
+    return with_change(verdict, _replaced(requirement, match.group(), older))
+
+
+def _newest_pytorch_cuda(place: Place) -> str | None:
+    """The newest release of pytorch-cuda that certainly runs on the driver."""
+    return next((cuda for cuda in reversed(PYTORCH_CUDA) if _driver_runs(cuda, place)), None)
+
+
+def _driver_runs(cuda: str, place: Place) -> bool | None:
+    """Whether the driver runs a CUDA release; None if the driver is not known."""
+    driver = place.machine.driver
+    floors = floors_for(place.machine.platform_name, cuda)
+    if not isinstance(driver, Known) or not floors:
+        return None
+    return release_numbers(driver.value) >= release_numbers(floors[0].driver)

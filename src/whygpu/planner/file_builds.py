@@ -1,0 +1,220 @@
+"""Which build of a framework a requirement of a file installs on a machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier
+
+from whygpu.model.install_plan import Candidate, Wish
+from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.release import Release
+from whygpu.model.requirement_file import Ability, PinnedRequirement, ProblemKind
+from whygpu.planner.candidates import (
+    Table,
+    cupy_build,
+    jax_builds,
+    on_mac,
+    onnxruntime_build,
+    tensorflow_build,
+    torch_build,
+)
+from whygpu.planner.constraints import usable, wheel_problem
+from whygpu.planner.wishes import asks_for_newer, contains, specifier_set
+from whygpu.tables.torch_indexes import index_has
+from whygpu.tables.versions import release_numbers
+
+_TORCH_INDEX = re.compile(
+    r"/(?:whl|pytorch-wheels)/(nightly/|test/)?(cpu|cu\d{2,3}|rocm[\d.]+|xpu)\b"
+)
+"""PyTorch's own indexes, and mirrors of them."""
+_DEFAULT_INDEX = re.compile(r"^https?://(?:pypi\.org|pypi\.python\.org|files\.pythonhosted\.org)/")
+_LOCAL = re.compile(r"===?\s*([\w.]+)\+([\w.]+)")
+_JAX_CUDA = re.compile(r"cuda(\d*)(?:-(pip|local|cudnn\d+))?")
+_JAX_PLUGIN = re.compile(r"jax-cuda(\d+)-plugin")
+
+
+class Problem(NamedTuple):
+    """Why a requirement cannot use the GPU, or why nobody can tell."""
+
+    ability: Ability
+    kind: ProblemKind | None
+    reason: str
+
+
+class Place(NamedTuple):
+    """What a build depends on besides the requirement itself."""
+
+    machine: MachineSpec
+    table: Table
+    names: frozenset[str]
+    """Every package that the file names."""
+
+
+class TorchSource(NamedTuple):
+    tag: str
+    """The build that an index has: cpu, cu126, rocm6.2; empty for the default index."""
+    unknown: str = ""
+    """Why the build is unknown; empty if it is known."""
+
+
+def public_range(specifier: str) -> str:
+    """The range without the local part of a version: ==2.1.0 for ==2.1.0+cpu."""
+    match = _LOCAL.fullmatch(specifier)
+    return f"=={match[1]}" if match else specifier
+
+
+def is_torch_index(url: str) -> bool:
+    return _TORCH_INDEX.search(url) is not None
+
+
+def build_of(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+    """The build that pip installs for a requirement on a framework."""
+    try:
+        specifier_set(public_range(requirement.specifier))
+    except InvalidSpecifier:
+        reason = f"was not checked: the range {requirement.specifier!r} was not understood"
+        return Problem("unknown", None, reason)
+    found = _FINDERS.get(requirement.name, _cupy)(requirement, place)
+    platform = place.machine.platform_name
+    if isinstance(found, Problem) or not platform.startswith("macosx") or found.uses == "metal":
+        return found
+    return on_mac(found, platform)
+
+
+def _chosen(package: str, requirement: PinnedRequirement, place: Place) -> Release | Problem:
+    """The release that pip chooses: the newest in the range with a wheel for the machine."""
+    specifier = public_range(requirement.specifier)
+    rows = place.table.versions(package)
+    allowed = [row for row in reversed(rows) if contains(specifier, row.version)]
+    if not allowed:
+        return _not_in_table(package, specifier, rows, place.table)
+    found = next((row for row in allowed if usable(row, place.machine)), None)
+    return found if found is not None else _no_wheel(allowed[0], place)
+
+
+def _not_in_table(package: str, specifier: str, rows: Sequence[Release], table: Table) -> Problem:
+    if rows and asks_for_newer(Wish(package, specifier), rows[-1].version):
+        return Problem("unknown", None, f"was not checked: it is newer than {table.name}")
+    return Problem("unknown", None, f"was not checked: {table.name} has no release {specifier}")
+
+
+def _no_wheel(row: Release, place: Place) -> Problem:
+    """Why the newest release of the range cannot be installed."""
+    reason = wheel_problem(row, place.machine)
+    return Problem("cannot", "no-release-fits", f"{row.version} {reason}")
+
+
+def _tensorflow(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+    if requirement.name == "tensorflow-gpu" and contains(requirement.specifier, "2.12.0"):
+        return Problem(
+            "cannot",
+            "removed",
+            "was removed: since 2.12 it only fails to install, and tensorflow has the GPU support",
+        )
+    row = _chosen(requirement.name, requirement, place)
+    return row if isinstance(row, Problem) else tensorflow_build(row)
+
+
+def torch_source(requirement: PinnedRequirement) -> TorchSource:
+    """Where a requirement on PyTorch comes from, which decides the build."""
+    local = _LOCAL.fullmatch(requirement.specifier)
+    if local is not None:
+        return TorchSource(local[2])
+    other = ""
+    for source in requirement.sources:
+        found = _TORCH_INDEX.search(source.url)
+        if found is not None:
+            # Its builds have a local version (2.1.0+cu118), which precedes the same release
+            # without one on the default index.
+            return TorchSource(found[2], "it is a nightly or test build" if found[1] else "")
+        if source.role in ("index", "explicit") and not _DEFAULT_INDEX.match(source.url):
+            other = other or source.url
+    return TorchSource("", f"which of its builds {other} has is not on record" if other else "")
+
+
+def _torch(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+    source = torch_source(requirement)
+    platform = place.machine.platform_name
+    is_mac = platform.startswith("macosx")
+    if source.tag == "cpu" and not is_mac:
+        return Problem("cannot", "cpu-build", "is the build for the CPU")
+    if source.tag.startswith(("rocm", "xpu")):
+        return Problem("cannot", "other-gpus", f"is the build for {source.tag}, not for CUDA")
+    if source.unknown:
+        return Problem("unknown", None, f"was not checked: {source.unknown}")
+    if not source.tag or is_mac:
+        # A Mac has one build, whatever the index is called.
+        row = _chosen("torch", requirement, place)
+        return row if isinstance(row, Problem) else torch_build(row, platform)
+    if not source.tag.startswith("cu"):
+        reason = f"was not checked: the build +{source.tag} is not on record"
+        return Problem("unknown", None, reason)
+    return _on_torch_index(requirement, source.tag, place)
+
+
+def _on_torch_index(requirement: PinnedRequirement, tag: str, place: Place) -> Candidate | Problem:
+    """The newest release in the range of which the index has a build for the machine."""
+    specifier = public_range(requirement.specifier)
+    rows = [r for r in reversed(place.table.versions("torch")) if contains(specifier, r.version)]
+    if not rows:
+        return _not_in_table("torch", specifier, place.table.versions("torch"), place.table)
+    has = [index_has(tag, _minor(row.version)) for row in rows]
+    platform = place.machine.platform_name
+    builds = [torch_build(r, platform, tag) for r, there in zip(rows, has, strict=True) if there]
+    for build in builds:
+        if all(usable(part, place.machine) for part in build.parts):
+            return build
+    if builds:
+        return _no_wheel(builds[0].parts[0], place)
+    if None in has:
+        return Problem("unknown", None, f"was not checked: its build on {tag} is not on record")
+    return Problem("cannot", "no-release-fits", f"has no build {specifier} on the index {tag}")
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor = (*release_numbers(version), 0)[:2]
+    return major, minor
+
+
+def _jax(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+    row = _chosen("jax", requirement, place)
+    if isinstance(row, Problem):
+        return row
+    builds = list(jax_builds(row, place.table))
+    if place.machine.platform_name.startswith("macosx"):
+        return builds[0]
+    extras = [match for extra in requirement.extras if (match := _JAX_CUDA.fullmatch(extra))]
+    plugins = [match for name in place.names if (match := _JAX_PLUGIN.fullmatch(name))]
+    if not extras and not plugins:
+        return Problem("cannot", "cpu-build", "installs JAX without its plug-in for CUDA")
+    if extras and extras[0][2] == "local":
+        reason = "uses the CUDA libraries of the machine, which were not checked"
+        return Problem("unknown", None, reason)
+    wanted = f"cuda{(plugins or extras)[0][1]}"
+    found = next((build for build in builds if build.extra == wanted), None)
+    if found is None:
+        reason = f"was not checked: {row.version} has no build for {wanted} on record"
+        return Problem("unknown", None, reason)
+    return found
+
+
+def _onnxruntime(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+    row = _chosen("onnxruntime-gpu", requirement, place)
+    return row if isinstance(row, Problem) else onnxruntime_build(row)
+
+
+def _cupy(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+    row = _chosen(requirement.name, requirement, place)
+    return row if isinstance(row, Problem) else cupy_build(row)
+
+
+_FINDERS: dict[str, Callable[[PinnedRequirement, Place], Candidate | Problem]] = {
+    "tensorflow": _tensorflow,
+    "tensorflow-gpu": _tensorflow,
+    "torch": _torch,
+    "jax": _jax,
+    "onnxruntime-gpu": _onnxruntime,
+}

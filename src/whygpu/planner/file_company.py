@@ -1,0 +1,134 @@
+"""Requirements of a file that stand in each other's way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from whygpu.errors import UsageError
+from whygpu.model.install_plan import Wish
+from whygpu.model.requirement_file import PinnedRequirement, RequirementVerdict
+from whygpu.planner.candidate_cache import SHARED_FOLDERS
+from whygpu.planner.file_builds import Place, public_range
+from whygpu.planner.file_edits import with_change, without
+from whygpu.planner.planning import make_plan
+from whygpu.planner.wishes import BACKENDS, keras_backend
+from whygpu.tables.distributions import provider
+from whygpu.tables.keras_backends import backend_limit
+
+_CUDA_PACKAGE = re.compile(r"^nvidia-(\w+)-cu(\d+)$")
+
+
+def with_owners(verdicts: list[RequirementVerdict]) -> list[RequirementVerdict]:
+    """Two packages with one module overwrite each other's files."""
+    owners: dict[str, list[RequirementVerdict]] = {}
+    for verdict in verdicts:
+        row = provider(verdict.requirement.name)
+        if row is not None and verdict.requirement.manager == "pip":
+            owners.setdefault(row.module, []).append(verdict)
+    changed = dict[PinnedRequirement, RequirementVerdict]()
+    for module, found in owners.items():
+        names = dict.fromkeys(verdict.requirement.name for verdict in found)
+        groups = {verdict.requirement.group for verdict in found}
+        if len(names) < 2 or len(groups) > 1:
+            continue
+        best = max(found, key=lambda verdict: ("cannot", "unknown", "can").index(verdict.ability))
+        for verdict in found:
+            if verdict.requirement.name != best.requirement.name:
+                reason = (
+                    f"and {best.requirement.name} both install the module {module}: the one that "
+                    "is installed last overwrites the other"
+                )
+                replaced = RequirementVerdict(verdict.requirement, "cannot", reason, "two-owners")
+                changed[verdict.requirement] = with_change(replaced, without(verdict.requirement))
+    return [changed.get(verdict.requirement, verdict) for verdict in verdicts]
+
+
+def mixed_cuda(requirements: Iterable[PinnedRequirement]) -> Iterator[RequirementVerdict]:
+    """NVIDIA's wheels for two CUDA releases install the same files."""
+    seen: dict[str, tuple[str, PinnedRequirement]] = {}
+    for requirement in requirements:
+        match = _CUDA_PACKAGE.match(requirement.name)
+        if match is None or match[1] not in SHARED_FOLDERS:
+            continue
+        earlier = seen.setdefault(match[1], (match[2], requirement))
+        if earlier[0] != match[2]:
+            reason = (
+                f"and {earlier[1].name} install the same files (nvidia/{match[1]}): the one that "
+                "is installed last overwrites the other"
+            )
+            yield RequirementVerdict(
+                requirement,
+                "cannot",
+                reason,
+                "mixed-cuda",
+                advice="Use builds of all frameworks for one CUDA release.",
+            )
+
+
+def with_alternatives(verdicts: list[RequirementVerdict]) -> list[RequirementVerdict]:
+    """A CPU build in an optional part is the author's choice if another part has the GPU build."""
+    served = {
+        row.framework
+        for verdict in verdicts
+        if verdict.ability == "can" and (row := provider(verdict.requirement.name))
+    }
+
+    def is_alternative(verdict: RequirementVerdict) -> bool:
+        row = provider(verdict.requirement.name)
+        is_choice = verdict.ability == "cannot" and verdict.requirement.is_optional
+        return is_choice and row is not None and row.framework in served
+
+    return [verdict._replace(is_alternative=is_alternative(verdict)) for verdict in verdicts]
+
+
+def together(
+    verdicts: list[RequirementVerdict],
+    applying: Sequence[PinnedRequirement],
+    place: Place,
+    unchecked: list[str],
+) -> Iterator[RequirementVerdict]:
+    """Requirements that can use the GPU by themselves, but not in one environment."""
+    usable = [v for v in verdicts if v.ability == "can" and not v.requirement.is_optional]
+    wishes = {
+        row.framework: Wish(row.framework, public_range(v.requirement.specifier))
+        for v in usable
+        if (row := provider(v.requirement.name))
+    }
+    keras = next((r for r in applying if r.name == "keras" and r.manager == "pip"), None)
+    backends = [name for name in wishes if name in BACKENDS]
+    if keras is not None and backends:
+        wishes["keras"] = Wish("keras", public_range(keras.specifier))
+    if len(wishes) < 2:
+        yield from verdicts
+        return
+    try:
+        answer = make_plan(place.machine, tuple(wishes.values()), place.table)
+    except (UsageError, ValueError) as error:
+        unchecked.append(f"Whether they work together was not checked: {error}.")
+        yield from verdicts
+        return
+    if answer.gave_up:
+        unchecked.append(f"Whether they work together was not decided: {answer.gave_up}.")
+    if answer.plan is not None or answer.gave_up:
+        yield from verdicts
+        return
+    last = keras if keras is not None and "keras" in answer.conflict else usable[-1].requirement
+    reason = f"does not work together with the other requirements: {answer.conflict}"
+    replaced = RequirementVerdict(last, "cannot", reason, "conflict")
+    replaced = replaced._replace(advice=_keras_advice(keras, tuple(wishes.values())))
+    yield from (v for v in verdicts if v.requirement != last)
+    yield replaced
+
+
+def _keras_advice(keras: PinnedRequirement | None, wishes: tuple[Wish, ...]) -> str:
+    backend = keras_backend(wishes)
+    if keras is None or backend is None:
+        return ""
+    match = re.search(r"==\s*([\d.]+)", keras.specifier)
+    limit = backend_limit(match[1], backend) if match else None
+    if limit is None:
+        return ""
+    if limit.requirement is None:
+        return f"Keras {match[1] if match else ''} {limit.because}.".replace("  ", " ")
+    return f"This Keras needs {limit.requirement}: it {limit.because}."

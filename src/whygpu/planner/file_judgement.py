@@ -1,0 +1,254 @@
+"""What of a requirements file cannot use the GPU of a machine, why, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
+
+from whygpu.errors import UsageError
+from whygpu.model.derived import display_name
+from whygpu.model.install_plan import Candidate, PlanAnswer, Wish
+from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.observed import Known
+from whygpu.model.requirement_file import (
+    FileAnswer,
+    FileFormat,
+    LineEdit,
+    PinnedRequirement,
+    ProblemKind,
+    RequirementsFile,
+    RequirementVerdict,
+)
+from whygpu.planner.candidate_cache import marker_environment
+from whygpu.planner.candidates import Table
+from whygpu.planner.conda_judgement import conda_verdict
+from whygpu.planner.file_builds import Place, Problem, build_of, public_range
+from whygpu.planner.file_company import mixed_cuda, together, with_alternatives, with_owners
+from whygpu.planner.file_edits import Change, change_to, renamed, sources_of, unknown, with_change
+from whygpu.planner.planning import judge, make_plan
+from whygpu.planner.wishes import FRAMEWORKS, contains
+from whygpu.tables.distributions import provider
+from whygpu.tables.package_names import other_name
+
+_NIGHTLY = ("tf-nightly", "tf-nightly-gpu", "keras-nightly", "ort-nightly", "ort-nightly-gpu")
+_COMPANIONS = ("torchvision", "torchaudio")
+_CPU_LOCAL = re.compile(r"===?[\w.]+\+cpu$")
+_CUDA_LIBRARIES = ("nvidia-cudnn-cu", "cudnn", "cudatoolkit", "cuda-toolkit", "cuda-libraries")
+"""How the packages begin that bring the libraries which TensorFlow opens."""
+
+
+def judge_file(file: RequirementsFile, machine: MachineSpec, table: Table) -> FileAnswer:
+    machine, unchecked = _with_python(machine, file)
+    applying = list[PinnedRequirement]()
+    for requirement in file.requirements:
+        applies = _applies(requirement, machine)
+        if applies is None:
+            unchecked.append(
+                f"{_where(requirement)}: the condition {requirement.marker!r} was not understood."
+            )
+        elif applies:
+            applying.append(_constrained(requirement, file.constraints))
+    names = frozenset(requirement.name for requirement in applying)
+    judged = _Judge(file.format, Place(machine, table, names))
+    verdicts = [v for each in applying if (v := judged.verdict(each)) is not None]
+    verdicts = with_owners(verdicts)
+    verdicts += mixed_cuda(applying)
+    verdicts = with_alternatives(verdicts)
+    verdicts = list(together(verdicts, applying, judged.place, unchecked))
+    order = {requirement: number for number, requirement in enumerate(applying)}
+    verdicts.sort(key=lambda verdict: order.get(verdict.requirement, len(order)))
+    return FileAnswer(machine, table.edition, file, tuple(verdicts), tuple(unchecked))
+
+
+def _where(requirement: PinnedRequirement) -> str:
+    return f"{requirement.place.file}:{requirement.place.line}"
+
+
+def _with_python(machine: MachineSpec, file: RequirementsFile) -> tuple[MachineSpec, list[str]]:
+    """The machine with the Python of the environment that the file creates, if it says one."""
+    wanted = file.requires_python
+    mine = machine.python.value if isinstance(machine.python, Known) else None
+    try:
+        fits = mine is not None and contains(wanted, mine if mine.count(".") > 1 else f"{mine}.99")
+    except ValueError:
+        return machine, [f"The Python that {file.path} asks for ({wanted}) was not understood."]
+    if not wanted or fits:
+        return machine, []
+    pinned = re.fullmatch(r"===?(\d+\.\d+)(\.\d+|\.\*)?", wanted)
+    if file.format == "environment.yml" and pinned is not None:
+        # conda installs this Python itself.
+        return machine._replace(python=Known(pinned[1], file.path)), []
+    if mine is None:
+        return machine, []
+    return machine, [
+        f"{file.path} is for Python {wanted}; it was judged for Python {mine} (--python)."
+    ]
+
+
+def _applies(requirement: PinnedRequirement, machine: MachineSpec) -> bool | None:
+    """Whether its condition holds on the machine; None if the condition was not understood."""
+    if not requirement.marker:
+        return True
+    try:
+        environment = {**marker_environment(machine), "extra": ""}
+        return Marker(requirement.marker).evaluate(environment)
+    except (InvalidMarker, UndefinedEnvironmentName, RecursionError):
+        return None
+
+
+def _constrained(
+    requirement: PinnedRequirement, constraints: Sequence[PinnedRequirement]
+) -> PinnedRequirement:
+    limits = [each.specifier for each in constraints if each.name == requirement.name]
+    joined = ",".join(dict.fromkeys(filter(None, (requirement.specifier, *limits))))
+    return requirement._replace(specifier=joined)
+
+
+class _Judge:
+    """Judges the requirements of one file, each by itself."""
+
+    def __init__(self, kind: FileFormat, place: Place) -> None:
+        self._format = kind
+        self.place = place
+
+    def verdict(self, requirement: PinnedRequirement) -> RequirementVerdict | None:
+        """None for packages that do not decide whether the GPU is used."""
+        if requirement.manager == "conda":
+            return conda_verdict(requirement, self._format, self.place)
+        row = provider(requirement.name)
+        if row is None:
+            return self._other(requirement)
+        if row.framework not in FRAMEWORKS or row.framework == "keras":
+            return None
+        if requirement.name in _NIGHTLY:
+            return unknown(requirement, "was not checked: nightly builds are not in the table")
+        if requirement.url and "==" not in requirement.specifier:
+            return unknown(requirement, f"was not checked: it comes from {requirement.url}")
+        if requirement.name in ("onnxruntime",) or row.kind == "cpu":
+            return self._cpu(requirement, row.framework)
+        if row.kind in ("rocm", "directml", "other"):
+            reason = f"is built for {row.kind}, not for CUDA"
+            return RequirementVerdict(requirement, "cannot", reason, "other-gpus")
+        if not self.place.table.versions(requirement.name):
+            return unknown(requirement, f"was not checked: it is not in {self.place.table.name}")
+        return self._framework(requirement, row.framework)
+
+    def _other(self, requirement: PinnedRequirement) -> RequirementVerdict | None:
+        wrong = other_name(requirement.name)
+        if wrong is not None:
+            reason = f"is not the name of the package for pip, which is {wrong.right}"
+            verdict = RequirementVerdict(requirement, "cannot", reason, "wrong-name")
+            return with_change(verdict, renamed(requirement, wrong.right))
+        if requirement.name in _COMPANIONS and _CPU_LOCAL.match(requirement.specifier):
+            reason = "is the build for the CPU"
+            verdict = RequirementVerdict(requirement, "cannot", reason, "cpu-build")
+            edit = LineEdit(requirement.place, requirement.place.text.replace("+cpu", ""))
+            return with_change(verdict, Change((edit,)))
+        return None
+
+    def _cpu(self, requirement: PinnedRequirement, framework: str) -> RequirementVerdict:
+        if self.place.machine.platform_name.startswith("macosx"):
+            return unknown(requirement, "was not checked: the table has no such build for macOS")
+        reason = f"is {display_name(framework)} for the CPU only"
+        verdict = RequirementVerdict(requirement, "cannot", reason, "cpu-build")
+        return self._changed(verdict, framework)
+
+    def _framework(self, requirement: PinnedRequirement, framework: str) -> RequirementVerdict:
+        found = build_of(requirement, self.place)
+        if isinstance(found, Problem):
+            verdict = RequirementVerdict(requirement, found.ability, found.reason, found.kind)
+            return verdict if found.ability == "unknown" else self._changed(verdict, framework)
+        verdict = self._of_build(requirement, found)
+        return self._changed(verdict, framework) if verdict.ability == "cannot" else verdict
+
+    def _of_build(self, requirement: PinnedRequirement, build: Candidate) -> RequirementVerdict:
+        """The verdict on the release that pip installs."""
+        name = f"installs {_release(build)}, which"
+        judged = judge(build, self.place.machine)
+        if judged.breaks is not None and not judged.has_only_a_defect:
+            kind: ProblemKind = "no-release-fits"
+            if judged.breaks in ("platform", "build"):
+                kind = "cpu-build"
+            return RequirementVerdict(requirement, "cannot", f"{name} {judged.reason}", kind)
+        missing = self._missing_libraries(requirement, build)
+        if missing:
+            return RequirementVerdict(
+                requirement, "cannot", f"{name} {missing}", "cuda-not-included"
+            )
+        if judged.has_only_a_defect:
+            return RequirementVerdict(requirement, "cannot", f"{name} {judged.reason}", "defect")
+        if judged.unchecked:
+            return unknown(requirement, f"{name} {judged.unchecked[0]}")
+        if build.framework in ("onnxruntime", "cupy") and not self._brings_cuda():
+            wanted = f"CUDA {build.cuda}"
+            return unknown(requirement, f"{name} needs {wanted} on the machine: not checked")
+        return RequirementVerdict(requirement, "can", f"installs {_release(build)}")
+
+    def _missing_libraries(self, requirement: PinnedRequirement, build: Candidate) -> str:
+        """TensorFlow without its extra, or without its plug-in on a Mac, finds no GPU by itself."""
+        if build.uses == "metal":
+            missing = [part for part in build.parts[1:] if part.package not in self.place.names]
+            return f"needs {missing[0].package}=={missing[0].version}" if missing else ""
+        if build.framework != "tensorflow" or self._brings_cuda():
+            return ""
+        if build.extra and build.extra in requirement.extras:
+            return ""
+        cudnn = f" and cuDNN {build.cudnn}" if build.cudnn else ""
+        return (
+            f"does not include the CUDA libraries: it uses the GPU only if CUDA {build.cuda}"
+            f"{cudnn} are installed on the machine otherwise"
+        )
+
+    def _brings_cuda(self) -> bool:
+        return any(name.startswith(_CUDA_LIBRARIES) for name in self.place.names)
+
+    def _changed(self, verdict: RequirementVerdict, framework: str) -> RequirementVerdict:
+        """The verdict with the smallest change that helps, if there is one."""
+        requirement = verdict.requirement
+        for specifier in dict.fromkeys((*_near(requirement.specifier), "")):
+            answer = _planned(framework, specifier, self.place)
+            if answer is None or answer.plan is None or answer.needs_remedy:
+                continue
+            chosen = answer.plan.chosen[0]
+            keeps_range = self._leads_to(requirement, chosen)
+            return with_change(verdict, change_to(requirement, chosen, self._format, keeps_range))
+        advice = (
+            f"No release of {display_name(framework)} can use the GPU here: "
+            f"`whygpu plan {framework}` says what would have to change."
+        )
+        return verdict._replace(advice=advice)
+
+    def _leads_to(self, requirement: PinnedRequirement, chosen: Candidate) -> bool:
+        """Whether pip chooses this release in the requirement's own range."""
+        extras = tuple(sorted({*requirement.extras, chosen.extra} - {""}))
+        same = requirement._replace(
+            name=chosen.package, extras=extras, specifier=public_range(requirement.specifier)
+        )
+        if chosen.framework == "torch":
+            same = same._replace(sources=sources_of(requirement, chosen))
+        found = build_of(same, self.place)
+        return isinstance(found, Candidate) and found.version == chosen.version
+
+
+def _release(build: Candidate) -> str:
+    local = f"+{build.torch_index}" if build.torch_index else ""
+    return f"{build.package} {build.version}{local}"
+
+
+def _near(specifier: str) -> Iterator[str]:
+    """Ranges near that of a requirement: its own, then that of its minor release."""
+    plain = public_range(specifier)
+    yield plain
+    exact = re.fullmatch(r"===?(\d+)\.(\d+)[\d.]*", plain)
+    if exact is not None:
+        yield f"=={exact[1]}.{exact[2]}.*"
+
+
+def _planned(framework: str, specifier: str, place: Place) -> PlanAnswer | None:
+    try:
+        return make_plan(place.machine, (Wish(framework, specifier),), place.table)
+    except (UsageError, ValueError):
+        # A range that no release of the table is in.
+        return None

@@ -1,0 +1,119 @@
+"""Reads uv.lock and poetry.lock, which are lists of packages in TOML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whygpu.errors import UsageError
+from whygpu.model.requirement_file import (
+    FileLine,
+    PackageSource,
+    PinnedRequirement,
+    RequirementsFile,
+    UnreadLine,
+)
+from whygpu.readers.requirement_files import Load
+from whygpu.readers.requirement_files.pip_requirement import normalised
+from whygpu.readers.requirement_files.poetry_versions import poetry_range
+from whygpu.readers.requirement_files.toml_lines import TomlFile
+
+_DEFAULT_INDEXES = ("https://pypi.org/simple", "https://pypi.org/simple/")
+_UV_VERSION = 1
+
+
+def read_uv(path: str, load: Load) -> RequirementsFile:
+    file = TomlFile(path, load(path))
+    if file.data.get("version") != _UV_VERSION:
+        version = file.data.get("version")
+        raise UsageError(f"{path}: whygpu reads version {_UV_VERSION} of uv.lock, not {version}")
+    found = [
+        requirement
+        for number, package in enumerate(_packages(file))
+        for requirement in _of_uv(package, file.of_key(f"package#{number}", "name"))
+    ]
+    python = file.data.get("requires-python", "")
+    return RequirementsFile(
+        path,
+        "uv.lock",
+        tuple(found),
+        requires_python=python if isinstance(python, str) else "",
+    )
+
+
+def _of_uv(package: dict[str, Any], place: FileLine) -> list[PinnedRequirement]:
+    origin = package.get("source")
+    origin = origin if isinstance(origin, dict) else {}
+    if {"virtual", "editable"} & origin.keys() or "version" not in package:
+        # The project itself: what it requires has entries of its own.
+        return []
+    registry = str(origin.get("registry", ""))
+    other = next((str(origin[key]) for key in ("url", "git", "path") if key in origin), "")
+    markers = [text for text in package.get("resolution-markers", ()) if isinstance(text, str)]
+    return [
+        PinnedRequirement(
+            name=normalised(str(package.get("name", ""))),
+            extras=(),
+            specifier=f"=={package['version']}",
+            marker=" or ".join(f"({text})" for text in markers),
+            place=place,
+            sources=_sources(registry, place),
+            url=other,
+        )
+    ]
+
+
+def _sources(url: str, place: FileLine) -> tuple[PackageSource, ...]:
+    if not url or url in _DEFAULT_INDEXES:
+        return ()
+    return (PackageSource(url, "explicit", place),)
+
+
+def read_poetry(path: str, load: Load) -> RequirementsFile:
+    file = TomlFile(path, load(path))
+    metadata = file.table("metadata")
+    if "lock-version" not in metadata:
+        raise UsageError(f"{path}: it is not a lock file of Poetry, or one of before 2020")
+    requirements, unread = list[PinnedRequirement](), list[UnreadLine]()
+    for number, package in enumerate(_packages(file)):
+        place = file.of_key(f"package#{number}", "name")
+        found = _of_poetry(package, place)
+        if isinstance(found, UnreadLine):
+            unread.append(found)
+        else:
+            requirements.append(found)
+    python = metadata.get("python-versions", "")
+    return RequirementsFile(
+        path,
+        "poetry.lock",
+        tuple(requirements),
+        requires_python=(poetry_range(python) or "") if isinstance(python, str) else "",
+        unread=tuple(unread),
+    )
+
+
+def _of_poetry(package: dict[str, Any], place: FileLine) -> PinnedRequirement | UnreadLine:
+    if not isinstance(package.get("version"), str):
+        return UnreadLine(place, "it has no version")
+    origin = package.get("source")
+    origin = origin if isinstance(origin, dict) else {}
+    kind, url = origin.get("type", ""), str(origin.get("url", ""))
+    marker = package.get("markers", "")
+    if isinstance(marker, dict):
+        # By groups: it is installed if one of them is.
+        texts = [text for text in marker.values() if isinstance(text, str)]
+        marker = " or ".join(f"({text})" for text in texts)
+    return PinnedRequirement(
+        name=normalised(str(package.get("name", ""))),
+        extras=(),
+        specifier=f"=={package['version']}",
+        marker=marker if isinstance(marker, str) else "",
+        place=place,
+        sources=_sources(url, place) if kind == "legacy" else (),
+        url="" if kind in ("", "legacy") else url,
+        group="optional" if package.get("optional") is True else "",
+    )
+
+
+def _packages(file: TomlFile) -> list[dict[str, Any]]:
+    packages = file.data.get("package", [])
+    return [item for item in packages if isinstance(item, dict)] if packages else []

@@ -1,0 +1,331 @@
+"""What of a requirements file cannot use the GPU, why, and what to write instead."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from whygpu.model.machine_spec import MachineSpec, PlannedGpu
+from whygpu.model.observed import Absent, Known, Unknown
+from whygpu.model.requirement_file import FileAnswer, RequirementVerdict
+from whygpu.planner.candidates import Table
+from whygpu.planner.file_judgement import judge_file
+from whygpu.readers.requirement_files import read_requirements
+from whygpu.tables.releases import versions_of
+
+TABLE = Table(versions_of)
+ADA = PlannedGpu("GeForce RTX 4090", (8, 9), "geforce")
+
+
+def spec(
+    python: str = "3.11", platform: str = "linux_x86_64", driver: str | None = "550.54.14"
+) -> MachineSpec:
+    nothing = Absent("a test")
+    return MachineSpec(
+        python=Known(python, "a test"),
+        platform=Known(platform, "a test"),
+        glibc=Known("2.35", "a test") if platform.startswith("linux") else nothing,
+        driver=Known(driver, "a test") if driver else Unknown("nobody said"),
+        gpus=nothing if platform.startswith("macosx") else Known((ADA,), "a test"),
+    )
+
+
+MINE = spec()
+
+
+def judged(text: str, name: str = "requirements.txt", machine: MachineSpec = MINE) -> FileAnswer:
+    return judge_file(read_requirements(name, lambda path: text), machine, TABLE)
+
+
+def only(
+    text: str, name: str = "requirements.txt", machine: MachineSpec = MINE
+) -> RequirementVerdict:
+    (verdict,) = judged(text, name, machine).verdicts
+    return verdict
+
+
+def change(verdict: RequirementVerdict) -> dict[int, str]:
+    return {edit.place.line: edit.replacement for edit in verdict.edits}
+
+
+@each(
+    ("text", "kind", "edits"),
+    [
+        ("torch==2.6.0+cpu", "cpu-build", {1: "torch==2.6.0"}),
+        (
+            "--index-url https://download.pytorch.org/whl/cpu\ntorch>=2.4  # why\n",
+            "cpu-build",
+            {1: "--index-url https://download.pytorch.org/whl/cu126"},
+        ),
+        (
+            "--extra-index-url https://mirror.example/pytorch-wheels/cpu\ntorch==2.6.0+cpu\n",
+            "cpu-build",
+            {1: "--extra-index-url https://download.pytorch.org/whl/cu124", 2: "torch==2.6.0"},
+        ),
+        # pip would take the newest release, which needs a newer driver.
+        (
+            "torch",
+            "no-release-fits",
+            {1: "--extra-index-url https://download.pytorch.org/whl/cu126\ntorch==2.14.1+cu126"},
+        ),
+        ("torch==2.6.0+rocm6.2", "other-gpus", {1: "torch==2.6.0"}),
+        ("torchvision==0.21.0+cpu", "cpu-build", {1: "torchvision==0.21.0"}),
+        ("pytorch==2.6.0", "wrong-name", {1: "torch==2.6.0"}),
+        (
+            "tensorflow==2.18.0 ; python_version > '3.8'",
+            "cuda-not-included",
+            {1: "tensorflow[and-cuda]==2.18.0 ; python_version > '3.8'"},
+        ),
+        ("tensorflow-cpu>=2.15,<2.19", "cpu-build", {1: "tensorflow[and-cuda]<2.19,>=2.15"}),
+        ("tensorflow-cpu", "cpu-build", {1: "tensorflow[and-cuda]==2.20.0"}),
+        ("tensorflow-gpu", "removed", {1: "tensorflow[and-cuda]==2.20.0"}),
+        ("tensorflow==2.10.0", "no-release-fits", {1: "tensorflow[and-cuda]==2.20.0"}),
+        ("tensorflow[and-cuda]==2.21.0", "defect", {1: "tensorflow[and-cuda]==2.20.0"}),
+        ("jax==0.4.30", "cpu-build", {1: "jax[cuda12]==0.4.30"}),
+        ("jax[tpu]==0.4.30", "cpu-build", {1: "jax[cuda12,tpu]==0.4.30"}),
+        ("jax[cuda13]", "no-release-fits", {1: "jax[cuda12]"}),
+        ("onnxruntime==1.20.0", "cpu-build", {1: "onnxruntime-gpu==1.20.0"}),
+    ],
+)
+def test_what_cannot_use_the_gpu(text: str, kind: str, edits: dict[int, str]) -> None:
+    answer = judged(text)
+    (verdict,) = answer.verdicts
+    assert (verdict.ability, verdict.kind) == ("cannot", kind)
+    assert change(verdict) == edits
+    assert answer.exit_code == 1
+
+
+@each(
+    "text",
+    [
+        "torch==2.6.0",
+        "torch==2.6.0+cu124\n--extra-index-url https://download.pytorch.org/whl/cu124",
+        "--index-url https://download.pytorch.org/whl/cu118\ntorch",
+        "tensorflow[and-cuda]==2.18.0",
+        "jax[cuda12]==0.4.30",
+        "jax==0.7.2\njax-cuda12-plugin[with-cuda]==0.7.2",
+        "torch==2.6.0\nkeras==3.8.0",
+        "torch==2.6.0\ntorch==2.6.0+cpu ; sys_platform == 'darwin'",
+    ],
+)
+def test_what_can(text: str) -> None:
+    answer = judged(text)
+    assert [verdict.ability for verdict in answer.verdicts] == ["can"]
+    assert answer.exit_code == 0
+
+
+@each(
+    ("text", "reason"),
+    [
+        ("torch==99.0", "it is newer than this table"),
+        ("--index-url https://intern.example/simple\ntorch==2.6.0", "is not on record"),
+        ("--index-url https://download.pytorch.org/whl/nightly/cu128\ntorch", "nightly"),
+        ("torch @ git+https://github.com/pytorch/pytorch", "it comes from git+https"),
+        ("tf-nightly", "nightly builds"),
+        ("jax[cuda12_local]==0.4.30", "libraries of the machine"),
+        ("cupy-cuda12x", "needs CUDA 12 on the machine"),
+        ("nvidia-tensorflow==1.15.5", "it is not in this table"),
+        ("torch==2.6.0+git1234", "the build +git1234 is not on record"),
+    ],
+)
+def test_what_nobody_can_tell(text: str, reason: str) -> None:
+    answer = judged(text)
+    (verdict,) = answer.verdicts
+    assert (verdict.ability, verdict.kind, verdict.edits) == ("unknown", None, ())
+    assert reason in verdict.reason
+    assert answer.exit_code == 4
+
+
+def test_a_file_without_frameworks_is_no_question_of_right_or_wrong() -> None:
+    answer = judged("requests\nnumpy<2\n")
+    assert (answer.verdicts, answer.standing, answer.exit_code) == ((), "answered", 0)
+
+
+def test_a_line_that_was_not_read_leaves_a_doubt() -> None:
+    assert judged("torch==2.6.0\n-e .\n").exit_code == 4
+
+
+def test_a_constraint_limits_what_pip_chooses() -> None:
+    files = {"requirements.txt": "torch\n-c limits.txt\n", "limits.txt": "torch<2.7\njax\n"}
+    file = read_requirements("requirements.txt", lambda path: files[path])
+    (verdict,) = judge_file(file, spec(), TABLE).verdicts
+    assert verdict.reason == "installs torch 2.6.0"
+
+
+def test_two_packages_with_one_module() -> None:
+    answer = judged("tensorflow[and-cuda]==2.18.0\ntensorflow-cpu==2.18.0\n")
+    good, bad = answer.verdicts
+    assert (good.ability, bad.kind) == ("can", "two-owners")
+    assert change(bad) == {2: ""}
+
+
+def test_libraries_for_two_cuda_releases() -> None:
+    answer = judged("nvidia-cudnn-cu12==9.1\nnvidia-cublas-cu12\nnvidia-cudnn-cu13==9.2\n")
+    (verdict,) = answer.verdicts
+    assert (verdict.requirement.name, verdict.kind) == ("nvidia-cudnn-cu13", "mixed-cuda")
+
+
+@each(
+    ("text", "named"),
+    [
+        ("torch==2.0.1\nkeras==3.15.1\n", "torch>=2.1"),
+        ("torch==2.6.0\nkeras==2.15.0\n", "has no PyTorch backend"),
+    ],
+)
+def test_pairs_that_do_not_work_together(text: str, named: str) -> None:
+    answer = judged(text)
+    verdict = answer.verdicts[-1]
+    assert (verdict.requirement.name, verdict.kind) == ("keras", "conflict")
+    assert named in f"{verdict.reason} {verdict.advice}"
+    assert answer.exit_code == 1
+
+
+@each(
+    ("machine", "text", "ability", "reason"),
+    [
+        (
+            spec("3.13"),
+            "tensorflow[and-cuda]==2.18.0",
+            "cannot",
+            "has wheels for Python 3.9",
+        ),
+        (spec(driver="470.82"), "torch==2.6.0", "cannot", "needs driver 525.60.13"),
+        (spec(driver=None), "torch==2.6.0", "unknown", "nobody said"),
+        (spec(platform="win_amd64"), "torch==2.6.0", "cannot", "no GPU support on Windows"),
+        (spec(platform="win_amd64"), "torch==2.6.0+cu124", "can", "torch 2.6.0+cu124"),
+        (spec(platform="win_amd64"), "tensorflow==2.18.0", "cannot", "use WSL2"),
+        (spec(platform="linux_aarch64"), "torch==2.9.1", "cannot", "has no GPU support"),
+        (spec(platform="macosx_arm64"), "torch==2.6.0+cpu", "can", "torch 2.6.0"),
+        (spec(platform="macosx_arm64"), "tensorflow==2.18.0", "cannot", "tensorflow-metal==1.2.0"),
+        (spec(platform="macosx_arm64"), "jax", "cannot", "jax-metal"),
+    ],
+)
+def test_the_machine_decides(machine: MachineSpec, text: str, ability: str, reason: str) -> None:
+    verdict = only(text, machine=machine)
+    assert verdict.ability == ability
+    assert reason in verdict.reason
+
+
+PROJECT = """\
+[project]
+requires-python = ">=3.10"
+dependencies = ["torch>=2.4"]
+[project.optional-dependencies]
+cpu = ["jax"]
+gpu = ["jax[cuda12]==0.7.2"]
+[tool.uv.sources]
+torch = { index = "cpu" }
+[[tool.uv.index]]
+name = "cpu"
+url = "https://download.pytorch.org/whl/cpu"
+"""
+
+
+def test_a_project_with_indexes_of_uv() -> None:
+    torch, cpu, gpu = judged(PROJECT, "pyproject.toml").verdicts
+    assert change(torch) == {11: 'url = "https://download.pytorch.org/whl/cu126"'}
+    assert (cpu.ability, cpu.is_alternative) == ("cannot", True)
+    assert (gpu.ability, gpu.is_alternative) == ("can", False)
+
+
+def test_an_optional_cpu_build_is_a_problem_if_there_is_no_other() -> None:
+    text = '[project.optional-dependencies]\ncpu = ["jax"]\n'
+    answer = judged(text, "pyproject.toml")
+    assert not answer.verdicts[0].is_alternative
+    assert answer.exit_code == 1
+
+
+def test_a_project_for_another_python() -> None:
+    answer = judged(PROJECT.replace(">=3.10", ">=3.12"), "pyproject.toml")
+    assert answer.unchecked == (
+        "pyproject.toml is for Python >=3.12; it was judged for Python 3.11 (--python).",
+    )
+
+
+@each(
+    ("line", "replacement"),
+    [
+        (
+            'torch = {version = "^2.1", source = "cpu"}',
+            'url = "https://download.pytorch.org/whl/cu126"',
+        ),
+        (
+            'tensorflow = "2.18.0"',
+            'tensorflow = {version = "2.18.0", extras = ["and-cuda"]}',
+        ),
+        (
+            'jax = {version = "0.4.30", optional = true}',
+            'jax = {extras = ["cuda12"], version = "0.4.30", optional = true}',
+        ),
+    ],
+)
+def test_a_project_of_poetry(line: str, replacement: str) -> None:
+    text = f"""\
+[[tool.poetry.source]]
+name = "cpu"
+url = "https://download.pytorch.org/whl/cpu"
+[tool.poetry.dependencies]
+{line}
+"""
+    verdict = only(text, "pyproject.toml")
+    assert [edit.replacement for edit in verdict.edits] == [replacement]
+
+
+@each(
+    ("lines", "ability", "edits"),
+    [
+        ("pytorch=2.1\n  - cpuonly", "cannot", {4: "- pytorch-cuda=12.4"}),
+        ("pytorch-cpu=2.5", "cannot", {3: "- pytorch-gpu=2.5"}),
+        ("pytorch=2.5=*cpu*", "cannot", {3: "- pytorch=2.5=*cuda*"}),
+        ("tensorflow=2.15=cpu_py310_0", "cannot", {3: "- tensorflow=2.15=*cuda*"}),
+        ("tensorflow-mkl", "cannot", {3: "- tensorflow-gpu"}),
+        ("pytorch=2.5", "unknown", {3: "- pytorch-gpu=2.5"}),
+        ("pytorch=2.5=*cuda*", "unknown", {}),
+        ("pytorch-gpu", "unknown", {}),
+        ("pytorch-cuda=12.1\n  - pytorch", "unknown", {}),
+    ],
+)
+def test_an_environment_of_conda(lines: str, ability: str, edits: dict[int, str]) -> None:
+    text = f"dependencies:\n  - python=3.10\n  - {lines}\n"
+    verdict = only(text, "environment.yml")
+    assert (verdict.ability, change(verdict)) == (ability, edits)
+
+
+def test_conda_installs_its_own_python() -> None:
+    text = "dependencies:\n  - python=3.10\n  - pip:\n    - tensorflow[and-cuda]==2.18.0\n"
+    answer = judged(text, "environment.yml", spec("3.13"))
+    assert answer.machine.python_minor == "3.10"
+    assert answer.exit_code == 0
+
+
+def test_pytorch_cuda_for_a_newer_driver() -> None:
+    text = "dependencies:\n  - pytorch-cuda=12.1\n"
+    verdict = only(text, "environment.yml", spec(driver="470.82"))
+    assert verdict.reason == "is for CUDA 12.1, which needs driver 525.60.13 or newer"
+    assert change(verdict) == {2: "- pytorch-cuda=11.8"}
+
+
+def test_a_lock_file_is_not_edited() -> None:
+    text = """\
+version = 1
+[[package]]
+name = "torch"
+version = "2.6.0+cpu"
+source = { registry = "https://download.pytorch.org/whl/cpu" }
+"""
+    verdict = only(text, "uv.lock")
+    assert verdict.edits == ()
+    assert verdict.advice == (
+        "In pyproject.toml, ask for torch==2.6.0 from the index "
+        "https://download.pytorch.org/whl/cu124; then run `uv lock --upgrade-package torch`."
+    )
+
+
+def test_a_lock_file_with_the_libraries_of_tensorflow() -> None:
+    text = 'version = 1\n[[package]]\nname = "tensorflow"\nversion = "2.18.0"\n'
+    assert only(text, "uv.lock").kind == "cuda-not-included"
+    libraries = '[[package]]\nname = "nvidia-cudnn-cu12"\nversion = "9.3.0.75"\n'
+    assert only(text + libraries, "uv.lock").ability == "can"
+
+
+def test_hashes_are_mentioned() -> None:
+    verdict = only("jax==0.4.30 \\\n  --hash=sha256:aa\n")
+    assert "hashes" in verdict.advice
