@@ -18,6 +18,7 @@ from whygpu.model.code_finding import LintReport, SourcePatch
 from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
+from whygpu.model.fix import FixAnswer
 from whygpu.model.holders import HoldersReport
 from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
 from whygpu.model.policy import LaunchPlan, RunReport
@@ -28,6 +29,7 @@ SAMPLED = (
     BatchResult,
     ComparisonReport,
     Explanation,
+    FixAnswer,
     HoldersReport,
     LaunchPlan,
     LintReport,

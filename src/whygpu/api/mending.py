@@ -14,6 +14,7 @@ from whygpu.model.derived import and_list, installer_of
 from whygpu.model.finding import Finding
 from whygpu.model.fix import FixAnswer, FixStep, Undone
 from whygpu.model.observed import Known
+from whygpu.model.remedy import Install, steps_of
 from whygpu.model.report import Report
 from whygpu.model.target import Interpreter
 from whygpu.probes import DEFAULT_TIMEOUT
@@ -104,6 +105,9 @@ def _proven(
         answer = _with_proof(answer, proof, shop.copy, wanted)
         if not apply or not proof.steps:
             return answer
+        owner = _managed_by(answer)
+        if owner:
+            return answer._replace(refused=owner)
         tell("applying the fix")
         try:
             applied, after = apply_fix(
@@ -170,6 +174,21 @@ def _with_proof(answer: FixAnswer, proof: Proof, copy: str, wanted: Wanted) -> F
         copy=proof.copy,
         after=after,
         by_hand=by_hand([f for f in after.root_causes if wanted(f)], place),
+    )
+
+
+def _managed_by(answer: FixAnswer) -> str:
+    """Why packages that a tool keeps a list of are not replaced behind its back."""
+    manager = installer_of(answer.before.snapshot).manager
+    if not isinstance(manager, Known) or not manager.value.certain or manager.value.name == "conda":
+        return ""
+    if not any(
+        isinstance(part, Install) for step in answer.steps for part in steps_of(step.remedy.action)
+    ):
+        return ""
+    return (
+        f"{manager.value.name} keeps the list of packages of this environment and would undo the "
+        "fix with its next command; the commands below change its list as well"
     )
 
 

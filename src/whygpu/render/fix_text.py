@@ -19,7 +19,7 @@ from whygpu.render.text_page import BOLD, DIM, Page
 _RESULTS: dict[Result, str] = {
     "works": "works",
     "no-effect": "does not help",
-    "other-fault": "mends it, and shows the next fault",
+    "other-fault": "removes this fault and leads to another",
     "failed": "fails",
 }
 
@@ -38,7 +38,7 @@ def render(
     if answer.steps:
         page.section(_steps_title(answer))
         _steps(page, answer.steps, installer)
-    failed = [item for item in answer.attempts if item.result in ("no-effect", "failed")]
+    failed = [item for item in answer.attempts if item.step not in answer.steps]
     if failed:
         page.section("Tried in the copy, without success")
         _attempts(page, failed, installer)
