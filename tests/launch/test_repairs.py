@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit import machine
 from whygpu.causes import catalogue
+from whygpu.causes.evidence.keras_backend import Choice
 from whygpu.diagnosis.engine import diagnose
 from whygpu.launch.environment import changed
 from whygpu.launch.repairs import REPAIRERS, repairs_for
@@ -191,6 +192,20 @@ def test_a_backend_that_the_user_chose_stays(cause: str) -> None:
     )
     assert cause in {finding.cause for finding in judged(toml).findings}
     assert mended(toml, {"KERAS_BACKEND": "jax"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("choice", "on_purpose"),
+    [
+        (Choice("tensorflow", "variable", "KERAS_BACKEND=tensorflow"), True),
+        (Choice("jax", "file", "~/.keras/keras.json"), True),
+        # Keras itself writes this when it is first imported.
+        (Choice("tensorflow", "file", "~/.keras/keras.json"), False),
+        (Choice("tensorflow", "default", "nothing else is configured"), False),
+    ],
+)
+def test_who_chose_the_backend(choice: Choice, on_purpose: bool) -> None:
+    assert choice.on_purpose is on_purpose
 
 
 def test_only_the_causes_that_are_wanted() -> None:

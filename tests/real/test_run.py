@@ -167,6 +167,10 @@ def test_a_backend_that_is_not_there_is_replaced_unless_the_user_chose_it(tmp_pa
     assert "No module named 'jax'" in chosen.said
     assert chosen.report["repairs"] == []
     script(tmp_path, '{"backend": "jax"}', "home/.keras/keras.json")
+    chosen = under(tmp_path, "torch", KERAS)
+    assert (chosen.code, chosen.report["repairs"]) == (1, [])
+    # As Keras itself writes the file.
+    script(tmp_path, '{"backend": "tensorflow"}', "home/.keras/keras.json")
     left = under(tmp_path, "torch", KERAS, "--no-repair")
     assert left.code == 1
     mended = under(tmp_path, "torch", KERAS)

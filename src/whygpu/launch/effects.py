@@ -259,7 +259,10 @@ _PYTHON_LEVELS: Mapping[LogLevel, str] = {
 def _log_level(level: LogLevel) -> Iterator[Effect]:
     option = _Option("log-level", f"--log-level {level}")
     native, python = _TENSORFLOW_LEVELS[level], _PYTHON_LEVELS[level]
-    yield option.set("TF_CPP_MIN_LOG_LEVEL", native, "TensorFlow's and JAX's native code")
+    code = "TensorFlow's and JAX's native code"
+    if level not in ("debug", "info"):
+        code += "; during its import, TensorFlow 2.21 writes six lines before it reads this"
+    yield option.set("TF_CPP_MIN_LOG_LEVEL", native, code)
     if level == "debug":
         yield option.set("TF_CPP_VMODULE", "dso_loader=1", "which libraries are loaded")
     yield option.set("TORCH_CPP_LOG_LEVEL", _TORCH_LEVELS[level], "PyTorch's native code")

@@ -272,8 +272,8 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
     if not isinstance(backend, Known):
         return
     choice = choice_of(machine, keras.value, backend.value)
-    if choice.by == "variable":
-        # The user has chosen this for the process: the finding reports it, the choice stays.
+    if choice.on_purpose:
+        # The finding reports it, and the choice stays.
         return
     for name in BACKENDS:
         installed = machine.framework(name)  # type: ignore[arg-type]

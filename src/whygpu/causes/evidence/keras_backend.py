@@ -24,6 +24,10 @@ _LEGACY_VALUES = ("1", "true", "True")
 """The spellings that TensorFlow accepts; any other value has no effect."""
 
 
+_WRITTEN_BY_KERAS = "tensorflow"
+"""Keras writes keras.json with this backend when it is first imported."""
+
+
 class Choice(NamedTuple):
     """The setting that selected the backend of Keras."""
 
@@ -43,6 +47,11 @@ class Choice(NamedTuple):
             "file": f'selected by "backend" in {self.where}',
             "default": "the default",
         }[self.by]
+
+    @property
+    def on_purpose(self) -> bool:
+        """Whether somebody has chosen the backend: Keras itself writes its default into the file."""
+        return self.by == "variable" or (self.by == "file" and self.backend != _WRITTEN_BY_KERAS)
 
     def switch_to(self, backend: str) -> tuple[Remedy, ...]:
         """How to use another backend, for this shell and, if a file selected it, permanently."""
