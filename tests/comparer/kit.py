@@ -73,13 +73,14 @@ def judged(
     tolerance: float | None = None,
     backend: str = "keras 3.15.1 on tensorflow 2.21.0",
     notes: Sequence[str] = (),
+    reference: Reference | None = None,
 ) -> ComparisonReport:
     steady = {each.lane.name: () for each in runs if each.end == "ran"}
     return report(
         what="model.keras",
         inputs="random, seed 0",
         tolerance=Tolerance(tolerance),
-        reference=Reference(True, backend),
+        reference=reference or Reference(True, backend),
         runs=runs,
         measures=Measures({**steady, **(own or {})}, {}, layers or {}, tuple(pairs), whole or {}),
         notes=notes,

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tests.cases import each
-from whygpu.comparer.lane_processes import environment_of, unable
+from whygpu.comparer.lane_processes import environment_of, failure, unable
 from whygpu.comparer.lanes import (
     DEVICES,
     OPTIONS,
@@ -19,6 +19,7 @@ from whygpu.comparer.lanes import (
 from whygpu.errors import UsageError
 from whygpu.model.comparison import KERAS_BACKENDS, Lane
 from whygpu.model.policy import DeviceChoice
+from whygpu.model.task_end import TaskEnd
 
 
 @each(
@@ -122,3 +123,30 @@ def test_a_missing_framework_is_the_reason(
 ) -> None:
     found = unable(parse_lane(lane), installed)
     assert (found.reason if found else "") == reason
+
+
+KERAS_ERROR = """\
+ValueError: Exception encountered when calling Dense.call().
+
+Matrix size-incompatible: In[0]: [4,32], In[1]: [16,10] [Op:MatMul]
+
+Arguments received by Dense.call():
+  • inputs=tf.Tensor(shape=(4, 32), dtype=float32)
+  • training=None
+"""
+
+
+@each(
+    ("text", "told"),
+    [
+        (
+            KERAS_ERROR,
+            "ValueError: Exception encountered when calling Dense.call(). Matrix "
+            "size-incompatible: In[0]: [4,32], In[1]: [16,10] [Op:MatMul]",
+        ),
+        ("RuntimeError: worker died\n  File x\nOSError: disk full\n", "OSError: disk full"),
+        ("", "an exception without a message"),
+    ],
+)
+def test_the_error_of_a_lane_has_its_reason(text: str, told: str) -> None:
+    assert failure(TaskEnd("exception", text)) == told

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from tests.cases import each
@@ -22,13 +26,16 @@ from whygpu.comparer import tolerance
 from whygpu.comparer.pair_verdict import overall_verdict
 from whygpu.errors import UsageError
 from whygpu.model.comparison import (
+    ComparisonReport,
     LocalDifference,
     PairVerdict,
+    Reference,
     SettingDifference,
     TensorDifference,
     Units,
     WholeOutput,
 )
+from whygpu.render.compare_advice import advice
 
 CPU, GPU = run("cpu"), run("gpu")
 TENSORFLOW, JAX, TORCH = run("keras:tensorflow"), run("keras:jax"), run("keras:torch")
@@ -178,6 +185,47 @@ def test_tf32_that_no_setting_allows_is_different() -> None:
     found = judged([CPU, GPU], [pair("cpu", "gpu", [layer("conv", TF32)])])
     assert found.verdict == "different"
     assert "products in TF32 give differences of this size" in " ".join(found.pairs[0].reasons)
+
+
+def test_cpus_do_not_multiply_in_tf32() -> None:
+    runs = [run("keras:tensorflow"), run("keras:jax")]
+    found = judged(runs, [pair("keras:tensorflow", "keras:jax", [layer("conv", TF32)])])
+    assert found.verdict == "different"
+    assert "TF32" not in " ".join(found.pairs[0].reasons)
+    assert not any("tf32" in each for each in advice(found))
+
+
+def test_code_between_layers_is_named_beside_the_layer() -> None:
+    local = LocalDifference(6e-8, WRONG, code_before=True)
+    found = judged([CPU, GPU], [pair("cpu", "gpu", [layer("dense", local=local)])])
+    assert "the difference is in that code or in the layer" in found.pairs[0].reasons[1]
+    plain = judged([CPU, GPU], [pair("cpu", "gpu", [layer("dense", WRONG)])])
+    assert "that code" not in " ".join(plain.pairs[0].reasons)
+
+
+FAR: dict[str, Any] = {"max_abs": 0.9, "max_rel": 1.0, "max_ulp": 10**9, "rms": 0.5, "cosine": 0.1}
+
+
+def without_reference(names: Sequence[str], far: str) -> ComparisonReport:
+    """Lanes of which one is far from the others, and the others differ in their last bits."""
+    pairs = [
+        pair(a, b, outputs=[tensor(**(FAR if far in (a, b) else {}))])
+        for a, b in itertools.combinations(names, 2)
+    ]
+    return judged([run(name) for name in names], pairs, reference=Reference(False))
+
+
+def test_without_a_reference_two_lanes_that_agree_show_which_is_wrong() -> None:
+    found = without_reference(["keras:tensorflow", "keras:jax", "keras:torch"], "keras:jax")
+    assert [each.off for each in found.pairs] == ["keras:jax", None, "keras:jax"]
+    reason = "keras:tensorflow and keras:torch agree, and keras:jax agrees with neither"
+    assert found.pairs[0].reasons[-1] == found.pairs[2].reasons[-1] == reason
+    assert found.headline.startswith("keras:jax is different from keras:tensorflow and keras:torch")
+
+
+def test_two_lanes_of_the_same_code_are_no_two_witnesses() -> None:
+    found = without_reference(["cpu", "gpu", "gpu:deterministic"], "cpu")
+    assert {each.off for each in found.pairs} == {None}
 
 
 def test_what_is_far_smaller_than_tf32_does_not_look_like_it() -> None:

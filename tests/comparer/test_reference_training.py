@@ -167,7 +167,22 @@ def test_a_weight_without_a_gradient_of_its_own_may_go_as_far_as_any_weight(
     assert max(found.spread("loss")) < SMALL
     # An average of results follows the biases, as far as those of the lane went.
     assert found.spread("weight norm/mean") == pytest.approx([0.05])
-    assert lifted.steps == [2, 2, 2, 2, 0]
+    assert lifted.steps == [2, 2, 2, 2, 2, 0]
+
+
+class Drawing(Trained):
+    """Training with a layer that draws new random numbers each time."""
+
+    def train(self, writer: Any, steps: int, change: Any = None) -> None:
+        super().train(writer, steps, change)
+        writer.tensor("loss", "loss", numpy.array([float(len(self.steps))]))
+
+
+def test_training_that_draws_random_numbers_has_no_reference(tmp_path: pathlib.Path) -> None:
+    recording.Writer(str(tmp_path)).close()
+    written, lifted = Written(), Drawing({}, BEFORE, AFTER)
+    reference_training.record(lifted, written, 2, recording.Recording(str(tmp_path)))
+    assert (written.rounding, lifted.steps) == ({}, [2, 2])
 
 
 def test_averages_follow_no_further_than_any_weight_went(tmp_path: pathlib.Path) -> None:
@@ -190,7 +205,7 @@ def test_where_every_gradient_is_larger_than_rounding_nothing_is_left_to_chance(
     found, lifted = trained(tmp_path, [1.0, 1.0], [0.25, 0.0])
     assert max(found.spread("weight conv/bias")) < SMALL
     assert max(found.spread("weight norm/mean")) < SMALL
-    assert lifted.steps == [2, 2, 2, 2]
+    assert lifted.steps == [2, 2, 2, 2, 2]
 
 
 def test_a_gradient_has_at_least_the_rounding_of_the_largest_one_of_its_layer(

@@ -70,10 +70,30 @@ def test_the_summary() -> None:
     assert summary is not None
     assert (summary.median_seconds, summary.calls, summary.against_cpu) == (0.010, 3, None)
     assert summary.items_per_second == pytest.approx(3200)
-    faster = speed.summary(run("gpu", timing=Timing(1.0, (0.001,))), CPU)
+    faster = speed.summary(run("gpu", timing=Timing(1.0, (0.001, 0.001))), CPU)
     assert faster is not None
     assert faster.against_cpu == pytest.approx(10)
     assert speed.summary(run("gpu"), CPU) is None
+
+
+@pytest.mark.parametrize(
+    ("calls", "why"),
+    [
+        ((20.0,), "called once"),
+        ((54e-6, 60e-6, 9e-3, 14e-3), "busy machine"),
+        ((1.0, 1.1, 1.2, 1.3, 50.0), ""),
+    ],
+)
+def test_no_speed_comes_from_noise(calls: tuple[float, ...], why: str) -> None:
+    noisy = run("gpu", timing=Timing(1.0, calls))
+    for summary in (speed.summary(noisy, CPU), speed.summary(CPU, noisy)):
+        assert summary is not None
+        assert (summary.against_cpu is None) is bool(why)
+        assert not (why and summary.slower_because)
+    found = speed.summary(noisy, None)
+    assert found is not None
+    assert bool(found.no_measurement) is bool(why)
+    assert why in found.no_measurement
 
 
 def test_figures_in_words() -> None:

@@ -45,6 +45,8 @@ def report(
         _pair(each, runs, errors, measures.whole, tolerance, steady, reference)
         for each in measures.pairs
     )
+    if not reference.ran:
+        pairs = tuple(_with_majority(each, pairs, runs) for each in pairs)
     lanes = _lanes(runs, measures, steady)
     all_ran = all(run.end == "ran" for run in runs)
     verdict = pair_verdict.overall_verdict([each.verdict for each in pairs], all_ran)
@@ -87,6 +89,32 @@ def _pair(
         if run.end == "ran" and run is not a and run is not b
     ]
     return pair_verdict.pair(measured, lanes, tolerance, steady, witnesses)
+
+
+def _with_majority(
+    pair: PairVerdict, pairs: Sequence[PairVerdict], runs: Sequence[LaneRun]
+) -> PairVerdict:
+    """Without a float64 reference: two lanes that agree show that the third is wrong.
+
+    They count if they share neither device nor backend, so that they share little code.
+    """
+    if pair.verdict != "different" or pair.off is not None:
+        return pair
+    lanes = {run.lane.name: run.lane for run in runs}
+    for other in pairs:
+        agree = {other.a, other.b}
+        if other.verdict not in ("equal", _ROUNDING) or len(agree & {pair.a, pair.b}) != 1:
+            continue
+        (right,) = agree & {pair.a, pair.b}
+        if lanes[other.a].differs_only_in_options(lanes[other.b]):
+            continue
+        wrong = pair.b if right == pair.a else pair.a
+        reason = f"{other.a} and {other.b} agree, and {wrong} agrees with neither"
+        third = (agree - {right}).pop()
+        against = next((each for each in pairs if {each.a, each.b} == {third, wrong}), None)
+        if against is not None and against.verdict == "different":
+            return pair._replace(off=wrong, reasons=(*pair.reasons, reason))
+    return pair
 
 
 def _lanes(

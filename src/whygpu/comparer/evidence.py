@@ -79,6 +79,11 @@ def parting(
     first = parted[0]
     name = first.layer.layer
     reasons = [_how_far(first, lanes)]
+    if first.layer.local is not None and first.layer.local.code_before:
+        reasons.append(
+            f"the program computes the input of {name} itself, between two layers: the difference "
+            "is in that code or in the layer"
+        )
     reasons += [
         f"its setting {each.setting} is {each.value_a} on {lanes.a.lane.name} and {each.value_b} "
         f"on {lanes.b.lane.name}"
@@ -201,7 +206,7 @@ def _error_words(run: LaneRun, error: LayerError) -> str:
 def _looks_like(judged: LayerJudgement, lanes: Lanes) -> list[str]:
     local = judged.layer.local
     fits = local.units.looks_like if local is not None else None
-    if fits is None or local is None or local.not_finite_in_one:
+    if fits is None or local is None or local.not_finite_in_one or not lanes.have_gpu:
         return []
     return [precision_not_allowed(fits)]
 

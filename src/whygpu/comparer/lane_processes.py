@@ -304,10 +304,10 @@ def _not_run(lane: Lane, task: TaskEnd) -> Collected:
         return Collected(LaneRun(lane, "cannot-run", exception.text))
     if exception is not None and exception.failure == "unusable":
         return Collected(LaneRun(lane, "failed", exception.text), unusable=exception.text)
-    return Collected(LaneRun(lane, "failed", _failure(task)))
+    return Collected(LaneRun(lane, "failed", failure(task)))
 
 
-def _failure(task: TaskEnd) -> str:
+def failure(task: TaskEnd) -> str:
     how = task.how.strip()
     match task.ended:
         case "exception":
@@ -323,12 +323,14 @@ def _failure(task: TaskEnd) -> str:
 
 
 def _main_line(words: str) -> str:
-    """The most useful line of an exception's message: some contain another traceback."""
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    """An exception's message on one line; of a message with another traceback, its last error.
+
+    Keras writes the layer first, then the reason, and then all arguments of the layer.
+    """
+    reason = words.partition("Arguments received by")[0]
+    lines = [line.strip() for line in (reason.strip() or words).splitlines() if line.strip()]
     inner = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
-    return excerpt(
-        inner[-1] if inner else lines[0] if lines else "an exception without a message", 500
-    )
+    return excerpt(inner[-1] if inner else " ".join(lines) or "an exception without a message", 500)
 
 
 def _last_line(task: TaskEnd) -> str:
@@ -348,7 +350,7 @@ def _ran(
     if message.rows is not None and message.items is not None and message.rows < message.items:
         notes.append(f"layers were recorded for {message.rows} of {message.items} examples")
     if first.task.ended != "finished":
-        notes.append(f"its speed could not be measured: {_failure(first.task)}")
+        notes.append(f"its speed could not be measured: {failure(first.task)}")
     run = LaneRun(
         lane,
         "ran",

@@ -49,6 +49,11 @@ class Lanes(NamedTuple):
         return None if None in known else "float32"
 
     @property
+    def have_gpu(self) -> bool:
+        """Whether one of them ran on a GPU: only GPUs multiply in TF32."""
+        return "gpu" in (self.a.lane.device, self.b.lane.device)
+
+    @property
     def gpu_of_unknown_products(self) -> bool:
         return any(
             run.lane.device == "gpu" and "no-tf32" not in run.lane.options and run.products is None

@@ -67,7 +67,7 @@ def beyond(each: TensorDifference, lanes: Lanes) -> list[str]:
         f"{figure(each.scale or 0.0)}: {times(units.own)} as much as rounding changes it"
     ]
     fits = units.looks_like
-    if fits is not None:
+    if fits is not None and lanes.have_gpu:
         reasons.append(precision_not_allowed(fits))
     return reasons
 

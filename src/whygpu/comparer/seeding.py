@@ -70,7 +70,10 @@ def _worth_asking(report: ComparisonReport, ran: Sequence[Collected]) -> bool:
     if ran[0].kind == "torch":
         # PyTorch does not say whether a module draws random numbers.
         return bool(parted)
-    return not parted.isdisjoint(_drawing_steps(ran[0].recorded[0]))
+    drawing = _drawing_steps(ran[0].recorded[0])
+    layers = {layer.layer for pair in report.pairs for layer in pair.layers}
+    # A result of training follows from all layers.
+    return bool(drawing) and any(name in drawing or name not in layers for name in parted)
 
 
 def _drawing_steps(folder: str) -> set[str]:

@@ -7,6 +7,9 @@ import statistics
 from whygpu.model.comparison import LaneRun, SpeedSummary, Timing
 from whygpu.model.figures import seconds, times
 
+WIDEST = 0.5
+"""Half the width of the middle half, as a part of the median. If it is wider, other programs decide
+how long a call takes."""
 MOST = 0.5
 """A part that takes half of the time is the reason."""
 SMALL_SECONDS = 5e-3
@@ -20,8 +23,9 @@ def summary(run: LaneRun, cpu: LaneRun | None) -> SpeedSummary | None:
     median = statistics.median(timing.seconds)
     low, high = _middle_half(timing.seconds)
     baseline = cpu.timing if cpu is not None and cpu is not run else None
-    usable = baseline is not None and bool(baseline.seconds) and median > 0
-    ratio = statistics.median(baseline.seconds) / median if baseline and usable else None
+    if baseline is not None and (why_no_measurement(timing) or why_no_measurement(baseline)):
+        baseline = None
+    ratio = statistics.median(baseline.seconds) / median if baseline and median > 0 else None
     return SpeedSummary(
         first_call_seconds=timing.first_call_seconds,
         median_seconds=median,
@@ -30,12 +34,24 @@ def summary(run: LaneRun, cpu: LaneRun | None) -> SpeedSummary | None:
         calls=len(timing.seconds),
         items_per_second=timing.items / median if timing.items and median else None,
         against_cpu=ratio,
+        no_measurement=why_no_measurement(timing),
         slower_because=_slower(run, baseline) if baseline is not None else "",
         transfer_seconds=timing.transfer_seconds,
         compute_seconds=timing.compute_seconds,
         peak_device_bytes=timing.peak_device_bytes,
         peak_host_bytes=timing.peak_host_bytes,
     )
+
+
+def why_no_measurement(timing: Timing) -> str:
+    """Why the time of a call says little about speed; empty if it is a measurement."""
+    if len(timing.seconds) == 1:
+        return "it was called once, so that nothing shows how much a call varies"
+    median = statistics.median(timing.seconds)
+    low, high = _middle_half(timing.seconds)
+    if high - low > 2 * WIDEST * median:
+        return "its calls differ too much, as on a busy machine"
+    return ""
 
 
 def _middle_half(calls: tuple[float, ...]) -> tuple[float, float]:

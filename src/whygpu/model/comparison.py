@@ -190,6 +190,9 @@ class LocalDifference(NamedTuple):
     """Elements at which exactly one of the two lanes disagrees with float64 of its own input about
     being finite."""
     where: tuple[int, ...] = ()
+    code_before: bool = False
+    """Code of the program between the layers made an input of this one: what that code does
+    differently counts as the layer's."""
 
 
 class SettingDifference(NamedTuple):
@@ -262,6 +265,9 @@ class SpeedSummary(NamedTuple):
     """Calls per second relative to the CPU lane: above 1 is faster. None without a CPU lane."""
     slower_because: str = ""
     """Why a GPU lane is slower than the CPU lane; empty if it is not."""
+    no_measurement: str = ""
+    """Why the times say little about speed: too few calls, or a busy machine; empty if they do.
+    Then neither `against_cpu` nor `slower_because` is given."""
     transfer_seconds: float | None = None
     compute_seconds: float | None = None
     peak_device_bytes: int | None = None

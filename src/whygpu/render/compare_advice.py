@@ -110,7 +110,7 @@ def _mend_layer(
             f"let {layer.layer} compute in float32 or bfloat16 on {and_list(half)}, or keep its "
             f"values below {_LARGEST_FLOAT16:,}: float16 cannot hold more"
         )
-    elif layer.local is not None and layer.local.units.looks_like == "tf32":
+    elif _looks_like_tf32(layer, pair, report):
         yield (
             "add a lane with no-tf32, such as gpu:no-tf32: if the difference is gone there, TF32 "
             "is the cause"
@@ -122,6 +122,13 @@ def _mend_layer(
         )
     else:
         yield from _third_backend(pair, report)
+
+
+def _looks_like_tf32(layer: LayerDifference, pair: PairVerdict, report: ComparisonReport) -> bool:
+    """Only GPUs multiply in TF32."""
+    on_gpu = {lane.run.lane.name for lane in report.lanes if lane.run.lane.device == "gpu"}
+    fits = layer.local is not None and layer.local.units.looks_like == "tf32"
+    return fits and not on_gpu.isdisjoint((pair.a, pair.b))
 
 
 def _values(layer: str, setting: str, report: ComparisonReport) -> str:

@@ -11,6 +11,7 @@ from whygpu.model.comparison import (
     LayerDifference,
     PairVerdict,
     Precision,
+    SpeedSummary,
     TensorDifference,
     Units,
     Verdict,
@@ -79,16 +80,21 @@ def _lane_row(lane: LaneResult, one_gpu: bool, baseline: str) -> tuple[str, ...]
     cells = (run.lane.name, where, STEADY[lane.determinism.kind])
     if speed is None:
         return (*cells, "-", "-", "-", "-")
-    half = max(speed.high_seconds - speed.median_seconds, speed.median_seconds - speed.low_seconds)
-    spread = f" ±{100 * half / speed.median_seconds:.0f} %" if speed.median_seconds else ""
     peak = speed.peak_device_bytes or speed.peak_host_bytes
     return (
         *cells,
-        f"{seconds(speed.median_seconds)}{spread}",
+        f"{seconds(speed.median_seconds)}{_spread(speed)}",
         seconds(speed.first_call_seconds),
         baseline if speed.against_cpu is None else f"{figure(speed.against_cpu)}x",
         size_text(peak) if peak else "-",
     )
+
+
+def _spread(speed: SpeedSummary) -> str:
+    if speed.no_measurement or not speed.median_seconds:
+        return " (?)"
+    half = max(speed.high_seconds - speed.median_seconds, speed.median_seconds - speed.low_seconds)
+    return f" ±{100 * half / speed.median_seconds:.0f} %"
 
 
 def pair_row(pair: PairVerdict, lanes: str) -> tuple[str, ...]:

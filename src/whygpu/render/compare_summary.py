@@ -106,6 +106,9 @@ def remarks(lanes: Sequence[LaneResult]) -> list[Remark]:
             other.setdefault(lane.determinism.reason, []).append(name)
         if lane.speed is not None and lane.speed.slower_because:
             slower.setdefault(lane.speed.slower_because, []).append(name)
+        if lane.speed is not None and lane.speed.no_measurement:
+            unmeasured = f"its time (?) is no measurement: {lane.speed.no_measurement}"
+            other.setdefault(unmeasured, []).append(name)
         for note in lane.run.notes:
             other.setdefault(note, []).append(name)
     found = [Remark(f"{and_list(names)} {how}: {why}", True) for (how, why), names in wrong.items()]

@@ -46,7 +46,10 @@ class ErrorWriter(object):
         self._steps: "list[dict[str, Any]]" = []
         os.makedirs(folder, exist_ok=True)
 
-    def found(self, name: str, precision: str, errors: "Sequence[Any]") -> None:
+    def found(
+        self, name: str, precision: str, errors: "Sequence[Any]", between: bool = False
+    ) -> None:
+        """`between`: code of the user between the layers made an input of this step."""
         file = "{:05d}.npz".format(len(self._steps))
         arrays: "dict[str, Any]" = {}
         for number, error in enumerate(errors):
@@ -55,7 +58,7 @@ class ErrorWriter(object):
                     arrays["{}{}".format(field, number)] = _single(array)
         numpy.savez(os.path.join(self._folder, file), **arrays)
         entry = {"name": name, "precision": precision, "file": file, "unknown": ""}
-        self._steps.append(dict(entry, outputs=len(errors)))
+        self._steps.append(dict(entry, outputs=len(errors), between=between))
 
     def unknown(self, name: str, precision: str, reason: str) -> None:
         entry = {"name": name, "precision": precision, "file": None, "unknown": reason}
@@ -296,7 +299,7 @@ class Forcing(object):
             StepError(_gap(recorded, exact), allowed.own, allowed.products)
             for recorded, exact, allowed in zip(each.lane, each.exact, allowances)
         ]
-        self._writer.found(name, each.precision, errors)
+        self._writer.found(name, each.precision, errors, each.between)
 
 
 class _Unknown(object):
@@ -318,6 +321,7 @@ class _Known(object):
         self.precision = _precision(step)
         self.exact = exact
         self.lane = lane
+        self.between = between
         self.allowances = None
         self._spreads = [numpy.zeros(array.shape) for array in exact]
         self._products = facts.products or between

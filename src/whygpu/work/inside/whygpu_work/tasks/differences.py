@@ -290,6 +290,7 @@ def local_difference(a: "Lane", b: "Lane", name: str) -> "tuple[dict[str, Any] |
         "where": [int(part) for part in numpy.unravel_index(place or 0, gaps[worst].shape)]
         if gaps[worst].size
         else [],
+        "code_before": any(lane.local.steps[name].get("between", False) for lane in (a, b)),
     }, ""
 
 
