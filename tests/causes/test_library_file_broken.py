@@ -78,3 +78,27 @@ def test_the_only_copy_is_for_another_processor() -> None:
     )
     (finding,) = run(CAUSE, machine(text)).findings
     assert "/opt/arm/libcudnn.so.9" in finding.message
+
+
+def test_a_folder_that_the_user_added_is_taken_off_the_search_path_first() -> None:
+    """The default machine has an intact copy of the wheel, which the loader then finds."""
+    text = broken("/opt/cudnn", "/opt/cudnn/libcudnn.so.9: file too short") + (
+        '[environment.variables.LD_LIBRARY_PATH]\nvalue = "/opt/cudnn:/opt/other"\n'
+    )
+    (finding,) = run(CAUSE, machine(text)).findings
+    assert [command_of(remedy) for remedy in finding.remedies] == [
+        'export LD_LIBRARY_PATH="/opt/other"',
+        "mv /opt/cudnn/libcudnn.so.9 /opt/cudnn/libcudnn.so.9.broken",
+    ]
+    assert f"{SITE}/nvidia/cudnn/lib/libcudnn.so.9 is intact" in finding.remedies[0].text
+
+
+def test_the_search_path_stays_if_no_other_copy_would_be_found() -> None:
+    text = broken("/opt/cudnn", "/opt/cudnn/libcudnn.so.9: file too short") + (
+        '[environment.variables.LD_LIBRARY_PATH]\nvalue = "/opt/cudnn"\n'
+        "[cuda.copies.cudnn]\nremove = true\n"
+    )
+    (finding,) = run(CAUSE, machine(text)).findings
+    assert [command_of(remedy) for remedy in finding.remedies] == [
+        "mv /opt/cudnn/libcudnn.so.9 /opt/cudnn/libcudnn.so.9.broken"
+    ]

@@ -78,9 +78,15 @@ from whygpu.causes.evidence.library_faults import (
     copy_at,
     effect_on,
     failures,
+    usable_copies,
 )
 from whygpu.causes.evidence.library_installs import install_remedies, reinstall
-from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.library_search import (
+    dlopen_warning,
+    listed,
+    requests_seen,
+    search_without,
+)
 from whygpu.causes.evidence.log_libraries import NO_DLOPEN, cudnn_unusable
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
@@ -172,12 +178,18 @@ def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tupl
         return (Remedy(text, reinstall([f"{name}=={version}"])),)
     if "/nvidia/" in path:
         return install_remedies(machine, framework, [failure.library])
-    return (
-        Remedy(
-            "Rename the damaged file; the loader then tries the next copy.",
-            command_line("mv", a_path(path), a_path(f"{path}.broken")),
-        ),
+    rename = Remedy(
+        "Rename the damaged file; the loader then tries the next copy.",
+        command_line("mv", a_path(path), a_path(f"{path}.broken")),
     )
+    folder = posixpath.dirname(path)
+    drop = search_without(machine, folder)
+    copies = usable_copies(failure.first, framework, copies_or_none(machine))
+    intact = [found for found in copies if posixpath.dirname(found) != folder]
+    if drop is None or not intact:
+        return (rename,)
+    text = f"Remove {folder} from LD_LIBRARY_PATH: {intact[0]} is intact and would be found."
+    return (Remedy(text, drop), rename)
 
 
 _OF_THE_DRIVER = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
