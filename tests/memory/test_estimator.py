@@ -91,6 +91,19 @@ def test_what_cuda_takes_counts_as_well(more: int, verdict: str, code: int) -> N
     assert ("The margin is small" in text(found)) == (more < GIB)
 
 
+@pytest.mark.parametrize(
+    ("room", "verdict", "code"),
+    [(1, "does-not-fit", 1), (1.9, "does-not-fit", 1), (5, "unknown", 4), (20, "fits", 0)],
+)
+def test_an_estimate_that_was_found_to_be_far_off_says_so(
+    room: float, verdict: str, code: int
+) -> None:
+    """On a GPU, TensorFlow took up to 6.2 times the estimate."""
+    found = judged(estimate(64, 2 * GIB, framework="tensorflow"), room=int(room * GIB))
+    assert (found.verdict, found.exit_code) == (verdict, code)
+    assert ("not accurate enough to say" in text(found)) == (verdict == "unknown")
+
+
 def test_without_a_gpu_there_is_nothing_to_fit_into() -> None:
     found = judged(estimate(64, 2 * GIB))
     assert (found.verdict, found.exit_code) == ("not-asked", 0)
