@@ -26,6 +26,9 @@ case "$4" in
   refused) echo "ERROR: No matching distribution found for refused" >&2; exit 1 ;;
   idle) ;;
   half-*) rm "$here/lib/faults/${4#half-}"; touch "$here/lib/faults/shown-by-${4#half-}" ;;
+  in-place) printf x >> "$here/lib/numbers/large.so"; exit 1 ;;
+  unreached) echo "WARNING: NewConnectionError: Failed to establish a new connection"
+    echo "ERROR: No matching distribution found"; exit 1 ;;
   damage) rm -r "$here/lib/numbers"; exit 1 ;;
   *) rm -f "$here/lib/faults/$4"; echo "$here" > "$here/bin/tool" ;;
 esac

@@ -97,6 +97,30 @@ def test_later_changes_are_not_lost_unless_forced(tmp_path: Path) -> None:
     assert content(env) == before
 
 
+def test_what_was_written_in_place_is_not_said_to_be_restored(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    apply(env)
+    shared = env / "lib" / "numbers" / "large.so"
+    if shared.stat().st_nlink == 1:
+        pytest.skip("this file system copies files by sharing their blocks")
+    with open(shared, "ab") as file:
+        file.write(b"more")
+    assert undo(str(env), force=True).not_restored == ("lib/numbers/large.so",)
+
+
+def test_a_saved_environment_that_is_gone_is_missed(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    done = apply(env)
+    os.rename(done.applied.saved_in, tmp_path / "elsewhere")
+    with pytest.raises(NothingToUndo, match="it was deleted, or the environment was moved"):
+        undo(str(env), force=False)
+
+
+def test_nothing_of_the_variables_stays_in_the_saved_folder(tmp_path: Path) -> None:
+    done = apply(environment(tmp_path / "env", "a"))
+    assert sorted(os.listdir(done.applied.saved_in)) == ["environment", "lock", "record.json"]
+
+
 def test_an_environment_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     env = environment(tmp_path / "env", "a")
     with workshop.workshop(str(env)) as shop:

@@ -13,9 +13,11 @@ from whygpu.fixing.copying import (
     NotCopied,
     copy_tree,
     different_files,
+    linked_files,
     replace_in_text_files,
     size_of,
     start_up_files,
+    written_files,
 )
 
 
@@ -116,3 +118,18 @@ def test_replacing_in_a_linked_file_does_not_change_the_original(tmp_path: Path)
     replace_in_text_files(str(copy), start_up_files(str(copy)), str(source), str(copy))
     assert (copy / "lib" / "here.pth").read_text().startswith(f"{copy}/lib")
     assert (source / "lib" / "here.pth").read_text() == text
+
+
+def test_writing_into_a_file_that_is_shared_is_found_out(tmp_path: Path) -> None:
+    source = environment(tmp_path / "env")
+    copy = tmp_path / "copy"
+    copy_tree(str(source), str(copy))
+    linked = linked_files(str(copy), str(source))
+    if not linked:
+        pytest.skip("this file system copies files by sharing their blocks")
+    assert list(linked) == ["lib/numbers/large.so"]
+    (copy / "lib" / "numbers" / "small.py").write_text("changed")
+    assert written_files(str(source), linked) == []
+    with open(copy / "lib" / "numbers" / "large.so", "ab") as file:
+        file.write(b"more")
+    assert written_files(str(source), linked) == ["lib/numbers/large.so"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixing.small import content, environment, installs, judge
-from whygpu.fixing.proof import NotProven, Proof, moved_variables, prove
+from whygpu.fixing.proof import NotProven, OriginalChanged, Proof, moved_variables, prove
 from whygpu.fixing.workshop import workshop
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.remedy import PrependPath
@@ -58,6 +58,43 @@ def test_a_remedy_that_damages_the_copy_leaves_nothing_behind(tmp_path: Path) ->
     env = environment(tmp_path / "env", "a")
     proof = proven(env, {"a": installs("damage", "a")})
     assert results(proof) == ["failed", "works"]
+
+
+def test_a_command_that_writes_into_shared_files_is_found_out(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    remedies = {"a": installs("in-place", "a")}
+    first = judge(str(env), {}, remedies)
+    with workshop(str(env)) as shop, pytest.raises(OriginalChanged, match=r"lib/numbers/large\.so"):
+        prove(
+            shop,
+            first,
+            {},
+            lambda folder, environ: judge(folder, environ, remedies),
+            lambda text: None,
+            lambda finding: True,
+        )
+
+
+def test_an_index_that_cannot_be_reached_says_nothing_about_the_remedy(tmp_path: Path) -> None:
+    proof = proven(environment(tmp_path / "env", "a"), {"a": installs("unreached")})
+    assert results(proof) == ["prevented"]
+    assert "the package index cannot be reached" in proof.attempts[0].detail
+
+
+def test_a_verdict_that_is_no_longer_known_is_no_proof(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+
+    def examine(folder: str, environ: Mapping[str, str]) -> Report:
+        report = judge(folder, environ, {"a": installs("a")})
+        if report.verdict != "gpu":
+            return report
+        (framework,) = report.frameworks
+        return report._replace(frameworks=(framework._replace(verdict="unknown"),))
+
+    with workshop(str(env)) as shop:
+        first = examine(str(env), {})
+        proof = prove(shop, first, {}, examine, lambda text: None, lambda finding: True)
+    assert proof.steps == ()
 
 
 def test_a_clean_remedy_is_better_than_one_that_shows_another_fault(tmp_path: Path) -> None:

@@ -69,6 +69,19 @@ def test_what_was_tried_in_vain_is_listed_with_its_error(tmp_path: Path) -> None
     assert "no remedy that whygpu can carry out helps here" in text
 
 
+def test_the_next_command_is_for_the_same_environment(tmp_path: Path) -> None:
+    shown = answer(tmp_path)._replace(options=("--python", "/my env", "--only", "WG203"))
+    assert "whygpu fix --python '/my env' --only WG203 --apply" in page(shown)
+
+
+def test_what_could_not_be_tried_leaves_the_question_open(tmp_path: Path) -> None:
+    prevented = Attempt(STEP, "prevented", "the package index cannot be reached", 3.0)
+    shown = answer(tmp_path)
+    shown = shown._replace(steps=(), attempts=(prevented,), after=shown.before)
+    assert "not every remedy could be tried here" in page(shown)
+    assert shown.exit_code == 4
+
+
 def test_a_refusal_gives_its_reason(tmp_path: Path) -> None:
     shown = answer(tmp_path)._replace(after=None, copy=None, refused="it is no environment")
     text = page(shown)

@@ -77,10 +77,6 @@ def snapshot(
         here = whygpu.snapshot(probe=False)
         whygpu.diagnose(here)
     """
-    if not 0 < timeout <= LONGEST_TIMEOUT:
-        raise UsageError(
-            "expected a number of seconds between 0 and a day", option="timeout", value=timeout
-        )
     host = LocalHost()
     taken = _taken(host, python, probe, timeout, on_progress, try_instructions)
     return Redactor(host.platform, keeps_other_homes=not to_post).value(taken)
@@ -107,6 +103,10 @@ def _taken(
 ) -> Snapshot:
     from whygpu.collectors.collect import collect
 
+    if not 0 < timeout <= LONGEST_TIMEOUT:
+        raise UsageError(
+            "expected a number of seconds between 0 and a day", option="timeout", value=timeout
+        )
     # Importing fifty causes takes about as long as the target takes to answer.
     taken = collect(host, python, meanwhile=machine_catalogue)
     if probe:

@@ -67,7 +67,14 @@ def fix(
     findings = [finding for finding in before.root_causes if wanted(finding)]
     place = Environment(prefix, installer_of(before.snapshot), environ)
     steps = _first_steps(findings, place)
-    answer = FixAnswer(prefix, before, steps, by_hand(_without(findings, steps), place))
+    named = ("--python", python) if python else ()
+    answer = FixAnswer(
+        prefix,
+        before,
+        steps,
+        by_hand(_without(findings, steps), place),
+        options=(*named, *(word for code in only for word in ("--only", code))),
+    )
     if not steps or not prove:
         return answer
     refused = _refusal(interpreter, prefix)
@@ -87,7 +94,7 @@ def _proven(
     wanted: Wanted,
 ) -> FixAnswer:
     from whygpu.fixing.applying import apply as apply_fix
-    from whygpu.fixing.proof import NotProven, prove
+    from whygpu.fixing.proof import NotProven, OriginalChanged, prove
     from whygpu.fixing.workshop import NotApplied, fingerprint, workshop
 
     inside = os.path.relpath(interpreter.path, interpreter.prefix)
@@ -102,6 +109,12 @@ def _proven(
             proof = prove(shop, answer.before, environ, look, tell, wanted)
         except NotProven as reason:
             return answer._replace(refused=str(reason))
+        except OriginalChanged as files:
+            raise UsageError(
+                "a command that ran in the copy wrote into files that the copy shares with "
+                f"{answer.environment}, and so changed them there: {files}. Install the packages "
+                "that own them again (pip install --force-reinstall --no-deps NAME==VERSION)"
+            ) from files
         answer = _with_proof(answer, proof, shop.copy, wanted)
         if not apply or not proof.steps:
             return answer

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from whygpu.fixing import activation
-from whygpu.fixing.copying import different_files, replace_in_text_files
+from whygpu.fixing.copying import different_files, replace_in_text_files, written_since
 from whygpu.fixing.proof import Proof
 from whygpu.fixing.remedies import faults, moved
 from whygpu.fixing.workshop import (
@@ -114,9 +115,12 @@ def undo(environment: str, *, force: bool) -> Undone:
     changed = _changed_since(environment, record)
     if changed and not force:
         raise NotApplied(f"since the fix, {and_list(changed)} changed, which would be lost")
+    written = written_since(environment, shop.copy, shop.applied_ns)
     shop.take_back()
-    remove_workshop(shop.folder)
-    return Undone(environment, record.steps, record.applied_at, tuple(changed))
+    with suppress(KeyboardInterrupt):
+        # It is undone. If this is interrupted, the next fix removes the rest.
+        remove_workshop(shop.folder)
+    return Undone(environment, record.steps, record.applied_at, tuple(changed), written)
 
 
 def _changed_since(environment: str, record: Record) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import subprocess
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +37,17 @@ _UNATTENDED = {
     "PYTHONUNBUFFERED": "1",
 }
 
+_NO_NETWORK = (
+    "Failed to establish a new connection",
+    "NewConnectionError",
+    "Temporary failure in name resolution",
+    "Read timed out",
+    "ConnectTimeoutError",
+    "Could not connect",
+    "error sending request",
+)
+"""What pip and uv print if an index does not answer; pip then says that there is no package."""
+
 OnLine = Callable[[str], None]
 
 
@@ -47,10 +59,18 @@ class CarriedOut(NamedTuple):
     """The last lines that the commands printed."""
 
     @property
+    def no_network(self) -> bool:
+        """Whether the package index could not be reached."""
+        return any(sign in line for line in self.output for sign in _NO_NETWORK)
+
+    @property
     def failure(self) -> str:
         """Why it failed, in the commands' own words; empty if it did not."""
         if self.exit_code == 0:
             return ""
+        unreached = [line for line in self.output if any(sign in line for sign in _NO_NETWORK)]
+        if unreached:
+            return f"the package index cannot be reached: {unreached[-1]}"
         errors = [line for line in self.output if line.lower().startswith(("error", "fatal"))]
         return (errors or list(self.output) or [f"exit code {self.exit_code}"])[-1]
 
@@ -80,19 +100,19 @@ def carry_out(
     if text is None:
         return CarriedOut(2, environ, ("there is no command for this system",))
     # `env` writes the variables, because they may make every Python of this machine unusable.
-    listing = os.path.join(folder, "variables")
     script = f'{text} && env -0 > "${_ENVIRONMENT_FILE}"'
-    given = {**environ, **_UNATTENDED, _ENVIRONMENT_FILE: listing}
-    with suppress(FileNotFoundError):
-        os.unlink(listing)
-    code, lines = _run(["/bin/sh", "-c", script], given, folder, on_line, time_limit)
-    after = dict(environ)
-    if code == 0:
-        found = _listed(listing)
-        for name in variables_of(action):
-            after.pop(name, None)
-            if name in found:
-                after[name] = found[name]
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        # The variables may hold secrets. pip leaves its own temporary files behind if it is killed.
+        listing = os.path.join(temporary, "variables")
+        given = {**environ, **_UNATTENDED, _ENVIRONMENT_FILE: listing, "TMPDIR": temporary}
+        code, lines = _run(["/bin/sh", "-c", script], given, folder, on_line, time_limit)
+        after = dict(environ)
+        if code == 0:
+            found = _listed(listing)
+            for name in variables_of(action):
+                after.pop(name, None)
+                if name in found:
+                    after[name] = found[name]
     return CarriedOut(code, after, lines)
 
 

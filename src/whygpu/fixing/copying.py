@@ -1,23 +1,28 @@
 """Copies the folder of an environment so that changing the copy cannot change the original.
 
-Large files are hard links, because a library of a gigabyte should cost nothing. Installers replace
-files and never write into them, so the original keeps its content. Small files, which people and
-programs do edit in place, are real copies.
+A library of a gigabyte should cost nothing. So large files are copies that share their blocks, if
+the file system can do that, or else hard links, because installers replace files and do not write
+into them. `written_files` finds out if something did. Small files, which people edit in place, are
+real copies.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 LINKED_FROM = 1 << 16
 """Bytes: smaller files are copied."""
 MOST_FILES = 1_000_000
 _CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
+_FICLONE = 0x40049409
+"""The request of Linux to copy a file by sharing its blocks, which Btrfs and XFS support."""
 _EVERY = 500
 """Files between two reports of progress."""
 
@@ -129,6 +134,8 @@ def copy_tree(
 
 def _copy_file(old: str, new: str, size: int, linked_from: int) -> int:
     if size >= linked_from:
+        if linked_from and _cloned(old, new):
+            return 0
         try:
             os.link(old, new, follow_symlinks=False)
             return 0
@@ -137,6 +144,47 @@ def _copy_file(old: str, new: str, size: int, linked_from: int) -> int:
                 raise
     shutil.copy2(old, new, follow_symlinks=False)
     return size
+
+
+def _cloned(old: str, new: str) -> bool:
+    """Whether the file system made a copy that shares the blocks and not the file."""
+    with open(old, "rb") as source, open(new, "xb") as copy:
+        try:
+            fcntl.ioctl(copy.fileno(), _FICLONE, source.fileno())
+        except OSError:
+            os.unlink(new)
+            return False
+    shutil.copystat(old, new)
+    return True
+
+
+def linked_files(copy: str, original: str) -> dict[str, tuple[int, int]]:
+    """The files that the copy shares with the original, with their size and time."""
+    found = {}
+    for path, facts, _ in entries(copy):
+        if stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
+            with suppress(OSError):
+                if os.lstat(os.path.join(original, path)).st_ino == facts.st_ino:
+                    found[path] = (facts.st_size, facts.st_mtime_ns)
+    return found
+
+
+def written_files(original: str, linked: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Those that somebody has written into since."""
+    changed = []
+    for path, before in linked.items():
+        with suppress(OSError):
+            now = os.lstat(os.path.join(original, path))
+            if (now.st_size, now.st_mtime_ns) != before:
+                changed.append(path)
+    return changed
+
+
+def written_since(folder: str, saved: str, since_ns: int) -> tuple[str, ...]:
+    """Files that both folders share and that somebody has written into since then."""
+    return tuple(
+        path for path, (_, time_ns) in linked_files(folder, saved).items() if time_ns > since_ns
+    )
 
 
 def _moved_link(leads_to: str, source: str, destination: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +49,8 @@ def _resolved(
     step: Install, python: str, environ: Mapping[str, str], folder: str
 ) -> list[str] | None:
     """The addresses of the packages that pip chooses."""
-    listing = os.path.join(folder, "report.json")
+    descriptor, listing = tempfile.mkstemp(dir=folder)
+    os.close(descriptor)
     words = ("--dry-run", "--quiet", "--report", listing)
     try:
         done = subprocess.run(
@@ -65,6 +67,8 @@ def _resolved(
             return [item["download_info"]["url"] for item in json.load(file)["install"]]
     except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError):
         return None
+    finally:
+        os.unlink(listing)
 
 
 def _size(url: str) -> int | None:

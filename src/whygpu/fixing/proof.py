@@ -6,13 +6,20 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from whygpu.fixing import copying
 from whygpu.fixing.carrying_out import carry_out
-from whygpu.fixing.copying import NotCopied, copy_tree, replace_in_text_files, start_up_files
+from whygpu.fixing.copying import (
+    NotCopied,
+    copy_tree,
+    linked_files,
+    replace_in_text_files,
+    start_up_files,
+    written_files,
+)
 from whygpu.fixing.downloads import Download, expected
 from whygpu.fixing.remedies import Environment, faults, is_fault, moved, steps_for
 from whygpu.fixing.workshop import Workshop, remove
@@ -25,8 +32,9 @@ from whygpu.model.target import Installer
 from whygpu.model.units import size_text
 
 MOST_ATTEMPTS = 12
+_MOST_NAMED = 5
 _RANKS = {"broken": 0, "cpu": 1, "gpu": 2}
-"""Of the verdicts on a framework, the better the higher."""
+"""Of the verdicts on a framework, the better the higher. An unknown one is lower than all."""
 _RESERVE = 1 << 28
 """Bytes that stay free on the disk beside the copy."""
 _UNPACKED = 3
@@ -40,6 +48,14 @@ Tell = Callable[[str], None]
 
 class NotProven(Exception):
     """A copy would prove nothing; the message says why."""
+
+
+class OriginalChanged(Exception):
+    """A command wrote into files of the environment itself; the message names them."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+        super().__init__(f"{', '.join(files[:_MOST_NAMED])}{more}")
 
 
 class Proof(NamedTuple):
@@ -67,8 +83,8 @@ def make_copy(shop: Workshop, tell: Tell) -> CopyFacts:
         needed = size.small_bytes if shop.can_exchange else size.size_bytes
         if free < needed + _RESERVE:
             raise NotProven(
-                f"a copy of the environment takes {size_text(needed)}, and {shop.folder} has "
-                f"{size_text(free)} free"
+                f"a copy of the environment takes {size_text(needed)}, {size_text(_RESERVE)} must "
+                f"stay free, and {shop.folder} has {size_text(free)} free"
             )
         cost = f"{size.files:,} files, {size_text(size.size_bytes)}"
         tell(f"copying the environment: {cost}, of which {size_text(needed)} take space")
@@ -121,6 +137,7 @@ class _Trial:
         self._tell = tell
         self._wanted = wanted
         self._tried: set[tuple[str, str, Action | None]] = set()
+        self._linked = linked_files(shop.copy, shop.environment)
         self.attempts: list[Attempt] = []
 
     def run(self, state: _State) -> _State:
@@ -187,8 +204,11 @@ class _Trial:
             self._tell(f"{trying}; {size}, {size_text(free)} free")
             if free < download.size_bytes * _UNPACKED + _RESERVE:
                 needed = size_text(download.size_bytes * _UNPACKED)
-                reason = f"{size}: they need about {needed}, and {size_text(free)} are free"
-                self._note(shown, "failed", reason, began, download)
+                reason = (
+                    f"{size}: they need about {needed}, {size_text(_RESERVE)} must stay free, and "
+                    f"{size_text(free)} are free"
+                )
+                self._note(shown, "prevented", reason, began, download)
                 return None
         done = carry_out(
             action,
@@ -198,16 +218,25 @@ class _Trial:
             on_line=lambda line: self._tell(f"{trying}: {line}"),
         )
         if done.failure:
-            self._note(shown, "failed", done.failure, began, download)
+            self._check_original()
+            result: Result = "prevented" if done.no_network else "failed"
+            self._note(shown, result, done.failure, began, download)
             return None
         self._tell(f"examining the copy with the remedy for {step.code}")
         report = self._examine(self._shop.copy, done.environ)
+        self._check_original()
         result = _result(state.report, report, step)
         causes = sorted({f"{f.code} {f.cause}" for f in report.root_causes if is_fault(f)})
         self._note(shown, result, and_list(causes), began, download)
         if result == "no-effect":
             return None
         return _State(report, done.environ, (*state.steps, shown))
+
+    def _check_original(self) -> None:
+        """Stop if a command wrote into a file that the copy shares with the environment."""
+        changed = written_files(self._shop.environment, self._linked)
+        if changed:
+            raise OriginalChanged(changed)
 
     def _download(
         self, action: Action, installer: Installer, environ: Mapping[str, str]
@@ -261,13 +290,9 @@ def _better(before: Report, after: Report) -> bool:
 
 
 def _worse(before: Report, after: Report) -> bool:
-    """Whether a framework can do less than before. What is unknown is not compared."""
-    now = {item.name: _RANKS.get(item.verdict) for item in after.frameworks}
-    for item in before.frameworks:
-        then, later = _RANKS.get(item.verdict), now.get(item.name, -1)
-        if then is not None and later is not None and later < then:
-            return True
-    return False
+    """Whether a framework can do less than before, or whether that is no longer known."""
+    now = {item.name: _RANKS.get(item.verdict, -1) for item in after.frameworks}
+    return any(now.get(item.name, -1) < _RANKS.get(item.verdict, -1) for item in before.frameworks)
 
 
 def _difference(before: Report, copied: Report) -> str:

@@ -72,6 +72,11 @@ class Workshop(NamedTuple):
     def identity(self) -> str:
         return os.path.basename(self.folder).rpartition("-")[2]
 
+    @property
+    def applied_ns(self) -> int:
+        """When the fix was applied."""
+        return os.stat(os.path.join(self.folder, _RECORD)).st_mtime_ns
+
     def install(self, record: Record) -> None:
         """Exchange the environment and the copy. If this raises, nothing has changed."""
         if not self.can_exchange:
@@ -169,9 +174,16 @@ def remove_leftovers(environment: str) -> None:
 
 def last_fix(environment: str) -> tuple[Workshop, Record]:
     """The fix that the current environment came from."""
+    identity = _marker(environment)
+    if not identity:
+        raise NothingToUndo("no fix was applied to it")
     folder = next(_history(environment), None)
     if folder is None:
-        raise NothingToUndo("no fix was applied to it")
+        parent, name = os.path.split(environment)
+        raise NothingToUndo(
+            f"{_prefix(name)}{identity}, which held the environment as it was, is not in {parent}: "
+            "it was deleted, or the environment was moved or renamed"
+        )
     path = os.path.join(folder, _RECORD)
     try:
         with open(path, encoding="utf-8") as file:

@@ -9,9 +9,9 @@ from whygpu.model.report import Report
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 
-Result = Literal["works", "no-effect", "other-fault", "failed"]
-"""What a step did to the copy: the fault is gone; it is still there; another came; the command
-failed."""
+Result = Literal["works", "no-effect", "other-fault", "failed", "prevented"]
+"""What a step did to the copy: the fault is gone; it is still there; another came, or something is
+no longer known; the command failed; no network or no space, so it may well work elsewhere."""
 
 
 class FixStep(NamedTuple):
@@ -75,6 +75,8 @@ class FixAnswer(NamedTuple):
     after: Report | None = None
     """The diagnosis of the copy with the steps carried out, or of the environment if applied."""
     applied: Applied | None = None
+    options: tuple[str, ...] = ()
+    """The words that name this environment and the causes on a command line."""
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -84,6 +86,8 @@ class FixAnswer(NamedTuple):
         now = self.before if self.applied is None or self.after is None else self.after
         if self.refused and now.standing != "fine":
             return "unknown" if self.after is None else "wrong"
+        if not self.steps and any(item.result == "prevented" for item in self.attempts):
+            return "unknown"
         return now.standing
 
     @property
@@ -101,3 +105,5 @@ class Undone(NamedTuple):
     """When the fix was applied, as ISO 8601."""
     changed_since: tuple[str, ...] = ()
     """What had changed since then, and was lost with it."""
+    not_restored: tuple[str, ...] = ()
+    """Files that something has written into since then. The saved environment shared them."""

@@ -9,6 +9,7 @@ from whygpu.model.derived import display_name, installer_of
 from whygpu.model.finding import MACHINE
 from whygpu.model.fix import Attempt, CopyFacts, FixAnswer, FixStep, Result, Undone
 from whygpu.model.report import FrameworkReport, Report
+from whygpu.model.shell import quoted
 from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
 from whygpu.model.units import size_text
@@ -21,6 +22,7 @@ _RESULTS: dict[Result, str] = {
     "no-effect": "does not help",
     "other-fault": "removes this fault and leads to another",
     "failed": "fails",
+    "prevented": "could not be tried",
 }
 
 
@@ -131,17 +133,29 @@ def _footer(page: Page, answer: FixAnswer) -> None:
             )
         page.paragraph(
             "Programs that are running from this environment should be restarted. To go back: "
-            f"whygpu fix --undo. The environment as it was is in {answer.applied.saved_in}; if you "
-            "delete that folder, there is no way back."
+            f"{_command(answer, '--undo')}. The environment as it was is in "
+            f"{answer.applied.saved_in}; if you delete that folder, there is no way back."
         )
     elif answer.after is not None and answer.steps and not answer.refused:
         if not _mends_everything(answer.after):
             page.paragraph(f"This would not mend everything: {answer.after.headline}.")
-        page.paragraph("Nothing was changed. To apply it: whygpu fix --apply")
+        page.paragraph(f"Nothing was changed. To apply it: {_command(answer, '--apply')}")
     elif answer.after is not None and not answer.steps:
-        page.paragraph("Nothing was changed: no remedy that whygpu can carry out helps here.")
+        page.paragraph(f"Nothing was changed: {_why_nothing_helps(answer)}.")
     elif answer.steps and not answer.refused:
-        page.paragraph("Nothing was changed. To prove it in a copy: whygpu fix")
+        page.paragraph(f"Nothing was changed. To prove it in a copy: {_command(answer)}")
+
+
+def _why_nothing_helps(answer: FixAnswer) -> str:
+    if any(item.result == "prevented" for item in answer.attempts):
+        return "not every remedy could be tried here"
+    return "no remedy that whygpu can carry out helps here"
+
+
+def _command(answer: FixAnswer, *more: str) -> str:
+    """The next command, for the same environment."""
+    words = ("whygpu", "fix", *answer.options, *more)
+    return " ".join(quoted(word) for word in words)
 
 
 def _cost(copy: CopyFacts) -> str:
@@ -157,4 +171,7 @@ def render_undone(undone: Undone) -> str:
     lines += [f"  taken back: {text}" for text in undone.undone]
     if undone.changed_since:
         lines.append(f"  lost with it: {', '.join(undone.changed_since)}")
+    if undone.not_restored:
+        files = ", ".join(undone.not_restored)
+        lines.append(f"  not as they were, because something wrote into them in place: {files}")
     return "\n".join(lines) + "\n"

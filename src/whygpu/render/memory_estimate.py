@@ -86,6 +86,9 @@ def _headline(estimate: MemoryEstimate) -> str:
     there = f"{size_text(estimate.room.bytes)} {estimate.room.where}"
     if estimate.verdict == "fits":
         return f"{subject}, fits: it takes about {total}, and there are {there}."
+    if estimate.verdict == "unknown":
+        sizes = f"an estimate of {total}, and there are {there}"
+        return f"{subject}: cannot tell whether it fits ({sizes}): {estimate.why}."
     return f"{subject}, does not fit: it takes about {total}, and there are {there}."
 
 
