@@ -177,6 +177,9 @@ def _remedies(choice: Choice, installed: list[str], *, with_gpu: bool) -> Iterat
         yield from choice.switch_to(name)
     if choice.backend in _PACKAGES or not installed:
         name = choice.backend if choice.backend in _PACKAGES else "tensorflow"
+        if name != choice.backend:
+            # Whatever is installed, Keras still looks for a backend that does not exist.
+            yield from choice.switch_to(name)
         action = gpu_build(name) if with_gpu and name in BACKENDS else Install((name,))
         yield Remedy(f"Install {display_name(name)}.", action)
 
