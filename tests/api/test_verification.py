@@ -6,9 +6,12 @@ import pathlib
 
 import pytest
 
+from tests.cases import each
 from tests.planner.small_table import GTX_1080, TABLE, machine
-from whygpu.api.verification import verify
+from whygpu.api.verification import uv_platform, verify
 from whygpu.model.install_plan import Plan
+from whygpu.model.machine_spec import PLATFORMS
+from whygpu.model.observed import Known, Unknown
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import parse_all
 
@@ -72,6 +75,14 @@ def test_a_failure_of_another_kind_refutes_nothing(
     assert outcome.text == "uv pip compile failed: no route to host"
 
 
+def test_a_package_without_a_wheel_refutes_nothing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "No solution found: termcolor, because building from source is disabled"
+    uv(tmp_path, f"echo '{said}' >&2; exit 1", monkeypatch)
+    assert not verify(a_plan(), machine()).refuted
+
+
 def test_pip_stands_in_for_uv(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked of an index that is not there: it fails, and says so."""
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -81,3 +92,20 @@ def test_pip_stands_in_for_uv(tmp_path: pathlib.Path, monkeypatch: pytest.Monkey
     assert outcome.text.startswith("pip install --dry-run ")
     assert "No matching distribution" in outcome.text or "not available" in outcome.text
     assert not outcome.refuted
+
+
+@each(
+    ("glibc", "name"),
+    [("2.17", "2_17"), ("2.27", "2_28"), ("2.30", "2_31"), ("2.35", "2_35"), ("2.42", "2_40")],
+)
+def test_uv_gets_a_glibc_that_it_has_a_name_for(glibc: str, name: str) -> None:
+    where = machine()._replace(glibc=Known(glibc, "a test"))
+    assert uv_platform(where) == ("--python-platform", f"x86_64-manylinux_{name}")
+
+
+@each("platform", PLATFORMS)
+def test_uv_gets_a_name_for_every_platform(platform: str) -> None:
+    where = machine()._replace(platform=Known(platform, "a test"), glibc=Unknown("not known"))
+    architecture = {"amd64": "x86_64", "arm64": "aarch64"}
+    part = platform.partition("_")[2]
+    assert uv_platform(where)[1].startswith(architecture.get(part, part))

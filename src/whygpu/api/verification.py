@@ -20,8 +20,21 @@ from whygpu.tables.versions import release_numbers
 
 TIME_LIMIT = 600.0
 LONGEST_WORDS = 400
+_REFUSALS = ("ResolutionImpossible", "No matching distribution", "No solution found")
+_NO_REFUSALS = ("(from versions: none)", "building from source is disabled")
+"""An index that cannot be reached looks to pip like one that has nothing. A package without a wheel
+can be installed, but is not built here: that would run its code."""
 _OLDEST_TAGS = ((5, "manylinux1"), (12, "manylinux2010"), (17, "manylinux2014"))
 _NEWEST_GLIBC = 40
+_UV_GLIBCS = (17, 28, *range(31, 41))
+"""Minor numbers of the glibc releases that uv has names for."""
+_UV_SYSTEMS = {
+    "win_amd64": "x86_64-pc-windows-msvc",
+    "macosx_arm64": "aarch64-apple-darwin",
+    "macosx_x86_64": "x86_64-apple-darwin",
+}
+NEW_MACOS = {"MACOSX_DEPLOYMENT_TARGET": "15.0"}
+"""uv assumes macOS 13 otherwise. The plan says which macOS each release needs."""
 
 
 class Verified(NamedTuple):
@@ -45,7 +58,7 @@ def verify(plan: Plan, machine: MachineSpec) -> Verified:
             builds = {item.requirement: item.build for item in plan.chosen}
             command = (*_pip([builds.get(w, w) for w in wanted], machine, folder), *indexes)
         name = "uv pip compile" if uv else "pip install --dry-run"
-        answer = LocalHost().run(command, timeout=TIME_LIMIT)
+        answer = LocalHost().run(command, timeout=TIME_LIMIT, env={**os.environ, **NEW_MACOS})
     if isinstance(answer, Absent):
         return Verified(f"{name} could not be started: there is no {answer.source}", False)
     if isinstance(answer, Unknown):
@@ -62,10 +75,8 @@ def _outcome(name: str, done: Completed) -> Verified:
     ending = words[-LONGEST_WORDS:]
     if "No module named pip" in words or "no such option" in words:
         return Verified(f"{name} is not available here: {ending}", False)
-    # An index that cannot be reached looks to pip like one that has nothing.
-    refuted = "(from versions: none)" not in words and any(
-        text in words
-        for text in ("ResolutionImpossible", "No matching distribution", "No solution found")
+    refuted = any(text in words for text in _REFUSALS) and not any(
+        text in words for text in _NO_REFUSALS
     )
     verb = "refuses the plan" if refuted else "failed"
     return Verified(f"{name} {verb}: {ending}", refuted)
@@ -83,20 +94,26 @@ def _uv(uv: str, wanted: Sequence[str], machine: MachineSpec, folder: str) -> tu
         "--quiet",
         "--no-build",
         *(("--python-version", python) if python else ()),
-        *_uv_platform(machine),
+        *uv_platform(machine),
         listing,
     )
 
 
-def _uv_platform(machine: MachineSpec) -> tuple[str, ...]:
+def uv_platform(machine: MachineSpec) -> tuple[str, ...]:
+    """The option of uv for the platform. uv knows a few glibc releases by name."""
     if not isinstance(machine.platform, Known):
         return ()
     system, _, architecture = machine.platform.value.partition("_")
-    if system == "linux" and isinstance(machine.glibc, Known):
-        numbers = release_numbers(machine.glibc.value)
-        return ("--python-platform", f"{architecture}-manylinux_{numbers[0]}_{numbers[1]}")
-    names = {"linux": "linux", "win": "windows", "macosx": "macos"}
-    return ("--python-platform", names[system])
+    if system == "linux":
+        name = f"{architecture}-unknown-linux-gnu"
+        if isinstance(machine.glibc, Known):
+            mine = release_numbers(machine.glibc.value)[1]
+            # The next newer one: the planner has checked the C library of every wheel already.
+            known = next((minor for minor in _UV_GLIBCS if minor >= mine), _UV_GLIBCS[-1])
+            name = f"{architecture}-manylinux_2_{known}"
+    else:
+        name = _UV_SYSTEMS[machine.platform.value]
+    return ("--python-platform", name)
 
 
 def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str, ...]:

@@ -19,7 +19,9 @@ from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
 from whygpu.tables.distributions import normalised
 from whygpu.tables.keras_backends import BackendLimit, backend_limit
+from whygpu.tables.source_releases import source_releases
 from whygpu.tables.undeclared_limits import undeclared_limits
+from whygpu.tables.versions import release_numbers
 
 SHARED_FOLDERS = ("cudnn", "nccl", "cusparselt", "nvshmem")
 """NVIDIA's wheels of these install the same files for every CUDA release."""
@@ -53,6 +55,7 @@ class CandidateCache:
         self.keras_backend = keras_backend
         self.table = table
         self._environment = marker_environment(machine)
+        self._releases: dict[str, tuple[Release, ...]] = {}
         self._by_version: dict[str, dict[str, Release]] = {}
         self._usable: dict[tuple[str, str], bool] = {}
         self._lines: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -70,13 +73,23 @@ class CandidateCache:
         if exact is not None:
             row = self._row(package, exact)
             return iter(() if row is None else (row,))
-        return (row for row in reversed(self.table.versions(package)) if self._is_usable(row))
+        return (row for row in reversed(self.releases(package)) if self._is_usable(row))
+
+    def releases(self, package: str) -> tuple[Release, ...]:
+        """Every release of a package that pip can install, also those without a wheel."""
+        if package not in self._releases:
+            from_source = source_releases(package)
+            rows = (*self.table.versions(package), *from_source)
+            # The rows of the table are in order.
+            ordered = sorted(rows, key=lambda row: release_numbers(row.version))
+            self._releases[package] = tuple(ordered) if from_source else rows
+        return self._releases[package]
 
     def _row(self, package: str, version: str) -> Release | None:
         """One release, if it is usable; 2.8.0+cu126 is the build of 2.8.0 on the index cu126."""
         version, _, tag = version.partition("+")
         if package not in self._by_version:
-            rows = self.table.versions(package)
+            rows = self.releases(package)
             self._by_version[package] = {_shortest(row.version): row for row in rows}
         row = self._by_version[package].get(_shortest(version))
         if row is None or not self._is_usable(row):
@@ -196,7 +209,7 @@ class CandidateCache:
         """The releases that pip could choose. pip knows metadata only."""
         return [
             row
-            for row in self.table.versions(package)
+            for row in self.releases(package)
             if all(contains(specifier, row.version) for specifier in specifiers)
             and usable(row, self.machine)
         ]
