@@ -59,7 +59,6 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--uv", default="uv", help="the program uv (default: %(default)s)")
     parser.add_argument("--only", default="", help="machines whose title this pattern finds")
     parser.add_argument("--install", metavar="FOLDER", help="install and import in this folder")
-    parser.add_argument("--no-deps", action="store_true", help="install no requirements of others")
     return parser.parse_args(words)
 
 
@@ -88,9 +87,10 @@ def _install(case: Described, plan: Plan, options: argparse.Namespace) -> str:
     folder = os.path.join(options.install, re.sub(r"\W+", "-", case.title))
     python = os.path.join(folder, "bin", "python")
     try:
-        subprocess.run([str(versions[-1] / "bin" / "python"), "-m", "venv", folder], check=True)
-        more = ["--no-deps"] if options.no_deps else []
-        command = [python, "-m", "pip", "install", "--quiet", *more, *requirements(plan)]
+        own = str(versions[-1] / "bin" / "python")
+        subprocess.run([options.uv, "venv", "--quiet", "--python", own, folder], check=True)
+        command = [options.uv, "pip", "install", "--quiet", "--python", python]
+        command += requirements(plan)
         installed = _said(command, "installed", "not installed")
         if installed != "installed":
             return installed

@@ -133,6 +133,14 @@ MACHINES: tuple[Described, ...] = (
     ),
     linux("A100", "525.105.17", "3.10", "jax", "jax[cuda12]==0.6.2"),
     linux("A100", "525.105.17", "3.9", "jax", "jax[cuda12]==0.4.30"),
+    linux(
+        "A100",
+        "525.105.17",
+        "3.10",
+        "jax==0.4.25",
+        "jax[cuda12]==0.4.25",
+        pins="nvidia-cudnn-cu12<9",
+    ),
     linux("A100", "510.47", "3.10", "jax", because="driver", helps="driver 525.60.13"),
     linux("K80", "470.82", "3.10", "jax", because="driver"),
     # PyTorch.
@@ -161,6 +169,9 @@ MACHINES: tuple[Described, ...] = (
     linux("A100", "580.65.06", "3.12", "torch jax", "torch==2.15.0 jax[cuda13]==0.12.0.1"),
     linux("RTX 3060", "550.54.14", "3.11", "keras torch", "keras==3.15.1 torch==2.14.1+cu126"),
     linux("RTX 3060", "550.54.14", "3.11", "keras==2.15 torch", because="conflict"),
+    # Keras 3.8 uses a function that JAX 0.6.1 removed; JAX 0.4.28 lacks one that Keras 3.12 uses.
+    linux("A100", "580.65.06", "3.12", "keras==3.8 jax", "keras==3.8.0 jax[cuda12]==0.6.0"),
+    linux("A100", "580.65.06", "3.10", "jax==0.4.28 keras", "jax[cuda12]==0.4.28 keras==3.11.3"),
     linux("H200", "580.65.06", "3.12", "keras", "keras==3.15.1 tensorflow[and-cuda]==2.20.0"),
     linux("K80", "470.82", "3.10", "keras==3.15 torch", because="python", code=1),
     # CuPy and ONNX Runtime: releases for CUDA 13 need a newer driver.

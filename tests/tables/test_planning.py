@@ -235,3 +235,25 @@ def test_python_releases_are_in_order() -> None:
 def test_every_branch_can_run_some_cuda() -> None:
     for branch in driver_branches.BRANCHES:
         assert driver_floors(f"{branch.cuda[0]}.{branch.cuda[1]}")
+
+
+@each(
+    ("keras", "backend", "requirement"),
+    [
+        ("3.1.1", "torch", None),
+        ("3.2.0", "torch", "torch>=2.1"),
+        ("3.15.1", "torch", "torch>=2.1"),
+        # Pairs that were run: 3.8.0 fails with JAX 0.6.1, and 3.12.0 with 0.4.29.
+        ("3.8.0", "jax", "jax<0.6.1"),
+        ("3.9.0", "jax", "jax<0.6.1"),
+        ("3.9.2", "jax", "jax<0.6.1,>=0.4.24"),
+        ("3.11.3", "jax", "jax>=0.4.24"),
+        ("3.12.0", "jax", "jax>=0.4.30"),
+        ("3.15.1", "tensorflow", None),
+    ],
+)
+def test_the_backends_that_a_keras_works_on(
+    keras: str, backend: str, requirement: str | None
+) -> None:
+    limit = keras_backends.backend_limit(keras, backend)
+    assert (limit.requirement if limit else None) == requirement

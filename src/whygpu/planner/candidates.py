@@ -17,8 +17,9 @@ from whygpu.tables.versions import release_numbers
 AND_CUDA = "and-cuda"
 _HAS_AND_CUDA = re.compile(r"""extra\s*==\s*['"]and[-_]cuda['"]""")
 _JAX_EXTRA = re.compile(
-    r"jax[-_]cuda(\d+)[-_]plugin\s*\[with[-_]cuda\].*extra\s*==\s*['\"](cuda\d+)['\"]"
+    r"jax[-_]cuda(\d+)[-_]plugin\s*(?:\[with[-_]cuda\])?[^\[;]*;.*extra\s*==\s*['\"](cuda\d+)['\"]"
 )
+"""Up to 0.4.29 the extra names NVIDIA's packages itself, later the plug-in's own extra does."""
 _NO_PLUGIN = "its GPU builds were never on the package index, only on the project's own page"
 
 

@@ -8,6 +8,7 @@ from whygpu.tables.versions import release_numbers
 
 _NUMPY_2 = "https://numpy.org/doc/stable/numpy_2_0_migration_guide.html"
 _NUMPY_124 = "https://numpy.org/doc/stable/release/1.24.0-notes.html"
+_JAX_CHANGES = "https://docs.jax.dev/en/latest/changelog.html"
 _PROTOBUF_4 = "https://protobuf.dev/news/2022-05-06/#python-updates"
 
 
@@ -35,6 +36,15 @@ LIMITS: tuple[UndeclaredLimit, ...] = (
             UndeclaredLimit(name, (1, 0), (2, 7, 99), "numpy<1.24", _ALIASES, _NUMPY_124),
             UndeclaredLimit(name, (2, 8), (2, 17, 99), "numpy<2", _NUMPY_1, _NUMPY_2),
         )
+    ),
+    # Read from the wheels: _versions.so up to 0.4.28 says cuDNN 8.9; 0.4.29 is for cuDNN 9.
+    UndeclaredLimit(
+        "jax-cuda12-plugin",
+        (0, 4, 22),
+        (0, 4, 28, 99),
+        "nvidia-cudnn-cu12<9",
+        "it was built for cuDNN 8",
+        _JAX_CHANGES,
     ),
     UndeclaredLimit("jaxlib", (0, 1), (0, 4, 25), "numpy<2", _NUMPY_1, _NUMPY_2),
     UndeclaredLimit("torch", (1, 0), (2, 2, 99), "numpy<2", _NUMPY_1, _NUMPY_2),
