@@ -326,6 +326,14 @@ def test_a_lock_file_with_the_libraries_of_tensorflow() -> None:
     assert only(text + libraries, "uv.lock").ability == "can"
 
 
+@each("marker", ["sys_platform === 'linux'", "os_name > 'a' and nonsense", "(" * 2000])
+def test_a_condition_that_is_not_understood_leaves_a_doubt(marker: str) -> None:
+    text = 'version = 1\n[[package]]\nname = "jax"\nversion = "0.7.2"\n'
+    answer = judged(f'{text}resolution-markers = ["{marker}"]\n', "uv.lock")
+    assert len(answer.unchecked) == 1
+    assert answer.exit_code == 4
+
+
 def test_hashes_are_mentioned() -> None:
     verdict = only("jax==0.4.30 \\\n  --hash=sha256:aa\n")
     assert "hashes" in verdict.advice

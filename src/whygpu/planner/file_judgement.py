@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
+from packaging.markers import Marker
 
 from whygpu.errors import UsageError
 from whygpu.model.derived import display_name
@@ -94,7 +94,8 @@ def _applies(requirement: PinnedRequirement, machine: MachineSpec) -> bool | Non
     try:
         environment = {**marker_environment(machine), "extra": ""}
         return Marker(requirement.marker).evaluate(environment)
-    except (InvalidMarker, UndefinedEnvironmentName, RecursionError):
+    except (ValueError, RecursionError):
+        # Every error of packaging's markers and versions is a ValueError.
         return None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+
 import pytest
 
 from tests.cases import each
@@ -433,3 +436,31 @@ def test_broken_toml_is_wrong_usage(path: str) -> None:
         read(path, "[[[")
     with pytest.raises(UsageError, match="nested too deeply"):
         read(path, "x = " + "[" * 100_000)
+
+
+SAMPLES = (
+    ("requirements.txt", REQUIREMENTS),
+    ("pyproject.toml", PROJECT),
+    ("pyproject.toml", POETRY),
+    ("environment.yml", CONDA),
+    ("uv.lock", UV_LOCK),
+    ("poetry.lock", POETRY_LOCK),
+    ("pixi.lock", PIXI_LOCK),
+)
+PIECES = (
+    *("torch", "==", "+cpu", "[cuda12]", "{", "}", "[", "]", '"', "'", "=", "\n", "\\", "#", ";"),
+    *("\x00", "\u202e", "${X}", "- pip:", "::", "*", "|", "9" * 40, "===x", "-r", "true", "://["),
+)
+
+
+@each("seed", range(700))
+def test_a_damaged_file_is_read_in_part_or_refused(seed: int) -> None:
+    chance = random.Random(seed)
+    path, text = chance.choice(SAMPLES)
+    for _ in range(chance.randint(1, 6)):
+        place = chance.randrange(len(text) + 1)
+        cut = chance.choice((0, 0, 1, 30))
+        text = text[:place] + chance.choice(PIECES) + text[place + cut :]
+    with contextlib.suppress(UsageError):
+        file = read(path, text)
+        assert all(0 < item.place.line <= text.count("\n") + 2 for item in file.requirements)

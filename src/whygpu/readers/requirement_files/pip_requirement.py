@@ -42,8 +42,8 @@ def pip_requirement(text: str, place: FileLine, group: str = "") -> PinnedRequir
 
 def wheel_of(address: str) -> tuple[str, str] | None:
     """The name and version of a wheel, by its address or path; None if it is not one."""
-    path = urllib.parse.urlsplit(address).path if "://" in address else address
-    filename = urllib.parse.unquote(path.partition("#")[0].rpartition("/")[2])
+    path = address.partition("#")[0].partition("?")[0]
+    filename = urllib.parse.unquote(path.rpartition("/")[2])
     if not filename.endswith(".whl") or " " in filename:
         return None
     try:
