@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+
 from tests.cases import each
 from whygpu.tables.architectures import TEGRA
 from whygpu.tables.gpus import MODELS, find
@@ -10,8 +12,41 @@ from whygpu.tables.gpus import MODELS, find
 def test_every_row_has_nvidias_page_and_a_name_of_its_own() -> None:
     assert len({model.name for model in MODELS}) == len(MODELS)
     for model in MODELS:
-        assert model.source.startswith("https://developer.nvidia.com/cuda-")
+        assert model.source.startswith(
+            ("https://developer.nvidia.com/", "https://github.com/NVIDIA/")
+        )
         assert find(model.name) == (model,)
+
+
+CHIPS = {
+    (7, 5): "1E 1F 21",
+    (8, 0): "20",
+    (8, 6): "22 24 25",
+    (8, 9): "26 27 28",
+    (9, 0): "23",
+    (10, 0): "29",
+    (10, 3): "31",
+    (12, 0): "2B 2C 2D 2F",
+    (12, 1): "2E",
+}
+"""The chips of each capability, by the first two digits of their PCI device IDs."""
+NOT_ON_SALE = ("NVIDIA DRIVE P2021",)
+"""A board of a car, of which no document names the capability."""
+
+
+def test_no_gpu_since_turing_is_missing() -> None:
+    path = pathlib.Path(__file__).with_name("gpu_products.txt")
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    products = [tuple(line.split(" ", 1)) for line in lines]
+    by_chip = {chip: capability for capability, chips in CHIPS.items() for chip in chips.split()}
+    assert len(products) > 200
+    wrong = [
+        (chip, name, found)
+        for chip, name in products
+        if name not in NOT_ON_SALE
+        and (found := {model.capability for model in find(name)}) != {by_chip[chip]}
+    ]
+    assert wrong == []
 
 
 FAMILIES = {

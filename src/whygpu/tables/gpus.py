@@ -10,6 +10,7 @@ from whygpu.model.machine_spec import GpuKind
 
 _CURRENT = "https://developer.nvidia.com/cuda-gpus"
 _LEGACY = "https://developer.nvidia.com/cuda-legacy-gpus"
+_DRIVER = "https://github.com/NVIDIA/open-gpu-kernel-modules#compatible-gpus"
 
 
 class GpuModel(NamedTuple):
@@ -22,6 +23,11 @@ class GpuModel(NamedTuple):
 def _models(capability: tuple[int, int], kind: GpuKind, *names: str) -> tuple[GpuModel, ...]:
     source = _CURRENT if capability >= (7, 5) else _LEGACY
     return tuple(GpuModel(name, capability, kind, source) for name in names)
+
+
+def _boards(capability: tuple[int, int], kind: GpuKind, *names: str) -> tuple[GpuModel, ...]:
+    """Products that only the driver's list names, by the chip of their PCI device ID."""
+    return tuple(GpuModel(name, capability, kind, _DRIVER) for name in names)
 
 
 def _named(pattern: str, numbers: str) -> Iterator[str]:
@@ -50,10 +56,17 @@ MODELS: tuple[GpuModel, ...] = (
         *_named("GeForce RTX {} Ti", "5070 5060"),
         *_named("GeForce RTX {} D", "5090"),
     ),
+    *_boards((12, 0), "workstation", "RTX 6000D"),
+    *_boards((12, 0), "geforce", "GeForce RTX 5090 D v2"),
     *_models((11, 0), "jetson", "Jetson T5000", "Jetson T4000", "Jetson Thor", "Jetson AGX Thor"),
     *_models((10, 3), "data-center", "GB300", "B300"),
     *_models((10, 0), "data-center", "GB200", "B200", "B100"),
     *_models((9, 0), "data-center", "GH200", "H200", "H100", "H800", "H20"),
+    *_boards((9, 0), "data-center", "H20-3e"),
+    *_boards((8, 9), "data-center", "L2"),
+    *_boards((8, 9), "workstation", "RTX 2000E Ada"),
+    # A chip of this generation, unlike the RTX 3050.
+    *_boards((8, 9), "geforce", "GeForce RTX 3050 A"),
     *_models((8, 9), "data-center", "L4", "L20", "L40", "L40S", "L40G"),
     *_models(
         (8, 9),
@@ -80,6 +93,9 @@ MODELS: tuple[GpuModel, ...] = (
         *_named("GeForce RTX {} Ti", "3090 3080 3070 3060 3050"),
         "GeForce MX570",
     ),
+    *_boards((8, 6), "workstation", "RTX A4000H"),
+    *_boards((8, 6), "geforce", "GeForce MX570 A", *_named("CMP {}HX", "90 70")),
+    *_boards((8, 0), "data-center", "AX800", "A100-PG509-200", "PG509-210", "PG506-232"),
     *_models((8, 0), "data-center", "A100", "A100X", "A800", "A30", "A30X"),
     *_models((7, 5), "data-center", "T4", "T4G"),
     *_models(
@@ -99,6 +115,9 @@ MODELS: tuple[GpuModel, ...] = (
         *_named("GeForce GTX {} Ti", "1660 1650"),
         *_named("GeForce MX{}", "450 550"),
     ),
+    *_boards((7, 5), "workstation", "T400E", "DGX Display"),
+    *_boards((7, 5), "workstation", *_named("Matrox D-Series D{}", "2450 2480")),
+    *_boards((7, 5), "geforce", *_named("CMP {}HX", "50 40 30")),
     *_models((7, 2), "jetson", "Jetson AGX Xavier", "Jetson Xavier NX"),
     *_models((7, 0), "data-center", "V100", "V100S"),
     *_models((7, 0), "workstation", "Quadro GV100"),
@@ -182,8 +201,10 @@ _NOISE = frozenset(
     {"nvidia", "geforce", "tesla", "laptop", "gpu", "mobile", "the"}
     # As in "Quadro T2000 with Max-Q Design" and "RTX 6000 Ada Generation".
     | {"with", "max", "q", "design", "generation"}
+    # As in "RTX A2000 Embedded GPU", "GeForce RTX 3050 OEM" and "B300 SXM6 AC".
+    | {"embedded", "oem", "ac", "lc", "active"}
 )
-_SIZES = late(r"\d{1,6}\s{0,4}g[bi]?b?|pcie|sxm\d?|nvl|hbm\d\w?")
+_SIZES = late(r"\d{1,6}\s{0,4}g[bi]?b?|pcie|sxm\d?|nvl\d*|hbm\d\w?")
 """How makers tell the variants of one model apart; their capability is the same."""
 _GLUED = late(r"(?<=[a-z])(?=\d{3,})|(?<=\d{3})(?=(?:ti|super)\b)")
 
