@@ -26,6 +26,7 @@ from tests.planner.test_described_machines import LINUX, MACHINES, Described, pl
 from whygpu.api.verification import NEW_MACOS, uv_platform
 from whygpu.model.install_plan import Plan
 from whygpu.planner.advice import requirements
+from whygpu.planner.wishes import keras_backend, parse_all
 from whygpu.tables.torch_indexes import INDEX_ROOT
 
 _PYTHONS = pathlib.Path.home() / ".pyenv" / "versions"
@@ -89,14 +90,16 @@ def _install(case: Described, plan: Plan, options: argparse.Namespace) -> str:
     try:
         own = str(versions[-1] / "bin" / "python")
         subprocess.run([options.uv, "venv", "--quiet", "--python", own, folder], check=True)
-        command = [options.uv, "pip", "install", "--quiet", "--python", python]
+        command = [options.uv, "pip", "install", "--quiet", "--no-cache", "--python", python]
         command += requirements(plan)
         installed = _said(command, "installed", "not installed")
         if installed != "installed":
             return installed
         modules = [_MODULES.get(c.package, c.package.split("-")[0]) for c in plan.chosen]
         lines = "; ".join(f"import {name}; print({name}.__version__)" for name in modules)
-        return _said([python, "-c", lines], "imported", "not imported")
+        backend = keras_backend(parse_all(case.wishes.split())) or "tensorflow"
+        command = ["env", f"KERAS_BACKEND={backend}", python, "-c", lines]
+        return _said(command, "imported", "not imported")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

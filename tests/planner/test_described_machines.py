@@ -1,4 +1,4 @@
-"""Plans for fifty machines, each decided by hand before the planner was asked.
+"""Plans for sixty machines, each decided by hand before the planner was asked.
 
 The releases and their Pythons, CUDA releases and GPU code come from the metadata and names of the
 packages. The other rules come from the vendors' documents:
