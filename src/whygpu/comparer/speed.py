@@ -8,8 +8,8 @@ from whygpu.model.comparison import LaneRun, SpeedSummary, Timing
 from whygpu.model.figures import seconds, times
 
 WIDEST = 0.5
-"""Half the width of the middle half, as a part of the median. If it is wider, other programs decide
-how long a call takes."""
+"""How far the middle half of the calls may reach from the median, as a part of it. If it reaches
+further, other programs decide how long a call takes."""
 MOST = 0.5
 """A part that takes half of the time is the reason."""
 SMALL_SECONDS = 5e-3
@@ -49,7 +49,7 @@ def why_no_measurement(timing: Timing) -> str:
         return "it was called once, so that nothing shows how much a call varies"
     median = statistics.median(timing.seconds)
     low, high = _middle_half(timing.seconds)
-    if high - low > 2 * WIDEST * median:
+    if max(high - median, median - low) > WIDEST * median:
         return "its calls differ too much, as on a busy machine"
     return ""
 
