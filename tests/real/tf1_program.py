@@ -459,6 +459,26 @@ def slim_names():
 
 
 @check
+def slim_summaries_and_queues():
+    x = tf.constant([[0.0, 1.0]], name="x")
+    total = tf.reduce_sum(x, name="total")
+    summaries = slim.summaries
+    summaries.add_histogram_summary(x, prefix="p")
+    summaries.add_scalar_summary(total, name="n", prefix="eval")
+    summaries.add_zero_fraction_summary(x)
+    number = tf.train.input_producer([3, 4, 5], shuffle=False).dequeue()
+    with tf.Session() as session, slim.queues.QueueRunners(session):
+        found = [session.run(number) for _ in range(4)]
+        text = session.run(tf.summary.merge_all())
+    kept = [
+        (value.tag, value.simple_value)
+        for value in tf.Summary.FromString(text).value
+        if "input_producer" not in value.tag
+    ]
+    return [found, kept, slim.initializers.xavier_initializer() is not None]
+
+
+@check
 def losses_of_contrib():
     predictions = tf.constant([[0.2, 0.7], [0.9, 0.4]])
     labels = tf.constant([[0.0, 1.0], [1.0, 0.0]])
