@@ -122,7 +122,7 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
     in_the_way = _of_its_own_limit(others, limit, total)
     held = _first(shortage.held, state and state.in_use)
     if held is None and allocator is not None:
-        held = _held_at_refusal(allocator.live, shortage.asked, limit, in_the_way)
+        held = _held_at_refusal(allocator, shortage.asked, limit, in_the_way)
     free = _first(shortage.free, allocator and allocator.free)
     if free is None and limit is not None and held is not None:
         free = max(0, limit - (in_the_way or 0) - held)
@@ -276,16 +276,17 @@ def _state_of(text: str, shortage: Shortage) -> AllocatorState | None:
 
 
 def _held_at_refusal(
-    live: int, asked: int | None, limit: int | None, others: int | None
+    allocator: Allocator, asked: int | None, limit: int | None, others: int | None
 ) -> int | None:
     """What was in use when memory ran out; None if the allocator was asked too late to know.
 
-    An exception frees the tensors of the step that failed: if the request would fit beside what
-    is left, that is not what it was refused for.
+    An exception in TensorFlow frees the tensors of the step that failed: if the request would fit
+    beside what is left, that is not what it was refused for.
     """
-    if asked is not None and limit is not None and live + asked <= limit - (others or 0):
-        return None
-    return live
+    if allocator.of != "tensorflow" or asked is None or limit is None:
+        return allocator.live
+    fits = allocator.live + asked <= limit - (others or 0)
+    return None if fits else allocator.live
 
 
 def _gpu_limit(
