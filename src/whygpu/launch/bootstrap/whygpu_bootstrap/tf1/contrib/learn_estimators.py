@@ -111,12 +111,19 @@ def _with_classes(found: "dict[str, Any]") -> "dict[str, Any]":
     return dict(found, classes=found["class_ids"][:, 0])
 
 
-def _classes_head(n_classes: "Any", weight_column_name: "Any", label_keys: "Any") -> "Any":
-    if label_keys is not None:
-        raise NotImplementedError("tf.contrib.learn under --tf1 has no label_keys")
+def _classes_head(n_classes: "Any", weight_column_name: "Any") -> "Any":
     if n_classes == 2:
         return _TwoClasses(weight_column_name, None)
     return _ManyClasses(n_classes, weight_column_name, None)
+
+
+_ABOUT_STORAGE = (
+    "_joint_weight",
+    "_joint_weights",
+    "fix_global_step_increment_bug",
+    "input_layer_min_slice_size",
+)
+"""Options that do not change what is learnt."""
 
 
 class _Estimator(canned.Canned):
@@ -125,10 +132,10 @@ class _Estimator(canned.Canned):
     answer = "classes"
 
     def __init__(
-        self, head: "Any", parts: "Any", model_dir: "Any", config: "Any", refused: "Any"
+        self, head: "Any", parts: "Any", model_dir: "Any", config: "Any" = None, **others: "Any"
     ) -> None:
-        for name, value in refused.items():
-            if value:
+        for name, value in others.items():
+            if value and name not in _ABOUT_STORAGE:
                 raise NotImplementedError("tf.contrib.learn under --tf1 has no %s" % name)
         super().__init__(head, parts, model_dir, config)
 
@@ -223,21 +230,10 @@ class LinearClassifier(_Estimator):
         n_classes: int = 2,
         weight_column_name: "Any" = None,
         optimizer: "Any" = None,
-        gradient_clip_norm: "Any" = None,
-        enable_centered_bias: bool = False,
-        _joint_weight: bool = False,
-        config: "Any" = None,
-        feature_engineering_fn: "Any" = None,
-        label_keys: "Any" = None,
+        **options: "Any",
     ) -> None:
-        head = _classes_head(n_classes, weight_column_name, label_keys)
-        parts = [_Linear(feature_columns, optimizer or "Ftrl", "sum")]
-        refused = {
-            "gradient_clip_norm": gradient_clip_norm,
-            "enable_centered_bias": enable_centered_bias,
-            "feature_engineering_fn": feature_engineering_fn,
-        }
-        super().__init__(head, parts, model_dir, config, refused)
+        part = _Linear(feature_columns, optimizer or "Ftrl", "sum")
+        super().__init__(_classes_head(n_classes, weight_column_name), [part], model_dir, **options)
 
 
 class LinearRegressor(_Estimator):
@@ -249,21 +245,12 @@ class LinearRegressor(_Estimator):
         model_dir: "Any" = None,
         weight_column_name: "Any" = None,
         optimizer: "Any" = None,
-        gradient_clip_norm: "Any" = None,
-        enable_centered_bias: bool = False,
         label_dimension: int = 1,
-        _joint_weights: bool = False,
-        config: "Any" = None,
-        feature_engineering_fn: "Any" = None,
+        **options: "Any",
     ) -> None:
+        part = _Linear(feature_columns, optimizer or "Ftrl", "sum")
         head = _Regression(label_dimension, weight_column_name)
-        parts = [_Linear(feature_columns, optimizer or "Ftrl", "sum")]
-        refused = {
-            "gradient_clip_norm": gradient_clip_norm,
-            "enable_centered_bias": enable_centered_bias,
-            "feature_engineering_fn": feature_engineering_fn,
-        }
-        super().__init__(head, parts, model_dir, config, refused)
+        super().__init__(head, [part], model_dir, **options)
 
 
 class DNNClassifier(_Estimator):
@@ -277,25 +264,10 @@ class DNNClassifier(_Estimator):
         optimizer: "Any" = None,
         activation_fn: "Any" = tf.nn.relu,
         dropout: "Any" = None,
-        gradient_clip_norm: "Any" = None,
-        enable_centered_bias: bool = False,
-        config: "Any" = None,
-        feature_engineering_fn: "Any" = None,
-        embedding_lr_multipliers: "Any" = None,
-        input_layer_min_slice_size: "Any" = None,
-        label_keys: "Any" = None,
+        **options: "Any",
     ) -> None:
-        head = _classes_head(n_classes, weight_column_name, label_keys)
-        part = canned.Deep(
-            feature_columns, hidden_units, optimizer or "Adagrad", activation_fn, dropout, False
-        )
-        refused = {
-            "gradient_clip_norm": gradient_clip_norm,
-            "enable_centered_bias": enable_centered_bias,
-            "feature_engineering_fn": feature_engineering_fn,
-            "embedding_lr_multipliers": embedding_lr_multipliers,
-        }
-        super().__init__(head, [part], model_dir, config, refused)
+        part = _deep(feature_columns, hidden_units, optimizer, activation_fn, dropout)
+        super().__init__(_classes_head(n_classes, weight_column_name), [part], model_dir, **options)
 
 
 class DNNRegressor(_Estimator):
@@ -310,25 +282,20 @@ class DNNRegressor(_Estimator):
         optimizer: "Any" = None,
         activation_fn: "Any" = tf.nn.relu,
         dropout: "Any" = None,
-        gradient_clip_norm: "Any" = None,
-        enable_centered_bias: bool = False,
-        config: "Any" = None,
-        feature_engineering_fn: "Any" = None,
         label_dimension: int = 1,
-        embedding_lr_multipliers: "Any" = None,
-        input_layer_min_slice_size: "Any" = None,
+        **options: "Any",
     ) -> None:
+        part = _deep(feature_columns, hidden_units, optimizer, activation_fn, dropout)
         head = _Regression(label_dimension, weight_column_name)
-        part = canned.Deep(
-            feature_columns, hidden_units, optimizer or "Adagrad", activation_fn, dropout, False
-        )
-        refused = {
-            "gradient_clip_norm": gradient_clip_norm,
-            "enable_centered_bias": enable_centered_bias,
-            "feature_engineering_fn": feature_engineering_fn,
-            "embedding_lr_multipliers": embedding_lr_multipliers,
-        }
-        super().__init__(head, [part], model_dir, config, refused)
+        super().__init__(head, [part], model_dir, **options)
+
+
+def _deep(
+    columns: "Any", hidden_units: "Any", optimizer: "Any", activation_fn: "Any", dropout: "Any"
+) -> "Any":
+    return canned.Deep(
+        columns, hidden_units, optimizer or "Adagrad", activation_fn or tf.nn.relu, dropout, False
+    )
 
 
 class _Combined(_Estimator):
@@ -336,7 +303,6 @@ class _Combined(_Estimator):
         self,
         head: "Any",
         model_dir: "Any",
-        config: "Any" = None,
         linear_feature_columns: "Any" = None,
         linear_optimizer: "Any" = None,
         dnn_feature_columns: "Any" = None,
@@ -344,19 +310,13 @@ class _Combined(_Estimator):
         dnn_hidden_units: "Any" = None,
         dnn_activation_fn: "Any" = tf.nn.relu,
         dnn_dropout: "Any" = None,
-        fix_global_step_increment_bug: bool = False,
-        **refused: "Any",
+        **options: "Any",
     ) -> None:
-        deep = canned.Deep(
-            dnn_feature_columns,
-            dnn_hidden_units,
-            dnn_optimizer or "Adagrad",
-            dnn_activation_fn or tf.nn.relu,
-            dnn_dropout,
-            False,
+        deep = _deep(
+            dnn_feature_columns, dnn_hidden_units, dnn_optimizer, dnn_activation_fn, dnn_dropout
         )
         linear = _Linear(linear_feature_columns, linear_optimizer or "Ftrl", "sum")
-        super().__init__(head, [deep, linear], model_dir, config, refused)
+        super().__init__(head, [deep, linear], model_dir, **options)
 
 
 class DNNLinearCombinedClassifier(_Combined):
@@ -365,11 +325,9 @@ class DNNLinearCombinedClassifier(_Combined):
         model_dir: "Any" = None,
         n_classes: int = 2,
         weight_column_name: "Any" = None,
-        label_keys: "Any" = None,
         **options: "Any",
     ) -> None:
-        head = _classes_head(n_classes, weight_column_name, label_keys)
-        super().__init__(head, model_dir, **options)
+        super().__init__(_classes_head(n_classes, weight_column_name), model_dir, **options)
 
 
 class DNNLinearCombinedRegressor(_Combined):
