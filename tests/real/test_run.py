@@ -179,7 +179,7 @@ def test_a_backend_that_is_not_there_is_replaced_unless_the_user_chose_it(tmp_pa
 
 
 def test_a_report_names_no_home(tmp_path: Path) -> None:
-    settings = script(tmp_path, '{"backend": "jax"}', "home/.keras/keras.json")
+    settings = script(tmp_path, '{"backend": "tensorflow"}', "home/.keras/keras.json")
     seen = under(tmp_path, "torch", KERAS)
     (repair,) = seen.report["repairs"]
     for text in (seen.said, repair["why"]):
