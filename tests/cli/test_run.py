@@ -154,6 +154,21 @@ def test_sigterm_ends_the_program_as_usual_and_leaves_a_record(
     assert ("as last reported before SIGTERM ended it" in done.stderr) is not handled
 
 
+def test_a_gpu_that_was_started_and_not_used_yet_is_not_called_the_cpu(tmp_path: Path) -> None:
+    torch = STAND_IN.format(gpu="True").replace("1 << 30", "0")
+    script(tmp_path, torch, "torch.py")
+    # As the thread that watches the GPU's memory does.
+    code = (
+        "import torch, os, signal\n"
+        "from whygpu_bootstrap import process_record\n"
+        "process_record.ask_so_far()\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    env = environment(PYTHONPATH=str(tmp_path))
+    done = run([*WHYGPU, "--device", "cpu", "--", PYTHON, "-c", code], env=env)
+    assert "PyTorch 9.9 had reported no work on a device when SIGTERM ended it" in done.stderr
+
+
 def test_a_failure_of_our_part_does_not_reach_the_program(tmp_path: Path) -> None:
     script(tmp_path, "__version__ = '9.9'\n", "torch.py")
     env = environment(PYTHONPATH=str(tmp_path))

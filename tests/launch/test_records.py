@@ -163,7 +163,9 @@ def test_the_line_at_the_end() -> None:
     assert end_text(report()) == "no process reported a deep-learning framework; exit code 0"
     assert "used no device" in end_text(report(record(use())))
     killed = report(record(use(), complete=False), exit_code=137)
-    assert end_text(killed).startswith("PyTorch 1.0 had started no device when SIGKILL ended it;")
+    assert end_text(killed).startswith(
+        "PyTorch 1.0 had reported no work on a device when SIGKILL ended it;"
+    )
     killed = report(record(use("gpu:0", peak=5 << 20), complete=False), exit_code=143)
     assert end_text(killed) == (
         "ran on the GPU (PyTorch 1.0 on gpu:0); as last reported before SIGTERM ended it; peak GPU "

@@ -115,7 +115,7 @@ def _seen(report: RunReport) -> str:
     if not names:
         return "no process reported a deep-learning framework;"
     if not _complete(report):
-        return f"{and_list(list(names))} had started no device when {_ending(report)};"
+        return f"{and_list(list(names))} had reported no work on a device when {_ending(report)};"
     verb = "was" if len(names) == 1 else "were"
     return f"{and_list(list(names))} {verb} imported and used no device;"
 

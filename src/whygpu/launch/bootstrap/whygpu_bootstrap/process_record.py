@@ -107,7 +107,7 @@ def ask_at_end(framework: str, devices: "Any", module: "Any") -> None:
     """Ask for the framework's devices at the end.
 
     `devices` has `used(module) -> dict`, which starts nothing and goes into the framework's entry,
-    and `after_fork(module)`, called in a child.
+    `gpu_started(module)`, and `after_fork(module)`, called in a child.
     """
     if _state["folder"] is not None:
         _state["questions"][framework] = (devices, module)
@@ -152,16 +152,24 @@ def _write_so_far(questions: "Any") -> None:
     try:
         with noted("the record so far"):
             if not _state["written"] and _state["pid"] == os.getpid():
-                _ask(questions)
+                _ask(questions, so_far=True)
                 _write(complete=False)
     finally:
         lock.release()
 
 
-def _ask(questions: "Any") -> None:
+def _ask(questions: "Any", so_far: bool = False) -> None:
     for framework, (devices, module) in questions:
         with noted("asking %s for its devices" % framework):
-            _state["frameworks"][framework].update(devices.used(module))
+            found = devices.used(module)
+            if so_far and devices.gpu_started(module) and not _has_gpu(found):
+                # It may use the GPU the next moment: until then, nothing is known.
+                found = {"used": []}
+            _state["frameworks"][framework].update(found)
+
+
+def _has_gpu(found: "dict[str, Any]") -> bool:
+    return any(each["device"].startswith("gpu") for each in found.get("used", ()))
 
 
 def finish() -> None:

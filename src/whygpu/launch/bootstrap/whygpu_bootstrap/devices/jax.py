@@ -28,6 +28,7 @@ def _watch(bridge: "Any") -> None:
         client = create(*arguments, **options)
         if getattr(client, "platform", "cpu") not in ("cpu", "interpreter"):
             variables_at_start.update(before)
+            process_record.used_so_far("jax", {"used": []})
         elif not variables_at_start:
             # JAX itself cannot be asked before its backends are complete.
             process_record.used_so_far("jax", {"used": [{"device": "cpu", "name": ""}]})
@@ -40,6 +41,10 @@ def _watch(bridge: "Any") -> None:
 def _backends() -> "Any":
     bridge = sys.modules.get("jax._src.xla_bridge") or sys.modules.get("jax.lib.xla_bridge")
     return getattr(bridge, "_backends", None)
+
+
+def gpu_started(jax: "Any") -> bool:
+    return bool(variables_at_start)
 
 
 def started() -> bool:

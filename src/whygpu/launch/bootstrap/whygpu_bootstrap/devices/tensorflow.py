@@ -82,6 +82,10 @@ def started_gpu() -> "Any":
     return any(":GPU:" in name for name in _sessions) or started_eager_gpu()
 
 
+def gpu_started(tensorflow: "Any") -> bool:
+    return bool(started_gpu())
+
+
 def started_eager_gpu() -> bool:
     devices = getattr(_context(), "_logical_devices", None) if _eager_started() else None
     return any(device.device_type == "GPU" for device in devices or ())

@@ -12,6 +12,10 @@ def watch_start(torch: "Any") -> None:
     process_record.used_so_far("torch", used(torch))
 
 
+def gpu_started(torch: "Any") -> bool:
+    return bool(torch.cuda.is_initialized())
+
+
 def used(torch: "Any") -> "dict[str, Any]":
     """GPUs on which memory was taken; else the CPU: work on it cannot be told from none."""
     # False in a forked child whose parent had started CUDA: such a child cannot use it.
