@@ -241,3 +241,56 @@ TWO_PROCESSES = (
 )
 def test_pytorch_names_another_process(held: str, cause: str) -> None:
     assert cause_of(TWO_PROCESSES.format(held)) == cause
+
+
+DATA = "Epoch: [0][{}/50]\tTime 0.1 (2.0)\tData 0.1 ({})\tLoss 0.5"
+
+
+@each(
+    ("lines", "cause"),
+    [
+        # Ollama's list of variables has no value here.
+        (
+            (
+                'time=2024-02-03T10:20:30Z level=INFO msg="server config" env="map['
+                'CUDA_VISIBLE_DEVICES: GPU_DEVICE_ORDINAL: OLLAMA_DEBUG:INFO]"',
+                'time=2024-02-03T10:20:31Z level=INFO msg="no nvidia devices detected by library '
+                '/usr/lib64/libcuda.so.535.54.03"',
+            ),
+            "nvidia-kernel-module-state",
+        ),
+        (
+            (
+                'time=2024-02-03T10:20:30Z level=INFO msg="inference compute" id=GPU-1 '
+                'library=cuda name="NVIDIA A10"',
+            ),
+            "nothing-wrong",
+        ),
+        (
+            (
+                "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 500: named symbol "
+                "not found",
+            ),
+            "wsl-no-gpu",
+        ),
+        (("Iteration 0, Testing net (#0)", "ERROR: error code -9"), "host-oom"),
+        (
+            ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Segmentation fault.",),
+            "unknown",
+        ),
+        (("!!! Exception during processing !!! Numpy is not available",), "numpy-abi"),
+        (
+            ("CUDA error (/src/hopper/flash_fwd_launch_template.h:7): invalid argument",),
+            "kernel-bug-illegal-access",
+        ),
+        (tuple(DATA.format(n, 1.8) for n in range(4)), "slow-small-or-input-bound"),
+        (tuple(DATA.format(n, 0.2) for n in range(4)), "nothing-wrong"),
+        (tuple(DATA.format(n, 1.8) for n in range(2)), "nothing-wrong"),
+        (
+            tuple(f"INFO - Iter [{n}/90] time: 2.1, data_time: 1.9, loss: 0.5" for n in range(3)),
+            "slow-small-or-input-bound",
+        ),
+    ],
+)
+def test_their_relatives(lines: tuple[str, ...], cause: str) -> None:
+    assert cause_of("\n".join(lines)) == cause

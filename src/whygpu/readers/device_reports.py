@@ -75,6 +75,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         re.compile(
             r"(?<!\w)(?:CUDA|GPU)s? (?:is )?available['\"]?[ ?:=>-]{1,8}(?:True|Yes|[1-9])"
             r"|\bTorch detected GPU: \S"
+            r"|\binference compute\"[^\n]{0,80} library=(?:cuda|rocm|metal)\b"
             r"|is_available\(\)\W{0,8}True\b"
             r"|\bNum(?:ber of)? GPUs? Available: +[1-9]|/physical_device:GPU:\d"
             r"|^device_type: \"GPU\"$",

@@ -62,6 +62,8 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
         "runtime",
         "cudaErrorCallRequiresNewerDriver",
     ),
+    ("no nvidia devices detected by library", "driver", "CUDA_ERROR_NO_DEVICE"),
+    ("named symbol not found", "runtime", "cudaErrorSymbolNotFound"),
     ("invalid device ordinal", "runtime", "cudaErrorInvalidDevice"),
     (
         "no kernel image is available",

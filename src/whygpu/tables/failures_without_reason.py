@@ -92,7 +92,8 @@ FAILURES: tuple[Unexplained, ...] = (
     ),
     Unexplained(
         late(
-            r"^BrokenProcessPool\b"
+            r"^BrokenProcessPool\b|is killed by signal: (?:Segmentation fault|Aborted)"
+            r"|^ERROR: error code -?\d{1,3}$"
             r"|DataLoader worker \(pid(?:\(s\))? [\d, ]{1,200}\) exited unexpectedly"
             r"|^(?:RayActorError|ActorDiedError|WorkerCrashedError)\b[^\n]{0,200}"
             r"(?:died|crashed) unexpectedly"

@@ -252,7 +252,7 @@ BINARY = late(
     r"|expected np\.ndarray \(got numpy\.ndarray\)|Could not infer dtype of numpy\.\w|Numba needs NumPy \d"
     r"|current Numpy installation \([^\n]{1,300}\) fails to pass a sanity check"
     r"|Cannot interpret '<attribute 'dtype' of 'numpy\.generic' objects>' as a data type"
-    r"|PyBfloat16_Type\.tp_base != nullptr|RuntimeError: Numpy is not available"
+    r"|PyBfloat16_Type\.tp_base != nullptr|(?:RuntimeError:|!!!) Numpy is not available"
     r"|Failed to initialize NumPy|Unable to convert function return value to a Python type! The "
     r"signature was\s{1,8}\(\) -> handle"
     r"|No module named 'numpy\.core\._multiarray_umath'|No module named 'numpy\._core'"

@@ -22,6 +22,7 @@ from whygpu.causes.evidence.log_cuda_start import (
     NVML_MISMATCH,
     NVML_MISSING,
     STUB,
+    SYMBOL_NOT_FOUND,
     SYSTEM_REFUSED,
     UNKNOWN,
     Story,
@@ -57,11 +58,16 @@ _ASK_CONTAINER = (
     "Did it run in a container? If `nvidia-smi` works on the host but not inside, start the "
     "container with GPUs."
 )
+_ASK_WSL = "Did it run under WSL 2? If not, which driver and which libcuda.so.1 are installed?"
 _ASK_DRIVER = (
     "Which driver does `nvidia-smi` show? If it shows one, it is too old. If the command is "
     "missing or fails, there is no driver."
 )
-_NO_DEVICE_TEXTS = late(r"No CUDA GPUs are available|No visible GPU devices")
+_NO_DEVICE_TEXTS = late(
+    r"No CUDA GPUs are available|No visible GPU devices|no nvidia devices detected by library"
+)
+_LISTS_NONE = late(r"no nvidia devices detected by library")
+"""Ollama has loaded the driver's library; a module, a device node or a setting is wrong."""
 _LOADED_THE_DRIVER = ("tensorflow", "torch", "jax", "cupy")
 """Frameworks that report a missing library differently: NO_DEVICE means that it was found."""
 _DRIVER_DLL = ("cuda", "nvcuda")
@@ -189,6 +195,8 @@ def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
             Suspect("docker-no-gpu-runtime", "likely", evidence, _ASK_HIDDEN, "warning"),
             _weaker(hidden),
         )
+    if log.says(_LISTS_NONE):
+        return (_weaker(module)._replace(ask=_ASK_HIDDEN), _weaker(hidden))
     if stated or log.framework in _LOADED_THE_DRIVER:
         return (hidden, _weaker(driver))
     return (driver, _weaker(hidden))
@@ -247,8 +255,12 @@ def _unknown(log: Log, story: Story) -> tuple[Suspect, ...]:
     )
     lines += lines_of(s for s in named(log, INVALID_DEVICE) if s.call in _COUNTING)
     lines += lines_with(log, _TORCH_GAVE_UP)
+    unnamed = lines_of(s for s in named(log, SYMBOL_NOT_FOUND) if s.call == "cudaGetDeviceCount")
+    if unnamed and story.place == "unknown":
+        # The driver of Windows and the libraries of Linux do not match.
+        return (Suspect("wsl-no-gpu", "likely", unnamed, _ASK_WSL),)
     if story.place == "wsl":
-        lines += lines_of(named(log, NOT_FOUND))
+        lines += lines_of(named(log, NOT_FOUND, SYMBOL_NOT_FOUND))
     if not lines:
         return ()
     evidence = (*lines, *story.matching, *story.smi_failed)

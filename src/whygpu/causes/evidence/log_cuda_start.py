@@ -51,7 +51,8 @@ _SET_HIDING = late(
 )
 _SETTING = late(
     r"(?:CUDA|HIP|NVIDIA)_VISIBLE_DEVICES(?:['\"]?\]?\)? ?[=:,] ?"
-    r"(?P<value>\"[^\"\n]{0,60}\"|'[^'\n]{0,60}'|[\w,-]{1,60})|=(?P<empty>)(?=\s|$))",
+    # Not the name of the next variable, in a list of name:value.
+    r"(?P<value>\"[^\"\n]{0,60}\"|'[^'\n]{0,60}'|[\w,-]{1,60}(?![\w:-]))|=(?P<empty>)(?=\s|$))",
     re.MULTILINE,
 )
 _GPU_WANTED = late(
@@ -90,6 +91,7 @@ NOT_READY = ("CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady")
 NVML_MISMATCH = ("NVML_ERROR_LIB_RM_VERSION_MISMATCH",)
 INVALID_DEVICE = ("CUDA_ERROR_INVALID_DEVICE", "cudaErrorInvalidDevice")
 NOT_FOUND = ("CUDA_ERROR_NOT_FOUND",)
+SYMBOL_NOT_FOUND = ("cudaErrorSymbolNotFound",)
 MAKES_CONTEXT = ("cuDevicePrimaryCtxRetain", "cuCtxCreate")
 """Calls that open a GPU that the driver has listed before."""
 SYSTEM_REFUSED = ("CUDA_ERROR_OPERATING_SYSTEM", "cudaErrorOperatingSystem")

@@ -170,7 +170,7 @@ _SHARED_FLOOR = 64 << 20
 
 _ENDED_BY_KERNEL = late(
     r"^(?:\S{0,200}: line \d+: +\d+ )?Killed\b(?! by)|\bKilled(?:: 9)?$|[Kk]illed by signal:? (?:Killed|9)\b"
-    r"|exit(?:ed with)?[ _-]?(?:code|status):? {0,2}(?:137|-9)\b|\breturn(?:ed)? code(?::| =)? (?:137"
+    r"|exit(?:ed with)?[ _-]?(?:code|status):? {0,2}(?:137|-9)\b|\b(?:return(?:ed)?|error) code(?::| =)? (?:137"
     r"|-9)\b"
     r"|exitcode {0,4}: {0,2}-9\b|died with <Signals\.SIGKILL|\(signal:? ?9|signal 9 \(SIGKILL\)"
     r"|Signal 9 \(SIGKILL\)|SIGKILL received|[Tt]erminated by signal 9\b",

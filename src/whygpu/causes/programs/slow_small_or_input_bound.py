@@ -117,26 +117,56 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.failures:
         return
     idle = low_utilisation(log)
-    loading = next((m for m in log.find(_LOADING) if float(m.groups["share"] or 0) >= _MOST), None)
-    if loading is not None:
-        yield _waits_for_data(log, loading)
+    waits = _waits(log)
+    if waits is not None:
+        yield _waits_for_data(log, waits)
     elif idle is not None and len(idle.lines) >= ENOUGH:
         yield _idle(log, idle)
     elif any(device.event == "ready" for device in log.devices):
         yield from _slower_than_cpu(log)
 
 
-_LOADING = late(r"enumerate\(DataLoader\)\S{0,60} {1,40}(?P<share>\d{1,3}\.\d{1,2})%")
+_PROFILED = late(r"enumerate\(DataLoader\)\S{0,60} {1,40}(?P<share>\d{1,3}\.\d{1,2})%")
 """A row of the table of PyTorch's profiler: what the main process waits for."""
-_MOST = 50.0
+_MEASURED = late(
+    # Time 0.154 (8.010)  Data 0.001 (7.720): the last value and the average
+    r"\bTime[ :]{1,3}[\d.]{1,12} \( {0,4}(?P<time>[\d.]{1,12})\)[ \t]{1,8}"
+    r"Data[ :]{1,3}[\d.]{1,12} \( {0,4}(?P<data>[\d.]{1,12})\)"
+    # time: 2.812, data_time: 2.402
+    r"|\btime: (?P<step>\d{1,6}\.\d{1,9}),? {1,4}data_time: (?P<load>\d{1,6}\.\d{1,9})"
+)
+_MOST = 0.5
+"""If loading takes more than this share of the time, a GPU cannot be busy for the rest of it."""
 
 
-def _waits_for_data(log: Log, loading: Match) -> Finding:
+class _Waiting(NamedTuple):
+    share: float
+    lines: tuple[int, ...]
+
+
+def _waits(log: Log) -> _Waiting | None:
+    """How much of its time the program waits for data, as it measured itself."""
+    profiled = [(float(m.groups["share"] or 0) / 100, m.line) for m in log.find(_PROFILED)]
+    measured = [(_share(match), match.line) for match in log.find(_MEASURED)]
+    samples = profiled or (measured if len(measured) >= ENOUGH else [])
+    if not samples:
+        return None
+    share = sorted(share for share, _ in samples)[len(samples) // 2]
+    return _Waiting(share, tuple(line for _, line in samples)) if share >= _MOST else None
+
+
+def _share(match: Match) -> float:
+    groups = match.groups
+    whole = float(groups["time"] or groups["step"] or 0)
+    return float(groups["data"] or groups["load"] or 0) / whole if whole else 0.0
+
+
+def _waits_for_data(log: Log, waits: _Waiting) -> Finding:
     return CAUSE.finding(
-        subject="torch",
-        message=f"the program spends {loading.groups['share']} % of its time in the data loader, "
-        "while the GPU waits",
-        evidence=log.evidence(loading.line),
+        subject=subject_of(log),
+        message=f"the program waits for its data for {waits.share:.0%} of the time, and the GPU "
+        "has nothing to do meanwhile",
+        evidence=log.evidence(*waits.lines[:_MOST_LINES]),
         remedies=_REMEDIES,
         confidence="likely",
         ask="Does the time of a step shrink with more workers (num_workers)?",
