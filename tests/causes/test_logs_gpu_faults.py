@@ -228,7 +228,7 @@ DSA = "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."
         ("too many resources requested for launch", KERNEL),
         ("device-side assert triggered", ASSERTED),
         ("invalid device ordinal", "invalid-device-ordinal"),
-        ("no kernel image is available for execution on the device", "compute-capability-too-old"),
+        ("no kernel image is available for execution on the device", "compute-capability-too-new"),
         ("unknown error", "nvidia-kernel-module-state"),
         ("out of memory", "oom-model-too-big"),
     ],
@@ -504,12 +504,12 @@ TORCH = "import torch\n"
         ),
         (
             "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
-            [(KERNEL, "possible"), ("compute-capability-too-new", "possible")],
+            [("compute-capability-too-new", "possible"), (KERNEL, "possible")],
         ),
         (
             "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling "
             "`cublasSgemm(handle)`",
-            [(KERNEL, "possible"), ("compute-capability-too-new", "possible")],
+            [("compute-capability-too-new", "possible"), (KERNEL, "possible")],
         ),
     ],
 )

@@ -248,3 +248,17 @@ def test_a_prefix_nobody_has_heard_of_is_learnt_from_the_traceback() -> None:
 def test_the_name_before_ipythons_header_is_no_prefix() -> None:
     line = "ValueError                                Traceback (most recent call last)"
     assert unprefixed([(1, line)]) == [(1, line)]
+
+
+@each(
+    ("margin", "text"),
+    [
+        ("    ", "alpha\n  beta\ngamma"),
+        ("0: ", "alpha\n  beta\ngamma"),
+    ],
+)
+def test_what_stands_before_every_line_is_left_out(margin: str, text: str) -> None:
+    shifted = "\n".join(f"{margin}{line}" for line in text.splitlines())
+    assert read_text(shifted).text == text
+    assert read_text(f"{shifted}\nmore").text == f"{shifted}\nmore", "not before the last line"
+    assert read_text(f"{margin}a\n{margin}b").text == f"{margin}a\n{margin}b", "too few lines"

@@ -189,3 +189,32 @@ def test_a_record_of_an_earlier_failure_is_not_taken_for_the_reason() -> None:
 def test_without_either_the_failure_does_not_say_why() -> None:
     (failure,) = read_text(NO_REASON).failures
     assert not failure.says_why
+
+
+NATIVE = """\
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    loss.backward()
+  File "{}/autograd/__init__.py", line 251, in backward
+    run_backward(
+{}"""
+
+
+@each(
+    ("frame", "error", "about_gpu"),
+    [
+        ("/opt/lib/python3.10/site-packages/torch", "RuntimeError: Expected x to be true", True),
+        ("/opt/lib/python3.10/site-packages/mine", "RuntimeError: Expected x to be true", False),
+        ("/opt/lib/python3.10/site-packages/torch", "ValueError: Expected x to be true", False),
+        (
+            "/opt/lib/python3.10/site-packages/torch",
+            "RuntimeError: Sizes of tensors must match",
+            False,
+        ),
+    ],
+)
+def test_native_code_of_a_framework_may_have_failed_on_the_gpu(
+    frame: str, error: str, about_gpu: bool
+) -> None:
+    (failure,) = read_text(NATIVE.format(frame, error)).failures
+    assert failure.about_gpu is about_gpu

@@ -184,7 +184,11 @@ def _folded(findings: Sequence[Finding], causes: dict[str, Cause]) -> list[Findi
     ]
 
 
-def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, str]:
+_MORE_OFTEN = ("compute-capability-too-new",)
+"""Of two guesses about the same lines, these turn out to be right more often."""
+
+
+def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, bool, str]:
     lines = [evidence.line for evidence in finding.evidence if evidence.line is not None]
     ends_it = _ends_it(finding, log)
     return (
@@ -193,6 +197,7 @@ def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, str]:
         not ends_it,
         _CONFIDENCE.index(finding.confidence),
         min(lines, default=0),
+        finding.cause not in _MORE_OFTEN,
         finding.code,
     )
 

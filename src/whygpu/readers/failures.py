@@ -113,14 +113,27 @@ def failures(
         found += _of_operations(lines)
     found.sort(key=lambda failure: (failure.line, failure.kind))
     ends = _without_echoes([f for f in found if not _survived(f, worked)])
-    shown_code = {exception.line for exception in raised if exception.frames}
+    shown = {exception.line: exception for exception in raised}
     return tuple(
-        failure._replace(about_gpu=_about_gpu(lines, failure, failure.line in shown_code))
+        failure._replace(about_gpu=_about_gpu(lines, failure, shown.get(failure.line)))
         for failure in _with_reasons(lines, tuple(ends))
     )
 
 
-def _about_gpu(lines: Sequence[Line], failure: Failure, follows_code: bool) -> bool:
+_XLA_ERRORS = ("XlaRuntimeError", "JaxRuntimeError")
+_NATIVE_ERRORS = ("RuntimeError", "InternalError", "UnknownError", "UnimplementedError")
+_OF_A_FRAMEWORK = re.compile(r"[/\\](?:torch|tensorflow(?:_core)?|jax|jaxlib|cupy|triton)[/\\]")
+
+
+def _of_native_code(exception: Raised) -> bool:
+    """The native code of a framework failed, which may be its code for the GPU."""
+    if exception.type in _XLA_ERRORS:
+        return not exception.message.startswith("INVALID_ARGUMENT")
+    inside = bool(exception.frames) and _OF_A_FRAMEWORK.search(exception.frames[-1]) is not None
+    return exception.type in _NATIVE_ERRORS and inside
+
+
+def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -> bool:
     if elsewhere(failure.text):
         return False
     place = bisect_left(lines, failure.line, key=lambda line: line.number)
@@ -131,8 +144,11 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, follows_code: bool) -> b
     if _PACKAGE_MANAGER.match(failure.text):
         # It names the packages above its error.
         return any(message_is_about_gpu(line.text) for line in lines[max(place - 4, 0) : place])
+    if raised is not None and _of_native_code(raised):
+        return True
     # The statement is the last line of a traceback. Newer Pythons add a line that underlines it.
     code = [line for line in lines[max(place - 2, 0) : place] if line.number >= failure.line - 2]
+    follows_code = raised is not None and bool(raised.frames)
     return follows_code and any(code_is_about_gpu(line.text) for line in code)
 
 

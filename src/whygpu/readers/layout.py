@@ -33,6 +33,22 @@ _STARTS = re.compile(
 )
 
 
+_TASK = re.compile(r"\d{1,5}: ?")
+"""The number of a task, which srun --label adds to each line."""
+_ENOUGH_ALIKE = 3
+
+
+def without_margin(lines: Sequence[Numbered]) -> list[Numbered]:
+    """The lines, without what stands before every one of them: blanks, or the number of a task."""
+    texts = [text for _, text in lines if text.strip()]
+    if len(texts) < _ENOUGH_ALIKE:
+        return list(lines)
+    if all(_TASK.match(text) for text in texts):
+        return [(number, _TASK.sub("", text, count=1)) for number, text in lines]
+    margin = min(len(text) - len(text.lstrip()) for text in texts)
+    return [(number, text[margin:]) for number, text in lines] if margin else list(lines)
+
+
 class Wrapping(NamedTuple):
     """How the lines of a text were cut."""
 

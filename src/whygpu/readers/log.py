@@ -17,6 +17,7 @@ from whygpu.readers.layout import (
     joined,
     possible_wrappings,
     unprefixed,
+    without_margin,
     wrapping_of,
 )
 from whygpu.readers.libraries import events
@@ -93,9 +94,9 @@ def read(sifted: Sifted, name: str = "") -> Log:
 
     A short log may not show whether its lines were wrapped. Then the other readings are kept too.
     """
-    shown = [
-        (number, text) for number, raw in without_listings(sifted.lines) for text in cleaned(raw)
-    ]
+    shown = without_margin(
+        [(number, text) for number, raw in without_listings(sifted.lines) for text in cleaned(raw)]
+    )
     texts = [text for _, text in shown]
     wrapping = wrapping_of(texts)
     if wrapping is not None:

@@ -57,6 +57,30 @@ FAILURES: tuple[Elsewhere, ...] = (
         None,
     ),
     Elsewhere(
+        late(
+            r"inline_container\.cc|PytorchStream(?:Reader|Writer)|No space left|[Qq]uota exceeded"
+        ),
+        "a file could not be written or read completely",
+        "Check the space and the quota of the disk; delete what was written in part, such as the "
+        "last checkpoint or download.",
+        command_line("df -h"),
+    ),
+    Elsewhere(
+        late(r"Failed to find C compiler|Compiler: cl is not found"),
+        "torch.compile found no C compiler on that machine",
+        "Install a compiler (gcc, or Visual Studio's C++ tools), or run without torch.compile.",
+        None,
+    ),
+    Elsewhere(
+        late(
+            r"ModuleNotFoundError: No module named '(?:triton|flash_attn|xformers|bitsandbytes"
+            r"|deepspeed|apex|pycuda|cupy|pynvml|tensorrt)'$"
+        ),
+        "a Python package that the program needs is not installed",
+        "Install the package that the message names, in the environment of the program.",
+        None,
+    ),
+    Elsewhere(
         late(r"No session factory registered for the given session options"),
         "the target that tf.Session was given names no kind of session that TensorFlow knows",
         "Leave the target out, or write it as grpc://host:port.",

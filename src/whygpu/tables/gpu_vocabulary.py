@@ -53,6 +53,11 @@ _OF_THE_MATHEMATICS = re.compile(
     r"|needed for gradient computation has been modified by an inplace operation"
     r"|does not require grad|Trying to backward through the graph a second time"
     r"|Cannot copy out of meta tensor|[Ee]xpected (?:input|target) batch_size"
+    r"|Sizes of tensors must match|Error\(s\) in loading state_dict|shape '[^'\n]{1,60}' is invalid"
+    r"|[Gg]iven groups=\d|number of dims|dimension(?:s|ality)? (?:out of range|mismatch)"
+    r"|not implemented for '\w{1,12}'$|expected scalar type|Expected \d{1,2}D"
+    r"|(?:index|indices) out of range in self|stack expects each tensor|output with shape"
+    r"|probability tensor contains|expects all elements of"
 )
 """Errors that name the kind of a tensor, such as torch.cuda.HalfTensor, and would be the same on a
 CPU."""

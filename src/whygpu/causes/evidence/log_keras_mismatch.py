@@ -34,6 +34,8 @@ MESSAGES = late(
     rf"|module '{_ADD_ONS}[\w.]{{0,80}}' has no attribute"
     r"|tensorflow_(?:io|text|addons|recommenders|decision_forests)[^\n:]{0,200}\.so: undefined "
     r"symbol"
+    # A custom operation that was compiled for another TensorFlow.
+    r"|undefined symbol: _ZNK?10tensorflow\d"
     r"|Cannot register 2 metrics with the same name: /tensorflow/api/keras"
     r"|Another metric with the same name already exists",
     re.MULTILINE,

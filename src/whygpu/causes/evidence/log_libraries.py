@@ -39,6 +39,7 @@ PACKAGES = {
     "nvinfer": "tensorrt",
     "nvinfer_plugin": "tensorrt",
     "nvonnxparser": "tensorrt",
+    "nccl": "nvidia-nccl-cu12",
     "custatevec": "cuquantum-python",
     "cutensornet": "cuquantum-python",
     "cudensitymat": "cuquantum-python",
@@ -291,7 +292,7 @@ def _in_row(row: CudaRelease, event: LibraryEvent) -> bool:
 
 
 def only_for_profiling(missing: Missing) -> bool:
-    return bool(missing.toolkit) and all(
+    return bool(missing.toolkit and not missing.stops) and all(
         event.component in _PROFILER_ONLY for event in missing.toolkit
     )
 
@@ -338,7 +339,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
             Remedy(
                 "If it is installed, check whether the loader finds it, and add its folder to "
                 "LD_LIBRARY_PATH if not.",
-                shell_script("ldconfig -p | grep -E 'nvinfer|custatevec|cutensornet'"),
+                shell_script("ldconfig -p | grep -E 'nvinfer|nccl|custatevec|cutensornet'"),
             ),
         )
     release = needed_release(log, missing)

@@ -25,9 +25,10 @@ from whygpu.tables.cuda_libraries import is_cuda_library
 
 _TWO_FRAMEWORKS = late(
     r"Inconsistency detected by ld\.so|cannot allocate memory in static TLS block"
+    r"|cannot load any more object with static TLS"
 )
 _SYMBOL_OF_CUDA = late(
-    r"undefined symbol: (?:iJIT_Notify|nccl|cuda|cudnn|cublas|cusparse|cusolver|(?:__)?nvJitLink)"
+    r"undefined symbol: (?:iJIT_Notify|nccl|cuda|cublas|cusparse|cusolver|(?:__)?nvJitLink)"
     r"[A-Z_]\w"
 )
 _NO_LINK_NAME = late(r"ld: cannot find -lcuda(?::|$)|libcuda\.so cannot found!", re.MULTILINE)

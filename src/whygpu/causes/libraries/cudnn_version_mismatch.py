@@ -112,6 +112,7 @@ E tensorflow/stream_executor/cuda/cuda_dnn.cc:411] Memory usage: 3900000 bytes f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
@@ -294,6 +295,7 @@ _LOADED = late(
     r"(?P<torch_loaded>[\d., ]{1,16})"
     r"|Found cuDNN version (?P<jax_loaded>\d{4,6}), but JAX was built against version "
     r"(?P<jax_built>\d{4,6})"
+    r"|undefined symbol: cudnn[A-Z]\w{3,80}$"
     r"|Mixed dnn version\. The header is|Outdated cuDNN installation found|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH"
     r"|cuDNN compiled \((?P<caffe_built>\d+)\) and runtime \((?P<caffe_loaded>\d+)\) versions mismatch"
     r"|cuDNN (?:is )?mismatched|cudnn version mismatch|[Cc]u?DNN [Vv]ersion is too old\. Update to"
@@ -301,7 +303,8 @@ _LOADED = late(
     r"|identifier \"(?:cudnn|CUDNN_)\w{3,60}\" is undefined"
     r"|error: \W(?:cudnn|CUDNN_)\w{3,60}\W{1,2} (?:was not declared|undeclared)"
     r"|libcudnn v\d with header v\d unmatched|You have an old release of CuDNN|CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING"
-    r"|cuDNN library version is too old|requires? cuDNN (?:version )?(?:>=?|at least) ?[\d.]+[^\n]{0,40}found"
+    r"|cuDNN library version is too old|requires? cuDNN (?:version )?(?:>=?|at least) ?[\d.]+[^\n]{0,40}found",
+    re.MULTILINE,
 )
 _JAX_VERSIONS = late(
     r"Version JAX was built against: (?P<built>\d+)\s{1,20}Minimum supported: (?P<minimum>\d+)"
