@@ -48,6 +48,19 @@ def test_a_gpu_that_is_left_alone_is_found(line: str) -> None:
 
 
 @each(
+    ("lines", "verdict"),
+    [
+        (("collected 9 items", "====== 9 passed, 1 warning in 3.10s ======"), "nothing-wrong"),
+        (("Ran 9 tests in 3.1s", "OK"), "nothing-wrong"),
+        (("E       assert 3 == 2", "tests/test_a.py:4: AssertionError"), "not-gpu"),
+        (("FAILED tests/test_a.py::test_x - assert 3 == 2",), "not-gpu"),
+    ],
+)
+def test_tests_on_a_machine_without_a_gpu(lines: tuple[str, ...], verdict: str) -> None:
+    assert explained("\n".join((NO_DRIVER, *lines))).verdict == verdict
+
+
+@each(
     "line",
     [
         "============ 12 passed in 14.20s ============",

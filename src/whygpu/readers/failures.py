@@ -110,7 +110,7 @@ def failures(
     """
     found = [*_of_exceptions(lines, raised), *_of_lines(lines)]
     if not raised:
-        found += _of_operations(lines)
+        found += [*_of_operations(lines), *_of_tests(lines)]
     found.sort(key=lambda failure: (failure.line, failure.kind))
     ends = _without_echoes([f for f in found if not _survived(f, worked)])
     shown = {exception.line: exception for exception in raised}
@@ -186,6 +186,16 @@ def _of_operations(lines: Sequence[Line]) -> Iterator[Failure]:
         if line.number < last:
             continue
         if line.source in ("executor.cc", "op_kernel.cc") and _OPERATION.match(line.text):
+            yield Failure(line.number, line.number, "exception", line.text)
+
+
+_TEST = re.compile(r"FAILED \S{1,300}::\S|\S{1,300}\.py:\d{1,6}: [A-Z]\w{1,60}Error$")
+
+
+def _of_tests(lines: Sequence[Line]) -> Iterator[Failure]:
+    """Tests that failed, in a log that does not show their exceptions as tracebacks."""
+    for line in lines:
+        if _TEST.match(line.text):
             yield Failure(line.number, line.number, "exception", line.text)
 
 

@@ -22,6 +22,8 @@ _WORK = re.compile(
             r"(?:saved|written) (?:to|in)\b",
             # progress bars: 120/1000 [01:20<09:40
             r"\b[1-9]\d{0,8}/\d{1,9} \[\d{1,4}:\d\d<",
+            # tests that pass
+            r"\b\d{1,6} passed\b[^\n]{0,80} in \d|^Ran \d{1,6} tests? in \d|\btest result: ok\b",
             # ends
             r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b|[Tt]ime taken\b",
             r"\b[Ii]nference time\b|\b(?:[Ee]lapsed time|[Tt]ime elapsed)\b[^\n\d]{0,12}\d",

@@ -66,6 +66,12 @@ FAILURES: tuple[Elsewhere, ...] = (
         command_line("df -h"),
     ),
     Elsewhere(
+        late(r": error: (?:unrecognized arguments|the following arguments are required|argument )"),
+        "the program was started with options that it does not accept",
+        "Compare the command with the help of the program (--help).",
+        None,
+    ),
+    Elsewhere(
         late(r"Failed to find C compiler|Compiler: cl is not found"),
         "torch.compile found no C compiler on that machine",
         "Install a compiler (gcc, or Visual Studio's C++ tools), or run without torch.compile.",
