@@ -815,3 +815,21 @@ def test_another_reading_counts_if_the_log_as_it_is_shows_no_cause(
     log = read_text(as_it_is)._replace(other_readings=(read_text("nothing"), read_text(FAILURE)))
     assert explain(log._replace(unread="the end"), (cause,)).unread == "the end"
     assert explain(log, (cause,)).verdict == verdict
+
+
+@each(
+    ("after", "verdict"),
+    [
+        (("reading the data", "three molecules", "two are solved"), "nothing-wrong"),
+        (("reading the data", "three molecules"), "found"),
+        (("reading the data", "three molecules", "cannot solve any"), "found"),
+        # Somebody looks for the GPU.
+        (("reading the data", "three molecules", "CUDA available: False"), "found"),
+        (("W x.cc:1] one", "W x.cc:1] two", "W x.cc:1] three"), "found"),
+    ],
+)
+def test_ordinary_output_shows_that_the_program_went_on(
+    after: tuple[str, ...], verdict: str
+) -> None:
+    answer = explain(read_text("\n".join(("no driver here", *after))), (NO_GPU,))
+    assert answer.verdict == verdict

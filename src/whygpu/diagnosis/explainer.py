@@ -39,6 +39,8 @@ _SUSPICIOUS = re.compile(
 _MOST_UNEXPLAINED = 8
 _ENOUGH_RECORDS = 2
 """So many records of the program's own logger show that it went on."""
+_ENOUGH_LINES = 3
+"""So many lines of ordinary output show the same."""
 
 
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
@@ -302,7 +304,16 @@ def _worked(log: Log, roots: Sequence[Finding]) -> bool:
     last = max((e.line or 0 for root in roots for e in root.evidence), default=0)
     records = [line for line in log.lines if line.number > last and line.level == "info"]
     own = sum(1 for line in records if line.source.endswith(".py"))
-    return any(line > last for line in log.progress) or own >= _ENOUGH_RECORDS
+    worked = any(line > last for line in log.progress) or own >= _ENOUGH_RECORDS
+    return worked or _went_on(log, last)
+
+
+def _went_on(log: Log, last: int) -> bool:
+    """Whether ordinary output follows the last message about the GPU, and nobody asks for one."""
+    plain = [line for line in log.lines if line.number > last and line.level == "none"]
+    asked = any(report.line > last and report.says == "no-gpu" for report in log.reports)
+    suspicious = any(_SUSPICIOUS.search(line.text) for line in plain)
+    return len(plain) >= _ENOUGH_LINES and not asked and not suspicious
 
 
 def _has_gpu(log: Log) -> bool:
