@@ -283,6 +283,53 @@ DATA = "Epoch: [0][{}/50]\tTime 0.1 (2.0)\tData 0.1 ({})\tLoss 0.5"
             ("CUDA error (/src/hopper/flash_fwd_launch_template.h:7): invalid argument",),
             "kernel-bug-illegal-access",
         ),
+        (("RuntimeError: moe_mm: no kernel for sm_120",), "compute-capability-too-new"),
+        (
+            ("RuntimeError: Marlin kernel requires compute capability >= 8.0",),
+            "compute-capability-too-old",
+        ),
+        (
+            ("AssertionError: SM90 kernel is not available. Use another GPU.",),
+            "compute-capability-too-old",
+        ),
+        (
+            ("ValueError: Could not find any GPU device matching index 3",),
+            "invalid-device-ordinal",
+        ),
+        (
+            (
+                "RuntimeError: Tensor parallel size (4) cannot be larger than the number of "
+                "available GPUs (2).",
+            ),
+            "invalid-device-ordinal",
+        ),
+        (
+            (
+                'CMake Error: Could not find CUDA: Found unsuitable version "10.1", but required '
+                'is at least "11.0" (found /usr/local/cuda)',
+            ),
+            "cuda-version-mismatch",
+        ),
+        (
+            ('Error: failed to stat CDI host device "/dev/nvidia-uvm": no such file',),
+            "docker-no-gpu-runtime",
+        ),
+        (("ImportError: libnccl.so.2: cannot open shared object file: x",), "cuda-runtime-missing"),
+        (
+            ("ImportError: /x/torch/_C.cpython-36m.so: undefined symbol: cudnnSetGroupCount",),
+            "cudnn-version-mismatch",
+        ),
+        (
+            ("NotFoundError: /x/my_ops.so: undefined symbol: _ZN10tensorflow8OpKernelE",),
+            "keras-tf-version-mismatch",
+        ),
+        (
+            ("ImportError: dlopen: cannot load any more object with static TLS",),
+            "library-path-conflict",
+        ),
+        (("ModuleNotFoundError: No module named 'triton'",), "not-gpu"),
+        (("RuntimeError: Failed to find C compiler. Please specify via CC.",), "not-gpu"),
+        (("train.py: error: unrecognized arguments: --gpus 2",), "not-gpu"),
         (tuple(DATA.format(n, 1.8) for n in range(4)), "slow-small-or-input-bound"),
         (tuple(DATA.format(n, 0.2) for n in range(4)), "nothing-wrong"),
         (tuple(DATA.format(n, 1.8) for n in range(2)), "nothing-wrong"),

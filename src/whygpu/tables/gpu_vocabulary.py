@@ -19,10 +19,13 @@ FRAMEWORK_PARTS = (
     "llvm error",
     "engine config",
     "kernel image",
+    "compute capability",
+    "cutlass",
     "kv cache",
 )
 PHRASES = (
     *("stream did not", "error state", "out of memory", "prefill"),
+    r"\bsm_?\d{2,3}\b",
     *(r"\bxla\b", r"(?<!left on )\bdevice\b", r"\boom\b", r"\bdnn\b", r"\bblas\b", r"hip\w*error"),
     r"(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
 )

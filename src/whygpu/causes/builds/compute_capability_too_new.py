@@ -198,6 +198,7 @@ STATEMENTS = late(
     r"|'sm_\d{2,3}\w?' is not a recognized processor for this target"
     r"|Unsupported \.target '?sm_(?:[89]\d|1[0-2]\d)"
     r"|Feature '[^'\n]{1,80}'\s{1,4}not supported on \.target '?sm_(?:[89]\d|1[0-2]\d)"
+    r"|\bno kernels? (?:found )?for sm_(?:9\d|1\d\d)"
     r"|Unknown CUDA arch \(\d{1,2}\.\d\+?(?:PTX)?\) or GPU not supported"
 )
 COMPILED = late(

@@ -203,6 +203,8 @@ STATEMENTS = late(
     r"|(?:Feature|Instruction|Modifier) '[^'\n]{1,60}' requires \.target sm_\d{2,3}\w? or higher"
     r"|Expected is_sm\d{2}\w? ?(?:\|\|[^\n]{1,80})?to be true"
     r"|(?:un|not )supported on this GPU (?:generation|architecture)"
+    r"|[Kk]ernels? requires? (?:a )?(?:GPU with )?compute capability (?:>=|of at least|at least) ?\d"
+    r"|\bSM\d{2} kernel is not available"
     r"|kernel requires [\d.]+ capability|minimum required compute capability [\d.]+|ERROR: Arch mismatch"
     r"|current machine is (?:Fermi|Kepler|Maxwell|Pascal|Volta), which is not compatible with Paddle"
     r"|Minimum capability: \d{2,3}\. Current capability: \d{2,3}"

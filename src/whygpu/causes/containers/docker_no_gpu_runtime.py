@@ -491,7 +491,7 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
 _ENGINE_SAYS = late(
     r"nvidia-(?:docker|container-cli): (?:command )?not found|volume plugin \"?nvidia-docker"
     r"|Unsupported config option for services[^\n]{0,60}'runtime'|'devices' was unexpected"
-    r"|stat nvidia\.com/gpu=\w{1,8}: no such file"
+    r"|stat nvidia\.com/gpu=\w{1,8}: no such file|failed to stat CDI host device"
     r"|could not select device driver \"?\w{0,20}\"? ?with capabilities: \[\[[^\]\n]{0,80}(?:gpu"
     r"|nvidia)"
     r"|[Uu]nknown (?:or invalid )?runtime (?:name|specified):? \"?nvidia|unknown flag: --gpus"

@@ -110,6 +110,10 @@ _STATEMENTS = late(
     r"|invalid)"
     r"|Invalid CUDAPlace\(\d+\), must inside|No slot '\d+' specified on host"
     r"|[Cc]uda device (?:id )?\d+ (?:is )?not (?:available|found)|Device index out of range"
+    r"|Could not find any GPU device matching index \d+"
+    # More GPUs than there are, for a model that is split over several.
+    r"|[Tt]ensor parallel size \(\d+\) cannot be larger than the number of available GPUs"
+    r"|number of required GPUs exceeds the total number of available GPUs"
     r"|invalid device ordinal value \(\d+\)|Device ordinal \d+ (?:is )?(?:invalid|not found)"
 )
 _MORE_PROCESSES = late(

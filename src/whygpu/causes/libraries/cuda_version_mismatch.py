@@ -242,6 +242,8 @@ _STATEMENTS = late(
     r"|Outdated (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) installation found"
     r"|Found (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) version \d{3,6}, but JAX was built against version \d{3,6}"
     r"|CUDA (?:runtime )?version mismatch|libcudart version mismatch"
+    r"|find CUDA\w{0,12}: Found unsuitable version \"(?P<there3>[\d.]+)\", but required is (?:at least|exact"
+    r" version) \"(?P<wanted3>[\d.]+)\""
     # Headers of one release and a compiler of another.
     r"|\b(?:cooperative_groups|cuda_fp16|cuda_bf16|crt|cuda/std)[\w./]{0,80}\.h\w{0,4}\(\d{1,6}\): error: "
     r"identifier \"\w{1,80}\" is undefined"
@@ -313,7 +315,8 @@ def _other_engine(log: Log, statement: Match) -> Finding:
 
 def _stated_mismatch(log: Log, statement: Match) -> Finding:
     groups = statement.groups
-    there, wanted = groups["there"] or groups["there2"], groups["wanted"] or groups["wanted2"]
+    there = groups["there"] or groups["there2"] or groups["there3"]
+    wanted = groups["wanted"] or groups["wanted2"] or groups["wanted3"]
     versions = f": CUDA {there} is installed, CUDA {wanted} is needed" if there and wanted else ""
     what = "CUDA" if _MIXED_PYTORCH.search(statement.text) is None else "PyTorch or CUDA"
     return CAUSE.finding(

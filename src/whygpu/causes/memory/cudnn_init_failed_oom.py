@@ -317,9 +317,12 @@ def _question(log: Log) -> str:
             "How much memory is free when it fails (nvidia-smi)? If much is free, run the same "
             "batch on the CPU: an index out of range has the same effect."
         )
+    variable = "TF_FORCE_GPU_ALLOW_GROWTH=true"
+    if log.framework == "jax":
+        variable = "XLA_PYTHON_CLIENT_PREALLOCATE=false"
     return (
-        "Does it work with TF_FORCE_GPU_ALLOW_GROWTH=true and no other program on the GPU "
-        "(nvidia-smi)? If not, compare the loaded cuDNN with the one that the build needs."
+        f"Does it work with {variable} and no other program on the GPU (nvidia-smi)? If not, "
+        "compare the loaded cuDNN with the one that the build needs."
     )
 
 
