@@ -341,3 +341,46 @@ DATA = "Epoch: [0][{}/50]\tTime 0.1 (2.0)\tData 0.1 ({})\tLoss 0.5"
 )
 def test_their_relatives(lines: tuple[str, ...], cause: str) -> None:
     assert cause_of("\n".join(lines)) == cause
+
+
+@each(
+    ("line", "cause"),
+    [
+        (
+            "ERROR: CUDA.jl could not find an appropriate CUDA runtime to use.",
+            "cuda-runtime-missing",
+        ),
+        (
+            "thread 'main' panicked at mod.rs:7: Unable to dynamically load the \"cuda\" shared "
+            "library",
+            "no-nvidia-driver",
+        ),
+        ("RuntimeError: CUDA failed with error unknown error", "nvidia-kernel-module-state"),
+        (
+            "UserWarning: You will need a GPU with NVIDIA Volta or newer architecture",
+            "compute-capability-too-old",
+        ),
+        (
+            "NvvmError: Failed to compile: error: -arch=compute_35 is an unsupported option",
+            "compute-capability-too-old",
+        ),
+        (
+            "UserWarning: CUDA driver 11.0 is not supported, at least 11.5 is required",
+            "driver-too-old-for-cuda",
+        ),
+        ("[TRT] [W] CUDA initialization failure with error: 35", "driver-too-old-for-cuda"),
+        (
+            "[TRT] [E] 6: The engine plan file is generated on an incompatible device",
+            "cuda-version-mismatch",
+        ),
+        (
+            "RuntimeError: gemm.cu:3 in function f: cuBLAS Error: the requested functionality is not "
+            "supported",
+            "kernel-bug-illegal-access",
+        ),
+        # The name of the native source file shows that it may be about a GPU.
+        ("CatBoostError: /src/cuda_manager.cpp:7: Condition violated: x", "unknown"),
+    ],
+)
+def test_programs_in_other_languages_and_of_other_kinds(line: str, cause: str) -> None:
+    assert cause_of(line) == cause

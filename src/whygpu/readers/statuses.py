@@ -46,6 +46,7 @@ _NUMBERED = re.compile(
     r"|cudaGetDeviceCount(?:\(\))? returned (?P<query>\d{1,3})\b|CUDA failure (?P<ort>\d{1,3}):"
     r"|[Cc]uda call [^\n]{0,60}failed with error code (?P<dlib>\d{1,3})\b"
     r"|CUDNN_STATUS_SUCCESS \((?P<cudnn>\d{1,2}) vs\. 0\)"
+    r"|CUDA initialization failure with error: (?P<trt>\d{1,3})\b"
     r"|\bcuInit err: (?P<init>\d{1,3})\b"
     r"|(?:nvcuda|cuda driver library) init failure: (?P<go>\d{1,3})\b"
     r"|nvml(?: vram)? init failure: (?P<nvml>\d{1,3})\b"
@@ -99,6 +100,7 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ("CUDA error: unknown error", "runtime", "cudaErrorUnknown"),
     ("CUDA unknown error", "runtime", "cudaErrorUnknown"),
     ("CUDA: unknown error", "runtime", "cudaErrorUnknown"),
+    ("CUDA failed with error unknown error", "runtime", "cudaErrorUnknown"),
     ("Cuda failure: unknown error", "runtime", "cudaErrorUnknown"),
     ("initialize CUDA: unknown error", "runtime", "cudaErrorUnknown"),
     ("initialize CUDA: initialization error", "runtime", "cudaErrorInitializationError"),

@@ -25,7 +25,7 @@ FRAMEWORK_PARTS = (
 )
 PHRASES = (
     *("stream did not", "error state", "out of memory", "prefill"),
-    r"\bsm_?\d{2,3}\b",
+    *(r"\bsm_?\d{2,3}\b", r"\bcompute_\d{2,3}\b"),
     *(r"\bxla\b", r"(?<!left on )\bdevice\b", r"\boom\b", r"\bdnn\b", r"\bblas\b", r"hip\w*error"),
     r"(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
 )
@@ -36,9 +36,10 @@ _IN_MESSAGES = re.compile(
 _IN_CODE = re.compile("|".join(UNMISTAKABLE), re.IGNORECASE)
 _SURELY = re.compile(
     r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
+    r"|[/\\]\w{0,40}cuda\w{0,40}\.(?:cpp|cuh?|cc|hpp|h):\d"
     r"|/(?:device:)?(?:XLA_)?(?:GPU|gpu):[\d*]"
 )
-"""Source files of PyTorch's GPU code and TensorFlow's names of devices, which look like paths."""
+"""Source files of code for GPUs and TensorFlow's names of devices, which look like paths."""
 _TENSOR = re.compile(
     r"\bTensor\(\"[^\n]{1,300}?, dtype=\w{1,20}(?:, device=[^)\n]{1,120})?\)"
     r"|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>"

@@ -314,6 +314,7 @@ _STATEMENTS = late(
     r"|libcuda\.so\.1: undefined symbol: cu[A-Z]\w{2,60}"
     r"|requires? (?:an? )?(?:NVIDIA )?[Dd]river(?: version)? (?:>=|at least|newer than)"
     r"|not supported in the installed CUDA driver|CallRequiresNewerDriver"
+    r"|CUDA driver [\d.]{3,8} is not supported, at least|Driver does not support the required nvenc"
     r"|driver version \(?[\d.]{3,20}\)? (?:is )?(?:too old|insufficient|not supported)"
     r"|(?:NVIDIA|CUDA|GPU|[Dd]isplay|[Gg]raphics) drivers? (?:version )?(?:is|are) (?:too old"
     r"|outdated)"

@@ -32,7 +32,7 @@ _NO_LIBRARY = late(
     r"|nvidia-smi ?: (?:command )?not found"
     r"|'nvidia-smi' is not recognized"
     r"|[Cc]ommand 'nvidia-smi' not found|No such file or directory:? '?nvidia-smi'?"
-    r"|CUDA driver was not found"
+    r"|CUDA driver was not found|dynamically load the \"cuda\" shared library"
     r"|[Nn]o NVIDIA (?:driver|GPU)s? (?:was |were |is )?(?:found|detected)"
     r"|[Uu]nable to load the \"?nvcuda\.dll|Failed to (?:load|find) (?:the )?nvcuda\.dll"
     r"|cuInit failed: The CUDA driver library"

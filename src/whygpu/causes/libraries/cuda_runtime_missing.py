@@ -223,7 +223,7 @@ _STATEMENTS = late(
     r"|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
     r"|LoadLibrary failed with error (?:126|127) \S{0,4} ?when trying to load \S{1,300}_providers_cuda\.dll"
     r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)"
-    r"|cudaGetErrorString symbol not found"
+    r"|cudaGetErrorString symbol not found|could not find an appropriate CUDA runtime to use"
 )
 NO_PROVIDER = late(r"Failed to create CUDAExecutionProvider")
 """ONNX Runtime prints this if CUDA or cuDNN, or a part of them, is missing or does not match."""

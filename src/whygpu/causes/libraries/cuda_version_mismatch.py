@@ -242,6 +242,7 @@ _STATEMENTS = late(
     r"|Outdated (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) installation found"
     r"|Found (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) version \d{3,6}, but JAX was built against version \d{3,6}"
     r"|CUDA (?:runtime )?version mismatch|libcudart version mismatch"
+    r"|[Cc]uda version [\d.]{1,8} does not match"
     r"|find CUDA\w{0,12}: Found unsuitable version \"(?P<there3>[\d.]+)\", but required is (?:at least|exact"
     r" version) \"(?P<wanted3>[\d.]+)\""
     # Headers of one release and a compiler of another.
@@ -293,6 +294,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 _ENGINE = late(
     r"Serialization [^\n]{0,100}Version tag does not match"
     r"|The engine plan file is not compatible with this version of TensorRT"
+    r"|The engine plan file is generated on an incompatible device"
 )
 
 
@@ -300,8 +302,9 @@ def _other_engine(log: Log, statement: Match) -> Finding:
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken",
-        message="the TensorRT engine was built by another TensorRT release than the one that loads "
-        "it; an engine works only with the release that built it",
+        message="the TensorRT engine was built by another TensorRT release, or for another GPU, than "
+        "the one that loads it; an engine works only with the release and the kind of GPU that it "
+        "was built for",
         evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=(
             Remedy("Build the engine again, from the ONNX model, with the installed TensorRT."),

@@ -145,6 +145,7 @@ _PHRASES = late(
     r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
     r"|(?:src|dst|[Ss]ource|[Dd]estination) pointer is not actually on (?:GPU|CPU)"
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
+    r"|cuBLAS Error: the requested functionality is not supported"
     r"|CUDA error \([^\s()]{1,200}\.(?:h|cuh?|hpp|cpp):\d{1,6}\): invalid argument"
 )
 _OUT_OF_RESOURCES = late(r"out of resources?: (?:shared memory|registers|threads), Required: \d")

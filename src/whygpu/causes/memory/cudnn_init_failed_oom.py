@@ -317,12 +317,14 @@ def _question(log: Log) -> str:
             "How much memory is free when it fails (nvidia-smi)? If much is free, run the same "
             "batch on the CPU: an index out of range has the same effect."
         )
-    variable = "TF_FORCE_GPU_ALLOW_GROWTH=true"
-    if log.framework == "jax":
-        variable = "XLA_PYTHON_CLIENT_PREALLOCATE=false"
+    variable = ""
+    if is_tensorflow(log):
+        variable = "TF_FORCE_GPU_ALLOW_GROWTH=true and "
+    elif log.framework == "jax":
+        variable = "XLA_PYTHON_CLIENT_PREALLOCATE=false and "
     return (
-        f"Does it work with {variable} and no other program on the GPU (nvidia-smi)? If not, "
-        "compare the loaded cuDNN with the one that the build needs."
+        f"Does it work with {variable}no other program on the GPU (nvidia-smi)? If not, compare "
+        "the loaded cuDNN with the one that the build needs."
     )
 
 
