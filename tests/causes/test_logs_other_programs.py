@@ -374,8 +374,8 @@ def test_their_relatives(lines: tuple[str, ...], cause: str) -> None:
             "cuda-version-mismatch",
         ),
         (
-            "RuntimeError: gemm.cu:3 in function f: cuBLAS Error: the requested functionality is not "
-            "supported",
+            "RuntimeError: gemm.cu:3 in function f: cuBLAS Error: the requested functionality is "
+            "not supported",
             "kernel-bug-illegal-access",
         ),
         # The name of the native source file shows that it may be about a GPU.
