@@ -66,9 +66,13 @@ FAILURES: tuple[Elsewhere, ...] = (
         command_line("df -h"),
     ),
     Elsewhere(
-        late(r": error: (?:unrecognized arguments|the following arguments are required|argument )"),
-        "the program was started with options that it does not accept",
-        "Compare the command with the help of the program (--help).",
+        late(
+            r"invalid literal for int\(\)"
+            r"|: error: (?:unrecognized arguments|the following arguments are required|argument )"
+        ),
+        "the program was given a value that it does not accept",
+        "Compare the command with the help of the program (--help), and its configuration with an "
+        "example.",
         None,
     ),
     Elsewhere(

@@ -59,7 +59,7 @@ _OF_THE_MATHEMATICS = re.compile(
     r"|Cannot copy out of meta tensor|[Ee]xpected (?:input|target) batch_size"
     r"|Sizes of tensors must match|Error\(s\) in loading state_dict|shape '[^'\n]{1,60}' is invalid"
     r"|[Gg]iven groups=\d|number of dims|dimension(?:s|ality)? (?:out of range|mismatch)"
-    r"|not implemented for '\w{1,12}'$|expected scalar type|Expected \d{1,2}D"
+    r"|not implemented for '(?!Half|BFloat16)\w{1,12}'$|expected scalar type|Expected \d{1,2}D"
     r"|(?:index|indices) out of range in self|stack expects each tensor|output with shape"
     r"|probability tensor contains|expects all elements of"
 )

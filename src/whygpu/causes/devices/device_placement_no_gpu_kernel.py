@@ -79,7 +79,7 @@ _XLA = late(
     r"(?P<what>[\w ]{3,60}) (?:is )?not (?:implemented|supported) on (?:the )?GPU\b"
     r"|(?:Unimplemented|UNIMPLEMENTED): [^\n]{0,120}(?:on GPU|for (?:platform )?(?:CUDA|GPU))"
     r"|only (?:implemented|supported|available) (?:for|on) (?:the )?CPU(?: devices)?\b"
-    r"|Could not run '(?!torchvision)(?P<torch>[\w:.]{2,60})' with arguments from the 'CUDA"
+    r"|Could not run '(?!torchvision)(?P<torch>[\w:.]{2,60})' with arguments from the '[A-Z]?\w{0,12}CUDA"
     r"|\"(?P<kernel>\w{0,50}cuda\w{0,50})\" not implemented for '"
     r"|No registered '(?P<op>\w{2,60})' OpKernel for '?(?:XLA_)?GPU\w{0,5}'? devices"
     # Only the end of the message: the list of kernels, and the node that was pinned.

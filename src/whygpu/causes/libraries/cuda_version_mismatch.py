@@ -242,7 +242,7 @@ _STATEMENTS = late(
     r"|Outdated (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) installation found"
     r"|Found (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) version \d{3,6}, but JAX was built against version \d{3,6}"
     r"|CUDA (?:runtime )?version mismatch|libcudart version mismatch"
-    r"|[Cc]uda version [\d.]{1,8} does not match"
+    r"|[Cc]uda version [\d.]{1,8} does not match|is only supported on CUDA [\d.]{2,5} and above"
     r"|find CUDA\w{0,12}: Found unsuitable version \"(?P<there3>[\d.]+)\", but required is (?:at least|exact"
     r" version) \"(?P<wanted3>[\d.]+)\""
     # Headers of one release and a compiler of another.
