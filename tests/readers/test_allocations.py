@@ -199,3 +199,8 @@ def test_a_number_without_a_unit_is_no_size() -> None:
 def test_some_write_bytes_and_do_not_say_so() -> None:
     found = only("Failed to allocate memory for requested buffer of size 1073741824")
     assert found.requested == GIB
+
+
+def test_advice_for_the_case_that_memory_runs_out_is_no_failure() -> None:
+    advice = "Graphs take more memory per GPU. If you are running out of memory, use fewer of them."
+    assert not read_text(advice).allocations

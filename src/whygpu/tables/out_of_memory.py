@@ -357,7 +357,8 @@ FORMS: tuple[Form, ...] = (
         r"pooled_storage_manager\.h:\d{1,5}: Memory allocation failed",
         r"(?:CUDA|HIP|MPS backend|XPU) out of memory",
         r"\b(?:torch(?:\.cuda)?|cupy[\w.]{0,30})\.OutOfMemoryError\b",
-        r"(?:GPU|[Dd]evice|VRAM)[^\n]{0,40}\bout of memory",
+        # Not in advice: "... per GPU. If you are running out of memory, ..."
+        r"(?:GPU|[Dd]evice|VRAM)[^\n.]{0,40}\bout of memory",
         r"\b[Oo]ut of (?:GPU|device|video|VRAM) memory",
         r"Gpu API call\) out of memory",
         r"ErrorOutOfDeviceMemory",
