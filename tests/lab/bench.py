@@ -33,17 +33,21 @@ class Bench:
     """Where `lay_out` of a scenario works. `site` is a copy, made when it is first asked for.
 
     Files of the copy are hard links to the shared target's: replace them, never write into them.
-    The methods here do so.
+    The methods here do so. A `whole` copy has no folder in common with the shared target, so that
+    pip can work in it.
     """
 
-    def __init__(self, target: str, folder: Path) -> None:
+    def __init__(self, target: str, folder: Path, *, whole: bool = False) -> None:
         self.folder = folder
+        self._whole = whole
         self._target = Path(python_of(target)).parent.parent
         self._copy: Path | None = None
         home = folder / "home"
         home.mkdir(parents=True)
         self.environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         self.environ["HOME"] = str(home)
+        if whole:
+            _ = self.site
 
     # --- variables ---
 
@@ -58,8 +62,12 @@ class Bench:
     # --- the target ---
 
     @property
+    def environment(self) -> Path:
+        return self._copy or self._target
+
+    @property
     def python(self) -> str:
-        return str((self._copy or self._target) / "bin" / "python")
+        return str(self.environment / "bin" / "python")
 
     @functools.cached_property
     def site(self) -> Path:
@@ -68,7 +76,7 @@ class Bench:
         near.mkdir(exist_ok=True)
         _remove_leftovers(near)
         self._copy = Path(tempfile.mkdtemp(dir=near))
-        _link_environment(self._target, self._copy)
+        _link_environment(self._target, self._copy, whole=self._whole)
         (site,) = self._copy.glob("lib/python3*/site-packages")
         return site
 
@@ -232,11 +240,12 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _link_environment(source: Path, place: Path) -> None:
+def _link_environment(source: Path, place: Path, *, whole: bool) -> None:
     """A virtual environment with paths of its own that takes no space and no time.
 
     Folders with shared objects are real ones with hard links in them, because the loader resolves
-    $ORIGIN/.. by the folder's real place; all others are links to the shared target's folders.
+    $ORIGIN/.. by the folder's real place; all others are links to the shared target's folders,
+    unless the copy is to be `whole`.
     """
     (place / "bin").mkdir()
     interpreter = source / "bin" / "python"
@@ -246,7 +255,7 @@ def _link_environment(source: Path, place: Path) -> None:
     (site,) = source.glob("lib/python3*/site-packages")
     own = place / site.relative_to(source)
     own.parent.mkdir(parents=True)
-    _link_folder(str(site), str(own), _folders_with_libraries(str(site)))
+    _link_folder(str(site), str(own), _folders(str(site), with_libraries=not whole))
 
 
 def _link_folder(source: str, place: str, real_ones: Collection[str] = ()) -> None:
@@ -265,11 +274,11 @@ def _link_folder(source: str, place: str, real_ones: Collection[str] = ()) -> No
 
 
 @functools.cache
-def _folders_with_libraries(site: str) -> frozenset[str]:
-    """Folders that have a shared object in them, or in a folder below."""
+def _folders(site: str, *, with_libraries: bool) -> frozenset[str]:
+    """Every folder, or those that have a shared object in them or in a folder below."""
     found: set[str] = set()
     for folder, _, files in os.walk(site):
-        if any(".so" in name for name in files):
+        if not with_libraries or any(".so" in name for name in files):
             while folder != site and folder not in found:
                 found.add(folder)
                 folder = os.path.dirname(folder)

@@ -96,32 +96,46 @@ class Scenario:
     """Starts from one of the large environments, which only the long run has."""
     log_shows: tuple[str, ...] = ()
     """Causes that the frameworks' own words prove, beside those that are found on the machine."""
+    unmendable: str = ""
+    """Why no remedy can have an effect on this machine, although it would on a real one."""
 
     @property
     def causes(self) -> set[str]:
         return {root.cause for root in self.roots}
 
 
-def run(scenario: Scenario, folder: Path) -> None:
+class Examined(NamedTuple):
+    """A scenario's machine as it was checked. The machine itself is gone."""
+
+    report: dict[str, Any]
+    environment: str
+    folder: str
+
+
+def run(scenario: Scenario, folder: Path) -> Examined:
     """Carry a scenario out; an AssertionError says in what the machine or whygpu differs."""
-    before = _before_commands(scenario, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    before = before_commands(scenario, folder)
     bench = Bench(scenario.target, folder)
     try:
-        _lay_out(scenario, bench)
+        lay_out(scenario, bench)
         with ThreadPoolExecutor(1) as pool:
             watched = pool.submit(_watch_framework, scenario.does, bench, before)
-            report, code = _check(scenario, bench, before)
+            report, code = check(scenario, bench, before)
             watched.result()
     except (NoCompiler, NotFetched) as reason:
         pytest.skip(str(reason))
     finally:
         bench.close()
+    if keep := os.environ.get("WHYGPU_LAB_REPORTS"):
+        (Path(keep) / f"{scenario.name}.json").write_text(json.dumps(report))
     _compare(scenario, report, code)
     _explain(scenario, report)
     _break_detectors(scenario, report)
+    return Examined(report, str(bench.environment), str(bench.folder))
 
 
-def _before_commands(scenario: Scenario, folder: Path) -> list[str]:
+def before_commands(scenario: Scenario, folder: Path) -> list[str]:
     reason = stages.unavailable(cache())
     if reason is None:
         return stages.command(scenario.stage or NO_GPU, folder)
@@ -130,7 +144,7 @@ def _before_commands(scenario: Scenario, folder: Path) -> list[str]:
     return []
 
 
-def _lay_out(scenario: Scenario, bench: Bench) -> None:
+def lay_out(scenario: Scenario, bench: Bench) -> None:
     if scenario.driver is not None:
         installed = scenario.driver.install(bench.folder / "driver", cache=cache())
         bench.set(**installed)
@@ -170,23 +184,29 @@ def _how(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
-def _check(scenario: Scenario, bench: Bench, before: list[str]) -> tuple[dict[str, Any], int]:
+def check(
+    scenario: Scenario,
+    bench: Bench,
+    before: list[str],
+    environ: Mapping[str, str] | None = None,
+    *,
+    probe: bool = True,
+) -> tuple[dict[str, Any], int]:
+    """The report of `whygpu check --json` on the scenario's machine, and its exit code."""
     command = [sys.executable, "-m", "whygpu", "check", "--json", "--python", bench.python]
-    if not scenario.probe:
+    if not (scenario.probe and probe):
         command.append("--no-probe")
     if scenario.timeout is not None:
         command += ["--timeout", str(scenario.timeout)]
     done = subprocess.run(
         [*before, *command],
-        env=bench.environ,
+        env=bench.environ if environ is None else environ,
         cwd=bench.folder,
         capture_output=True,
         text=True,
         timeout=280,
     )
     assert done.returncode in (0, 1, 4), f"whygpu ends with {done.returncode}:\n{done.stderr}"
-    if keep := os.environ.get("WHYGPU_LAB_REPORTS"):
-        (Path(keep) / f"{scenario.name}.json").write_text(done.stdout)
     return json.loads(done.stdout), done.returncode
 
 

@@ -21,6 +21,23 @@ PINNED = {
 }
 """By a name of ours, what pip is asked for. Small ones only: all of them together are 45 MB."""
 
+REMEDIES = {
+    "numpy-1.26": "numpy==1.26.4",
+    "numpy-2": "numpy==2.4.6",
+    "protobuf-7": "protobuf==7.36.2",
+    "h5py-3.14": "h5py==3.14.0",
+    "ml-dtypes": "ml_dtypes==0.6.0",
+    "keras-3": "keras==3.15.1",
+    "tf-keras": "tf_keras==2.21.0",
+    "wrapt": "wrapt==2.5.2",
+    "jax-old": "jax==0.4.30",
+    "jaxlib-old": "jaxlib==0.4.30",
+    "jax-0.10": "jax==0.10.2",
+    "jaxlib-0.10": "jaxlib==0.10.2",
+    "scipy": "scipy==1.17.1",
+}
+"""What remedies install, where that is small: 250 MB in all."""
+
 
 class NotFetched(Exception):
     """The package index could not be reached, or does not have it for this Python."""
@@ -28,7 +45,7 @@ class NotFetched(Exception):
 
 def wheel(name: str, python: str) -> Path:
     """The wheel, in a version that fits an interpreter."""
-    requirement = PINNED[name]
+    requirement = (PINNED | REMEDIES)[name]
     place = folder() / "wheels" / f"{name}-{_tag(python)}"
     found = sorted(place.glob("*.whl"))
     if not found:

@@ -57,6 +57,7 @@ SCENARIOS = (
         driver=StubDriver(nvml_init=9, cu_init=100),
         stage=Stage(pci=(), nodes={"dxg": 0o666}),
         lay_out=(complete_cuda, kernel("5.15.167.4-microsoft-standard-WSL2")),
+        unmendable="the lab has no driver library of Windows in /usr/lib/wsl",
         roots=(Root("wsl-no-gpu", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
