@@ -6,6 +6,8 @@ import pathlib
 import sys
 
 from whygpu.causes import catalogue
+from whygpu.render.rule_page import page_text
+from whygpu.tables.proofs import proofs_of
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "causes"
 LEDGER = FOLDER / "ledger.txt"
@@ -15,7 +17,7 @@ def pages() -> dict[str, str]:
     """File name to text, for everything under docs/causes but the ledger."""
     causes = catalogue()
     files = {
-        f"{cause.code}-{cause.slug}.md": f"# {cause.code} {cause.slug}\n\n{cause.page.strip()}\n"
+        f"{cause.code}-{cause.slug}.md": page_text(cause, proofs_of(cause.slug), examples=True)
         for cause in causes
     }
     rows = [

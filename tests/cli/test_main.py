@@ -353,6 +353,16 @@ def test_rule_prints_the_page_and_lists_all(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out)["causes"][0]["code"] == "WG301"
 
 
+def test_a_page_says_what_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "WG401"]) == 0
+    text = capsys.readouterr().out.partition("## What is proven\n")[2]
+    assert "NVIDIA H200" in text
+    assert 'Remedy "Show every GPU": carried out, and the cause is gone.' in text
+    assert cli.main(["rule", "--json", "WG401"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["causes"]
+    assert all(f"- {line}" in text for line in entry["proofs"])
+
+
 def test_an_unknown_rule_says_what_is_near(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rule", "cpu-only-biuld"]) == 2
     assert "did you mean cpu-only-build?" in capsys.readouterr().err

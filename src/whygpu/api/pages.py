@@ -36,3 +36,10 @@ def rules() -> tuple[Cause, ...]:
         [cause.code for cause in whygpu.rules()]
     """
     return catalogue()
+
+
+def proofs(cause: Cause) -> tuple[str, ...]:
+    """How a cause and its remedies were proven: in the fault lab, on a GPU, or not."""
+    from whygpu.tables.proofs import proofs_of
+
+    return proofs_of(cause.slug)

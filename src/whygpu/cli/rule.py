@@ -29,18 +29,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
+    from whygpu.api import pages
     from whygpu.cli import output
     from whygpu.render import rule_page
 
     chosen = api.rules() if options.name is None else (api.rule(options.name),)
     if options.json:
-        output.own(rule_page.render_json(chosen, examples=options.examples))
+        proofs = [pages.proofs(cause) for cause in chosen]
+        output.own(rule_page.render_json(chosen, proofs, examples=options.examples))
     elif options.name is None:
         output.own(rule_page.render_list(chosen))
     else:
         color = output.use_color(options.color)
         shown = rule_page.render(
-            chosen[0], width=output.width(), color=color, examples=options.examples
+            chosen[0],
+            pages.proofs(chosen[0]),
+            width=output.width(),
+            color=color,
+            examples=options.examples,
         )
         output.own(shown)
     return 0

@@ -13,10 +13,18 @@ _CODE_BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
 
 
-def render(cause: Cause, *, width: int, color: bool, examples: bool = False) -> str:
-    """The page as it was written; in colour, it is wrapped to the width as well."""
-    written = cause.page if examples else cause.guide
-    text = f"# {cause.code} {cause.slug}\n\n{written.strip()}\n"
+def page_text(cause: Cause, proofs: Sequence[str], *, examples: bool) -> str:
+    """The page as it was written, with what is proven of it."""
+    written = (cause.page if examples else cause.guide).strip()
+    proven = "\n".join(f"- {line}" for line in proofs)
+    return f"# {cause.code} {cause.slug}\n\n{written}\n\n## What is proven\n\n{proven}\n"
+
+
+def render(
+    cause: Cause, proofs: Sequence[str], *, width: int, color: bool, examples: bool = False
+) -> str:
+    """The page; in colour, it is wrapped to the width as well."""
+    text = page_text(cause, proofs, examples=examples)
     if not color:
         return text
     page = Page(width, color)
@@ -45,7 +53,9 @@ def render_list(causes: Sequence[Cause]) -> str:
     return "".join(f"{cause.code}  {cause.slug:34} {cause.title}\n" for cause in causes)
 
 
-def render_json(causes: Sequence[Cause], *, examples: bool = False) -> str:
+def render_json(
+    causes: Sequence[Cause], proofs: Sequence[Sequence[str]], *, examples: bool = False
+) -> str:
     entries = [
         {
             "code": cause.code,
@@ -56,7 +66,8 @@ def render_json(causes: Sequence[Cause], *, examples: bool = False) -> str:
             "explains": list(cause.explains),
             "page": cause.guide.strip(),
             "examples": cause.examples.strip() if examples else None,
+            "proofs": list(proven),
         }
-        for cause in causes
+        for cause, proven in zip(causes, proofs, strict=True)
     ]
     return json.dumps({"schema": 1, "causes": entries}, indent=2) + "\n"
