@@ -155,6 +155,10 @@ def test_a_missing_module_that_is_a_requirement_is_installed() -> None:
     cause = cause_named("framework-import-fails")
     (found,) = run(cause, machine(text.format("wrapt.wrappers"))).findings
     assert command_of(found.remedies[0]) == "python -m pip install 'wrapt>=1.11.0'"
+    (found,) = run(cause, machine(text.format("tensorflow.python"))).findings
+    assert [command_of(remedy) for remedy in found.remedies] == [
+        "python -m pip install --force-reinstall --no-deps tensorflow==2.20.0"
+    ]
     # It is installed, so another version would be needed, and nobody knows which.
     (found,) = run(cause, machine(text.format("numpy.strings"))).findings
     assert command_of(found.remedies[0]) == "python -m pip check"

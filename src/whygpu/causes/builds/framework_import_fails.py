@@ -142,6 +142,10 @@ def _remedies(machine: Snapshot, framework: Framework, error: str) -> tuple[Reme
             reinstall,
         )
     module = missing[1]
+    if module.partition(".")[0] == framework.name:
+        files = again(framework)._replace(options=("force-reinstall", "no-deps"))
+        text = f"Files of {titled(framework)} itself are missing: install this release again."
+        return (Remedy(text, files),)
     required = requirement_of(machine, framework, required_name(module.partition(".")[0]))
     if required is not None and package_named(machine, required_name(required)) is None:
         text = f"Install {required_name(required)}, which {titled(framework)} requires."
