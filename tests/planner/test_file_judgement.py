@@ -334,6 +334,19 @@ def test_a_condition_that_is_not_understood_leaves_a_doubt(marker: str) -> None:
     assert answer.exit_code == 4
 
 
+def test_a_release_without_an_extra_needs_cuda_on_the_machine() -> None:
+    verdict = only("tensorflow==2.13.1")
+    assert (verdict.kind, verdict.edits) == ("cuda-not-included", ())
+    assert verdict.advice.startswith("CUDA 11.8 must be installed on the machine")
+
+
+def test_a_wheel_that_is_named_by_its_address() -> None:
+    name = "torch-2.6.0%2Bcpu-cp311-cp311-linux_x86_64.whl"
+    verdict = only(f"torch @ https://download.pytorch.org/whl/cpu/{name}")
+    assert (verdict.kind, verdict.edits) == ("cpu-build", ())
+    assert verdict.advice == "Ask for torch==2.6.0 instead of that file."
+
+
 def test_hashes_are_mentioned() -> None:
     verdict = only("jax==0.4.30 \\\n  --hash=sha256:aa\n")
     assert "hashes" in verdict.advice

@@ -42,6 +42,10 @@ def change_to(
         specifier = f"=={candidate.version}"
     if kind in LOCK_FORMATS:
         return Change(advice=_relock(requirement, candidate, kind, specifier))
+    if requirement.url:
+        wanted = _text(candidate, specifier, requirement)
+        index = f" from the index {INDEX_ROOT}{_tag(candidate)}" if candidate.torch_index else ""
+        return Change(advice=f"Ask for {wanted}{index} instead of that file.")
     edits, advice = list[LineEdit](), ""
     if candidate.framework == "torch":
         if candidate.torch_index and not _torch_sources(requirement):

@@ -214,7 +214,15 @@ class _Judge:
                 continue
             chosen = answer.plan.chosen[0]
             keeps_range = self._leads_to(requirement, chosen)
-            return with_change(verdict, change_to(requirement, chosen, self._format, keeps_range))
+            change = change_to(requirement, chosen, self._format, keeps_range)
+            if verdict.kind == "cuda-not-included" and not chosen.extra and chosen.uses == "cuda":
+                # No release with an extra fits.
+                change = Change(
+                    change.edits,
+                    f"CUDA {chosen.cuda} must be installed on the machine: "
+                    f"`whygpu plan {framework}` shows how.",
+                )
+            return with_change(verdict, change)
         advice = (
             f"No release of {display_name(framework)} can use the GPU here: "
             f"`whygpu plan {framework}` says what would have to change."
