@@ -48,6 +48,25 @@ def test_a_gpu_that_is_left_alone_is_found(line: str) -> None:
 
 
 @each(
+    "line",
+    [
+        "WARNING utils.py:1] Install another NCCL if you see NCCL error in runs with several GPUs.",
+        'If you get "No CUDA GPUs are available", check your driver.',
+        "If you encounter CUDA error: out of memory, use a smaller batch.",
+    ],
+)
+def test_advice_for_an_error_that_did_not_happen_is_no_cause(line: str) -> None:
+    assert not explained(f"{line}\n{WORK}").root_causes
+    assert not explained(f"{line}\nRunning on local URL:  http://127.0.0.1:7000").root_causes
+
+
+def test_a_build_that_goes_on_without_cuda_has_no_fault() -> None:
+    missing = "-- Could NOT find CUDA (missing: CUDA_TOOLKIT_ROOT_DIR)"
+    assert explained(missing).root_causes
+    assert not explained(f"{missing}\n-- Build files have been written to: /x").root_causes
+
+
+@each(
     ("lines", "verdict"),
     [
         (("collected 9 items", "====== 9 passed, 1 warning in 3.10s ======"), "nothing-wrong"),

@@ -154,6 +154,8 @@ class Match(NamedTuple):
 
 
 _NO_WORDS = re.compile(r"\W{0,80}")
+ADVICE = re.compile(r"\b[Ii]f you (?:see|get|encounter|face|hit|run into)\b")
+"""What follows in this line is advice for an error that did not happen."""
 
 
 def _first_word(match: re.Match[str]) -> int:
@@ -205,11 +207,14 @@ class Log(NamedTuple):
     """The interpreter that wrote the log; None if it is not known."""
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[Match]:
-        """Every match in the log. A pattern that allows it may match across lines."""
+        """Every match in the log, except in advice. A pattern may match across lines."""
         from bisect import bisect_right
 
         for match in pattern.finditer(self.text) if self._can_say(pattern) else ():
-            line = self.lines[bisect_right(self.starts, _first_word(match)) - 1]
+            place = bisect_right(self.starts, _first_word(match)) - 1
+            if ADVICE.search(self.text, self.starts[place], max(self.starts[place], match.start())):
+                continue
+            line = self.lines[place]
             yield Match(line.number, line.text, match.groupdict())
 
     def first(self, pattern: re.Pattern[str]) -> Match | None:

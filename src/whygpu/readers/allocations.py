@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whygpu.model.log import Allocation, Line
+from whygpu.model.log import ADVICE, Allocation, Line
 from whygpu.model.units import logged_size
 from whygpu.tables.out_of_memory import (
     PAGING_FILE,
@@ -34,7 +34,7 @@ def allocations(lines: Sequence[Line]) -> tuple[Allocation, ...]:
 
 
 def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocation]:
-    if not _ABOUT_MEMORY.search(line.text):
+    if not _ABOUT_MEMORY.search(line.text) or ADVICE.search(line.text):
         return
     if "out of memory" in line.text or "Tried to allocate" in line.text:
         torch = TORCH.search(_with_continuation(lines, index))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from whygpu.model.log import Line, Status
+from whygpu.model.log import ADVICE, Line, Status
 
 Api = Literal["driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml"]
 
@@ -215,6 +215,8 @@ def statuses(lines: Sequence[Line]) -> tuple[Status, ...]:
 
 def _of_line(line: Line) -> Iterator[Status]:
     text = line.text
+    if ADVICE.search(text):
+        return
     call = _CALL.search(text)
     called = next((name for name in call.groups() if name), "") if call else ""
     found: set[str] = set()

@@ -358,7 +358,7 @@ FORMS: tuple[Form, ...] = (
         r"(?:CUDA|HIP|MPS backend|XPU) out of memory",
         r"\b(?:torch(?:\.cuda)?|cupy[\w.]{0,30})\.OutOfMemoryError\b",
         # Not in advice: "... per GPU. If you are running out of memory, ..."
-        r"(?:GPU|[Dd]evice|VRAM)[^\n.]{0,40}\bout of memory",
+        r"(?:GPU|[Dd]evice|VRAM)[^\n]{0,40}(?<!running )\bout of memory",
         r"\b[Oo]ut of (?:GPU|device|video|VRAM) memory",
         r"Gpu API call\) out of memory",
         r"ErrorOutOfDeviceMemory",

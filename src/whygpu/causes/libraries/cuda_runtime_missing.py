@@ -225,6 +225,7 @@ _STATEMENTS = late(
     r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)"
     r"|cudaGetErrorString symbol not found|could not find an appropriate CUDA runtime to use"
 )
+_CONFIGURED = late(r"Build files have been written to")
 NO_PROVIDER = late(r"Failed to create CUDAExecutionProvider")
 """ONNX Runtime prints this if CUDA or cuDNN, or a part of them, is missing or does not match."""
 
@@ -234,6 +235,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     missing = missing_libraries(log)
     elsewhere = lines_about_extensions(log)
     statement = next((m for m in log.find(_STATEMENTS) if m.line not in elsewhere), None)
+    if statement is not None and log.says(_CONFIGURED) and not log.failures:
+        # CMake looked for CUDA, and went on without it.
+        return
     ends = statement is not None and bool(ended_after(log, statement.line))
     if not ends and missing is not None and (missing.toolkit or not missing.cudnn):
         if not other_release_opened(missing) and not foreign_releases(missing):
