@@ -41,6 +41,11 @@ def is_stub(requirement: str) -> bool:
     return Requirement(requirement).name in {stub.distribution for stub in _stubs()}
 
 
+def is_complete(python: str) -> bool:
+    """Whether every small wheel could be fetched for this Python."""
+    return len(_real_wheels(python)) == len(REMEDIES)
+
+
 def pip_variables(python: str) -> dict[str, str]:
     """Variables with which pip knows the packages of the lab, and no others."""
     files = (*_real_wheels(python), *_large_wheels())

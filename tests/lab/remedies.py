@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, cast
 from packaging.requirements import Requirement
 
 from tests.lab.bench import Bench
-from tests.lab.index import has_package, is_stub, pip_variables
+from tests.lab.index import has_package, is_complete, is_stub, pip_variables
 from tests.lab.programs import LIST_GPUS
 from tests.lab.scenario import Examined, Scenario, before_commands, check, lay_out
 from tests.targets import folder as targets_folder
@@ -192,6 +192,7 @@ _SHOWS = re.compile(
     r"(?:sudo )?(?:dmesg|fuser -v|ldconfig -p|grep|ls|mokutil|nvidia-smi(?: -L| --query| -q|$)"
     r"|systemctl status|whygpu (?:check|plan)|TF_CPP_VMODULE=)"
 )
+_CARRIED_OUT = re.compile(r"sed -i 's/[^']*' ~/\.keras/keras\.json$|whygpu run -- ")
 _ELSEWHERE = {
     "conda": "needs conda and its channels",
     "docker": "needs a container engine on a machine with a GPU",
@@ -225,8 +226,11 @@ def _obstacle(step: Step) -> tuple[Result, str] | None:
             "not-here",
             "installs a framework into a new environment, which check does not examine",
         )
-    reason = _ELSEWHERE.get(text.split()[0])
-    return None if reason is None else ("not-here", reason)
+    if _CARRIED_OUT.match(text):
+        return None
+    # The lab runs no command that it does not know.
+    reason = _ELSEWHERE.get(text.split()[0], "is not among the commands that the lab carries out")
+    return "not-here", reason
 
 
 def _plain_text(step: Command | Script) -> str:
@@ -263,6 +267,9 @@ def _tried(
             failure = _repaired_run(scenario, bench, before, finding)
         else:
             failure = _mended(scenario, bench, before, snapshot, finding, *own)
+    if "No matching distribution" in failure and not is_complete(python_of(scenario.target)):
+        # The wheels could not be fetched, for example because there is no network.
+        return trial._replace(detail=failure)
     if failure:
         return trial._replace(result="fails", detail=failure)
     return trial._replace(result="mends", detail=_installed(action))
