@@ -139,6 +139,19 @@ def test_a_dropped_name_is_numpys_fault_only_inside_a_framework(
     assert ("numpy-abi" in causes(log)) is expected
 
 
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("ImportError: /lib/libm.so.6: version `GLIBC_2.38' not found (required by /x/y.so)",
+         "glibc-too-old"),
+        ("RuntimeError: Numpy is not available", "numpy-abi"),
+    ],
+)  # fmt: skip
+def test_a_warning_about_numpy_does_not_explain_another_failure(end: str, expected: str) -> None:
+    warning = "x.py:7: UserWarning: Failed to initialize NumPy: _ARRAY_API not found"
+    assert causes(f"{warning}\n{end}")[0] == expected
+
+
 def test_jax_says_of_a_plugin_that_cannot_start_that_it_is_not_installed() -> None:
     word = (
         "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. "

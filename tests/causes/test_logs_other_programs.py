@@ -293,6 +293,10 @@ DATA = "Epoch: [0][{}/50]\tTime 0.1 (2.0)\tData 0.1 ({})\tLoss 0.5"
             "compute-capability-too-old",
         ),
         (
+            ("RuntimeError: device >= 0 && device < num_gpus INTERNAL ASSERT FAILED at x.cpp",),
+            "invalid-device-ordinal",
+        ),
+        (
             ("ValueError: Could not find any GPU device matching index 3",),
             "invalid-device-ordinal",
         ),

@@ -116,6 +116,7 @@ Epoch 1/3
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
@@ -289,6 +290,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             return
 
 
+_OF_NUMPY = late(r"numpy", re.IGNORECASE)
+
+
+def _ends(log: Log, statement: Match) -> tuple[int, ...]:
+    """The failures that it explains. The program went on after a warning, and may fail otherwise."""
+    if "Warning: " not in statement.text:
+        return ended_after(log, statement.line)
+    return tuple(failure.line for failure in log.failures if _OF_NUMPY.search(failure.text))
+
+
 def _in_log(log: Log, statement: Match, confidence: Confidence) -> Finding:
     wanted = next((limit for pattern, limit in _RANGES if pattern.search(statement.text)), None)
     if "strided_slice" in statement.text:
@@ -304,7 +315,7 @@ def _in_log(log: Log, statement: Match, confidence: Confidence) -> Finding:
         evidence=log.evidence(
             *(match.line for match in log.find(BINARY)),
             statement.line,
-            *ended_after(log, statement.line),
+            *_ends(log, statement),
         ),
         remedies=(
             Remedy(

@@ -111,6 +111,7 @@ _STATEMENTS = late(
     r"|Invalid CUDAPlace\(\d+\), must inside|No slot '\d+' specified on host"
     r"|[Cc]uda device (?:id )?\d+ (?:is )?not (?:available|found)|Device index out of range"
     r"|Could not find any GPU device matching index \d+"
+    r"|device >= 0 && device < num_gpus INTERNAL ASSERT FAILED"
     # More GPUs than there are, for a model that is split over several.
     r"|[Tt]ensor parallel size \(\d+\) cannot be larger than the number of available GPUs"
     r"|number of required GPUs exceeds the total number of available GPUs"
