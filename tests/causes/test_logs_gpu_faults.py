@@ -290,7 +290,7 @@ def test_what_pytorch_2_puts_below_every_error_changes_nothing(error: str, cause
 )
 def test_the_port_where_a_training_meets_is_named(log: str, port: str) -> None:
     (found,) = explained(log).root_causes
-    assert found.cause == "rendezvous-port-taken"
+    assert found.cause == "not-gpu"
     assert f"({port})" in found.message
     assert f":{port}" in str(command_of(found.remedies[0]))
 
@@ -306,7 +306,7 @@ def test_the_port_where_a_training_meets_is_named(log: str, port: str) -> None:
 )
 def test_a_port_that_the_log_does_not_name_is_not_made_up(log: str) -> None:
     (found,) = explained(log).root_causes
-    assert found.cause == "rendezvous-port-taken"
+    assert found.cause == "not-gpu"
     assert "the port where the processes of this training meet" in found.message
     assert command_of(found.remedies[0]) == "ss -ltnp"
 
@@ -338,7 +338,7 @@ TAKEN = (
     ],
 )
 def test_a_taken_port_counts_if_it_ended_the_training(lines: tuple[str, ...], taken: bool) -> None:
-    assert ("rendezvous-port-taken" in roots("\n".join(lines))) is taken
+    assert ("not-gpu" in roots("\n".join(lines))) is taken
 
 
 def test_the_evidence_of_a_taken_port_is_short() -> None:

@@ -94,6 +94,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"the port{named} where the processes of this training meet is used by another "
         "process: an earlier run that has not ended, or a second job with the same port",
         evidence=log.evidence(*taken.lines),
+        # The same would happen without any GPU.
+        kind_of="not-gpu",
         remedies=(
             Remedy(
                 "Find the process that listens there, and end it.",
