@@ -129,10 +129,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 _PROFILED = late(r"enumerate\(DataLoader\)\S{0,60} {1,40}(?P<share>\d{1,3}\.\d{1,2})%")
 """A row of the table of PyTorch's profiler: what the main process waits for."""
 _MEASURED = late(
-    # Time 0.154 (8.010)  Data 0.001 (7.720): the last value and the average
+    # Time 0.1 (2.0)  Data 0.1 (1.8): the last value and the average
     r"\bTime[ :]{1,3}[\d.]{1,12} \( {0,4}(?P<time>[\d.]{1,12})\)[ \t]{1,8}"
     r"Data[ :]{1,3}[\d.]{1,12} \( {0,4}(?P<data>[\d.]{1,12})\)"
-    # time: 2.812, data_time: 2.402
+    # time: 2.1, data_time: 1.9
     r"|\btime: (?P<step>\d{1,6}\.\d{1,9}),? {1,4}data_time: (?P<load>\d{1,6}\.\d{1,9})"
 )
 _MOST = 0.5
