@@ -15,7 +15,7 @@ EXPECTED = (
     *("python", "python3", "uv", "conda", "whygpu", "tf_upgrade_v2", "strace"),
     *("sudo", "apt-get", "ln", "mv", "sed", "kill", "ls", "id", "file", "find", "env", "df"),
     *("nvidia-smi", "nvidia-modprobe", "dcgmi", "rocminfo", "rocm-smi", "sycl-ls"),
-    *("compute-sanitizer", "ip", "ss", "dirname"),
+    *("compute-sanitizer", "ip", "nc", "ss", "dirname"),
     *("docker", "podman", "nerdctl", "apptainer", "incus", "kubectl", "srun", "systemd-nspawn"),
     *("grep", "tr", "paste", "tail", "cat", "dmesg", "ldd", "ldconfig", "mokutil"),
     *("systemctl", "wsl", "where.exe", "winget"),
