@@ -35,15 +35,7 @@ def as_dict(report: Report) -> dict[str, Any]:
     return {
         "schema": REPORT_SCHEMA,
         "verdict": report.verdict,
-        "frameworks": [
-            {
-                "name": item.name,
-                "version": item.version,
-                "verdict": item.verdict,
-                "because": list(item.because),
-            }
-            for item in report.frameworks
-        ],
+        "frameworks": framework_dicts(report),
         "root_causes": [
             finding_dict(finding, FINDING_FIELDS, installer) for finding in report.root_causes
         ],
@@ -58,6 +50,18 @@ def as_dict(report: Report) -> dict[str, Any]:
         ],
         "snapshot": encode(report.snapshot),
     }
+
+
+def framework_dicts(report: Report) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": item.name,
+            "version": item.version,
+            "verdict": item.verdict,
+            "because": list(item.because),
+        }
+        for item in report.frameworks
+    ]
 
 
 def finding_dict(finding: Finding, fields: Sequence[str], installer: Installer) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from whygpu.model.derived import installer_of
 from whygpu.model.fix import FixAnswer, FixStep, Undone
 from whygpu.model.report import Report
 from whygpu.model.target import Installer
+from whygpu.render.check_json import framework_dicts
 
 FIX_SCHEMA = 1
 
@@ -45,15 +46,7 @@ def _state(report: Report) -> dict[str, Any]:
     return {
         "verdict": report.verdict,
         "headline": report.headline,
-        "frameworks": [
-            {
-                "name": item.name,
-                "version": item.version,
-                "verdict": item.verdict,
-                "because": list(item.because),
-            }
-            for item in report.frameworks
-        ],
+        "frameworks": framework_dicts(report),
         "root_causes": [
             {"code": f.code, "cause": f.cause, "subject": f.subject, "severity": f.severity}
             for f in report.root_causes
