@@ -33,6 +33,26 @@ ON_A_GPU: tuple[Sighting, ...] = (
         "README.md",
     ),
     Sighting(
+        "library-path-conflict",
+        H200,
+        "fix links libcusolver.so.11, TensorFlow 2.21.0 computes on the GPU, and undo goes back",
+        "docs/tensorflow-on-gpu.md",
+    ),
+    Sighting(
+        "cuda-version-mismatch",
+        H200,
+        "fix installs 'tensorflow[and-cuda]==2.20.0' over tensorflow, which then computes on the "
+        "GPU",
+        "docs/tensorflow-on-gpu.md",
+    ),
+    Sighting(
+        "library-file-broken",
+        H200,
+        "fix takes the folder of a damaged libcudnn.so.9 off LD_LIBRARY_PATH, TensorFlow computes "
+        "on the GPU, and undo goes back",
+        "docs/tensorflow-on-gpu.md",
+    ),
+    Sighting(
         "visible-devices-hides-gpu",
         H200,
         "check names the cause for Keras, JAX, PyTorch, CuPy and Numba",
