@@ -98,6 +98,14 @@ def test_steps_that_were_not_proven_are_called_so(tmp_path: Path) -> None:
     assert repr(shown) == "<FixAnswer: PyTorch: cpu; 1 step, not proven>"
 
 
+def test_nothing_to_fix_is_said_once(tmp_path: Path) -> None:
+    healthy = judge(str(environment(tmp_path / "env")), {}, {})
+    shown = FixAnswer("/env", healthy, (), ())
+    assert page(shown).startswith("✓ Nothing to fix: PyTorch: gpu")
+    idle = healthy._replace(headline="this machine has no GPU; nothing to fix")
+    assert page(shown._replace(before=idle)).startswith("✓ This machine has no GPU; nothing to fix")
+
+
 def test_an_undo_says_what_it_took_back() -> None:
     text = render_undone(Undone("/env", ("WG900: pip install a",), "2026-11-16", ("numpy",)))
     assert text.splitlines() == [

@@ -55,7 +55,7 @@ def _headline(answer: FixAnswer) -> str:
     if answer.applied is not None and answer.after is not None:
         done = "Fixed" if _mends_everything(answer.after) else "Partly fixed"
         return f"{done}: {answer.after.headline}"
-    if answer.standing == "fine":
+    if answer.standing == "fine" and "nothing to fix" not in answer.before.headline:
         return f"Nothing to fix: {answer.before.headline}"
     return answer.before.headline
 
