@@ -218,3 +218,22 @@ def test_native_code_of_a_framework_may_have_failed_on_the_gpu(
 ) -> None:
     (failure,) = read_text(NATIVE.format(frame, error)).failures
     assert failure.about_gpu is about_gpu
+
+
+@each(
+    ("statement", "about_gpu"),
+    [
+        ("raise RuntimeError('Attempted to use a closed Session.')", False),
+        ('raise RuntimeError(f"Expected {name}")', False),
+        ("raise RuntimeError(", False),
+        ("raise type(e)(node_def, op, message)", True),
+        ("raise core._status_to_exception(e) from None", True),
+        ("return fn(*args)", True),
+    ],
+)
+def test_an_exception_that_a_frameworks_python_code_raised_is_not_of_its_native_code(
+    statement: str, about_gpu: bool
+) -> None:
+    log = NATIVE.format("/opt/site-packages/tensorflow", "RuntimeError: Expected x to be true")
+    (failure,) = read_text(log.replace("run_backward(", statement)).failures
+    assert failure.about_gpu is about_gpu

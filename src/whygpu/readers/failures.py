@@ -133,6 +133,16 @@ def _of_native_code(exception: Raised) -> bool:
     return exception.type in _NATIVE_ERRORS and inside
 
 
+_RAISES = re.compile(r"raise [\w.]{1,80}Error\( ?(?:[fr]{0,2}[\"']|$)")
+"""A statement that raises an exception with a text of its own. TensorFlow and JAX pass errors of
+their native code on with `raise type(e)(...)` and the like."""
+
+
+def _raised_in_python(lines: Sequence[Line], place: int) -> bool:
+    """Whether the statement that the traceback ends with raised the exception itself."""
+    return any(_RAISES.match(line.text.strip()) for line in lines[max(place - 2, 0) : place])
+
+
 def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -> bool:
     if elsewhere(failure.text):
         return False
@@ -144,7 +154,7 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -
     if _PACKAGE_MANAGER.match(failure.text):
         # It names the packages above its error.
         return any(message_is_about_gpu(line.text) for line in lines[max(place - 4, 0) : place])
-    if raised is not None and _of_native_code(raised):
+    if raised is not None and _of_native_code(raised) and not _raised_in_python(lines, place):
         return True
     # The statement is the last line of a traceback. Newer Pythons add a line that underlines it.
     code = [line for line in lines[max(place - 2, 0) : place] if line.number >= failure.line - 2]
