@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 Wanted = Callable[[Finding], bool]
-"""Whether a finding is to be mended."""
+"""Whether to mend a finding."""
 
 _OF_AN_ENVIRONMENT = frozenset(
     ("bin", "lib", "lib64", "include", "share", "etc", "man", "src", "pyvenv.cfg", "local")

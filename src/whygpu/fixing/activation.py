@@ -7,6 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Iterable, Mapping
 
+from whygpu.fixing.carrying_out import variables_in
 from whygpu.model.commands import shell_text
 from whygpu.model.remedy import Action, DropPath, PrependPath, SetVariable, Step, steps_of
 from whygpu.model.target import Installer
@@ -77,5 +78,4 @@ def activated(prefix: str, script: str, environ: Mapping[str, str]) -> dict[str,
         timeout=_TIME_LIMIT,
         check=True,
     )
-    texts = (os.fsdecode(pair).partition("=") for pair in done.stdout.split(b"\0") if pair)
-    return {name: value for name, _, value in texts}
+    return variables_in(done.stdout)

@@ -108,7 +108,8 @@ def carry_out(
         code, lines = _run(["/bin/sh", "-c", script], given, folder, on_line, time_limit)
         after = dict(environ)
         if code == 0:
-            found = _listed(listing)
+            with open(listing, "rb") as file:
+                found = variables_in(file.read())
             for name in variables_of(action):
                 after.pop(name, None)
                 if name in found:
@@ -169,8 +170,7 @@ def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[str]:
         rest = rest[-_LONGEST_LINE:]
 
 
-def _listed(path: str) -> dict[str, str]:
-    with open(path, "rb") as file:
-        pairs = file.read().split(b"\0")
-    texts = (os.fsdecode(pair).partition("=") for pair in pairs if pair)
+def variables_in(listing: bytes) -> dict[str, str]:
+    """What `env -0` printed."""
+    texts = (os.fsdecode(pair).partition("=") for pair in listing.split(b"\0") if pair)
     return {name: value for name, _, value in texts}
