@@ -10,6 +10,8 @@ from whygpu.cli import output
 from whygpu.errors import exit_code_of_bug
 from whygpu.version import VERSION
 
+NEW_ISSUE = "https://github.com/whygpu/whygpu/issues/new?template=bug.yml"
+
 
 def failed(error: BaseException, arguments: Sequence[str]) -> int:
     """Report a bug on standard error; returns the exit code for it."""
@@ -46,7 +48,8 @@ def _report(error: BaseException, arguments: Sequence[str]) -> None:
         output.say(f"the report could not be saved ({failure}); here it is:\n\n{text}")
         return
     output.say_own(
-        f"Please report it: a text ready to paste, private data removed, is in\n  {path}\n"
+        f"Please report it at {NEW_ISSUE}\n"
+        f"A text ready to paste, private data removed, is in\n  {path}\n"
     )
 
 
