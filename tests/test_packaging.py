@@ -1,0 +1,52 @@
+"""What the package says about itself is the same everywhere it says it."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from whygpu.cli.bug import NEW_ISSUE
+from whygpu.version import VERSION
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def project() -> dict[str, Any]:
+    table: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return table
+
+
+def test_a_bug_report_goes_to_an_issue_form_of_this_repository() -> None:
+    address, _, form = NEW_ISSUE.partition("/new?template=")
+    assert address == project()["urls"]["Issues"]
+    assert (ROOT / ".github" / "ISSUE_TEMPLATE" / form).is_file()
+
+
+def test_the_changelog_has_an_entry_for_this_version() -> None:
+    assert f"\n## {VERSION} " in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_conda_recipe_requires_what_the_package_requires() -> None:
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text("utf-8")
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    of_recipe = [line.replace(" ", "") for line in re.findall(r"^    - (.+)", run, re.MULTILINE)]
+    of_package = [line.partition(";")[0] for line in project()["dependencies"]]
+    assert of_recipe == [
+        f"python{project()['requires-python'][:2]}${{{{python_min}}}}",
+        *of_package,
+    ]
+
+
+def test_links_of_the_readme_work_outside_the_repository() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+def test_the_extra_all_has_the_other_extras_for_users() -> None:
+    extras = project()["optional-dependencies"]
+    assert extras["all"] == [f"whygpu[{','.join(sorted(set(extras) - {'all', 'dev', 'docs'}))}]"]
