@@ -13,7 +13,7 @@ REAL := -n 2 --dist loadfile
 # Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: check test test-fast fuzz test-lab-full lint fix docs new-cause targets targets-cuda benchmark clean
+.PHONY: check test test-fast fuzz test-lab-full lint fix docs new-cause targets targets-cuda benchmark package clean
 
 check: $(VENV)/ready ## Diagnose this machine
 	@$(BIN)/whygpu check; code=$$?; \
@@ -60,6 +60,10 @@ targets-cuda: $(VENV)/dev ## The ones with all CUDA wheels too (about 10 GB)
 benchmark: $(VENV)/dev targets ## Time whygpu beside its peers
 	$(BIN)/python -m benchmarks.check_speed
 	$(BIN)/python -m benchmarks.explain_speed
+
+package: $(VENV)/dev ## The source distribution and the wheel of the last commit, in dist
+	$(BIN)/python -m pip install -q build check-wheel-contents twine
+	$(BIN)/python -m tools.build_package
 
 clean:
 	rm -rf $(VENV) .targets build dist src/*.egg-info
