@@ -1,9 +1,12 @@
-"""No text makes a regular expression of a reader, a cause or the privacy gate blow up: four times
-as long a text may take four times as long, and not sixteen times.
+"""No text makes a regular expression of a reader, a cause or the privacy gate slow.
+
+Four times as long a text may take four times as long, and not sixteen times. What a character costs
+is limited as well: repetitions that are bounded one by one can still be slow inside each other.
 """
 
 from __future__ import annotations
 
+import functools
 import pkgutil
 import re
 import time
@@ -11,14 +14,15 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from tools.phrase_words import constants, parser, patterns_in
 from whygpu import causes, privacy, readers
 
-SIZE = 4_000
-QUICK = 0.003
+SIZE = 2_000
+QUICK = 0.0007
 """Seconds of CPU time: what takes no longer than this at the full size is not looked at again."""
+SLOWEST = 0.04
+"""Seconds of CPU time at the full size, whatever the growth: 20 microseconds for each character."""
 MOST_GROWTH = 9
 """From a quarter of the size to the full one: linear is 4, quadratic 16."""
 RUNS = 4
@@ -43,9 +47,14 @@ def modules() -> Iterator[str]:
     yield from (f"whygpu.tables.{name}" for name in TABLES)
 
 
-def patterns_of(module: str) -> list[re.Pattern[str]]:
-    found = patterns_in(list(vars(import_module(module)).values()))
-    return list(dict.fromkeys(found))
+@functools.cache
+def patterns() -> dict[re.Pattern[str], str]:
+    """Every pattern, with the first module that has it."""
+    found: dict[re.Pattern[str], str] = {}
+    for module in modules():
+        for pattern in patterns_in(list(vars(import_module(module)).values())):
+            found.setdefault(pattern, module)
+    return found
 
 
 def literals_in(parsed: Any) -> Iterator[str]:
@@ -88,30 +97,34 @@ def seconds(pattern: re.Pattern[str], text: str) -> float:
     return time.thread_time() - began
 
 
-def grows_too_fast(pattern: re.Pattern[str], text: str) -> bool:
+def is_slow(pattern: re.Pattern[str], text: str) -> bool:
     whole, quarter = seconds(pattern, text), float("inf")
     for _ in range(RUNS):
         if whole < QUICK:
             return False
         quarter = min(quarter, seconds(pattern, text[: len(text) // 4]))
-        if whole <= MOST_GROWTH * quarter:
+        if whole <= min(MOST_GROWTH * quarter, SLOWEST):
             return False
         # A machine that is busy elsewhere makes anything slow once.
         whole = min(whole, seconds(pattern, text))
     return True
 
 
-@pytest.mark.parametrize("module", sorted(modules()))
-def test_every_pattern_takes_linear_time(module: str) -> None:
-    for pattern in patterns_of(module):
-        for text in hostile_texts(pattern, SIZE):
-            assert not grows_too_fast(pattern, text), (pattern.pattern, text[:60])
+def test_every_pattern_takes_linear_time() -> None:
+    slow = [
+        (module, pattern.pattern, text[:60])
+        for pattern, module in patterns().items()
+        for text in hostile_texts(pattern, SIZE)
+        if is_slow(pattern, text)
+    ]
+    assert slow == []
 
 
-def test_the_measure_notices_a_bad_pattern() -> None:
-    bad = re.compile(r"\s+x|(?:a|b)*c")
-    assert any(grows_too_fast(bad, text) for text in hostile_texts(bad, SIZE))
+@each("bad", [r"\s+x|(?:a|b)*c", r"[a-z]{1,60}[^ ]{0,80}\s"])
+def test_the_measure_notices_a_bad_pattern(bad: str) -> None:
+    pattern = re.compile(bad)
+    assert any(is_slow(pattern, text) for text in hostile_texts(pattern, SIZE))
 
 
 def test_patterns_are_found() -> None:
-    assert sum(len(patterns_of(module)) for module in modules()) > 200
+    assert len(patterns()) > 200

@@ -87,6 +87,8 @@ class Attempt(NamedTuple):
 
 _PIN = late(r"={2,3}\s{0,3}(?P<version>\d[\w.]{0,40}?)(?:\+(?P<local>[\w.]{1,40}))?")
 _NAME = r"[A-Za-z][\w.-]{1,60}"
+_WORD = rf"(?<![\w.-]){_NAME}"
+"""A name at the start of a match: without the condition, each letter of a long word starts one."""
 _TAIL = r"[^\s(;,'\"`]{0,80}(?:,[<>=!~][^\s(;,'\"`]{1,40}){0,6}"
 
 
@@ -106,7 +108,7 @@ STATEMENTS = late(
             r"|HTTP error 40[34] while getting [^\n]{1,300}\.whl)",
             r"Package '?(?P<package>[\w.-]{2,60})'? requires a different Python: \S{1,12} not"
             r" in '?(?P<range>[^'\n]{2,60})",
-            rf"(?P<nowheels>{_NAME})(?P<nowheels_rest>{_TAIL})\s{{1,12}}"
+            rf"(?P<nowheels>{_WORD})(?P<nowheels_rest>{_TAIL})\s{{1,12}}"
             + _wrapped(r"ha(?:s|ve) no (?:usable )?wheels with a matching ")
             + r"(?P<tag>Python|platform)?",
             r"Unable to find installation candidates for "
@@ -121,9 +123,9 @@ STATEMENTS = late(
             + _wrapped(r"(?:is|are) available and (?:you require|your project depends on) ")
             + rf"{_NAME}(?P<only_rest>{_TAIL})",
             r"Requested (?P<metadata>[A-Za-z][\w.-]{1,60})[^\n]{1,400}has (?:different|inconsistent) version",
-            rf"(?P<registry>{_NAME})\S{{0,30}}\s{{1,12}}"
+            rf"(?P<registry>{_WORD})\S{{0,30}}\s{{1,12}}"
             + _wrapped(r"was not found in the (?:package registry|cache)"),
-            rf"(?P<lacking>{_NAME}) \([\w.+]{{1,20}}\) requires Python [^\n]{{2,80}}"
+            rf"(?P<lacking>{_WORD}) \([\w.+]{{1,20}}\) requires Python [^\n]{{2,80}}"
             r"version solving failed",
             r"(?:Distribution `(?P<uv>[^`\n]{1,200})`[^\n]{0,60}?)?"
             r"(?P<current>doesn't have a source distribution or wheel for the current platform)",
