@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -15,9 +16,11 @@ SOURCE = pathlib.Path(whygpu.__path__[0])
 
 
 def test_every_module_says_what_it_is_for() -> None:
+    # Parsing all of the source would take a second.
+    docstring = re.compile(r'(?:#[^\n]*\n|\n)*r?"""[^"\s]')
     for path in sorted(SOURCE.rglob("*.py")):
-        module = ast.parse(path.read_text(encoding="utf-8"))
-        assert ast.get_docstring(module), f"{path} does not say what it is for"
+        text = path.read_text(encoding="utf-8")
+        assert docstring.match(text), f"{path} does not say what it is for"
 
 
 PAST_THE_EXIT = {"print", "Redactor", "sys.stdout.write", "sys.stderr.write", "os.replace"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
-import pytest
-
+from tests.cases import each
 from tests.kit import examples, explained, lint, machine, machine_examples, run
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
@@ -25,7 +24,7 @@ FAMILIES = {
 LEDGER = pathlib.Path(__file__).parent.parent / "docs" / "causes" / "ledger.txt"
 HEADINGS = ("Why it happens", "What it looks like", "Fix", "Fires on", "Quiet on", "Sources")
 
-every_cause = pytest.mark.parametrize("cause", catalogue(), ids=lambda cause: cause.slug)
+every_cause = each("cause", catalogue(), ids=lambda cause: cause.slug)
 
 
 def test_there_are_causes() -> None:

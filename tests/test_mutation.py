@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import pytest
-
+from tests.cases import each
 from tests.kit import examples, lint, machine, machine_causes, machine_examples, run
 from whygpu.causes import catalogue
 from whygpu.model.cause import Cause, CodeDetector
@@ -23,7 +22,7 @@ EXPECTED = {
 }
 
 
-every_cause = pytest.mark.parametrize("cause", machine_causes(), ids=lambda cause: cause.slug)
+every_cause = each("cause", machine_causes(), ids=lambda cause: cause.slug)
 
 
 def _blind(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
@@ -96,7 +95,7 @@ def test_a_broken_detector_is_noticed(cause: Cause) -> None:
 
 CODE_JUDGED = [cause for cause in catalogue() if cause.code_detector is not None]
 
-every_code_cause = pytest.mark.parametrize("cause", CODE_JUDGED, ids=lambda cause: cause.slug)
+every_code_cause = each("cause", CODE_JUDGED, ids=lambda cause: cause.slug)
 
 
 def _blind_reader(cause: Cause, program: Program) -> Iterator[CodeFinding]:

@@ -416,7 +416,7 @@ LOGS = sorted((pathlib.Path(__file__).parent / "logs").glob("*.log"))
 PAGES = [(cause.slug, example) for cause in catalogue() for example in examples(cause.page)]
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+@each("path", LOGS, ids=lambda path: path.stem)
 def test_a_cleaned_log_means_the_same(path: pathlib.Path) -> None:
     log = path.read_text(encoding="utf-8")
     cleaned = Redactor(ALICE).text(log)

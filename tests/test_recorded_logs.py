@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import pathlib
 
-import pytest
-
+from tests.cases import each
 from tests.kit import explained
 
 FOLDER = pathlib.Path(__file__).parent / "logs"
@@ -68,7 +67,7 @@ def test_every_log_is_here() -> None:
     assert {path.stem for path in FOLDER.glob("*.log")} == MEANINGS.keys()
 
 
-@pytest.mark.parametrize("name", MEANINGS)
+@each("name", MEANINGS)
 def test_a_log_means_what_was_done(name: str) -> None:
     explanation = explained((FOLDER / f"{name}.log").read_text(encoding="utf-8"))
     causes = [finding.cause for finding in explanation.root_causes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_a_real_python_3_6_compiles_all_of_it() -> None:
 def test_the_syntax_is_that_of_python_3_6(name: str) -> None:
     source = SOURCES[name]
     assert source.isascii(), "a target in the C locale"
-    tree = ast.parse(source, feature_version=(3, 6))
+    tree = tree_of(name)
     assert [name for name in imported(tree) if name == "whygpu" or name.startswith("whygpu.")] == []
     assert b"from __future__ import annotations" not in source, "new in Python 3.7"
 
@@ -57,10 +58,15 @@ def test_the_syntax_is_that_of_python_3_6(name: str) -> None:
 @each("name", SOURCES)
 def test_annotations_cost_the_program_nothing(name: str) -> None:
     """They are evaluated where they stand, so they are quoted, and `typing` is not imported."""
-    tree = ast.parse(SOURCES[name])
+    tree = tree_of(name)
     assert [ast.unparse(each) for each in annotations_of(tree) if not is_free(each)] == []
     executed = [node for node in tree.body if not is_for_checking_only(node)]
     assert "typing" not in imported(ast.Module(executed, []))
+
+
+@functools.cache
+def tree_of(name: str) -> ast.Module:
+    return ast.parse(SOURCES[name], feature_version=(3, 6))
 
 
 def imported(tree: ast.AST) -> set[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-import pytest
-
 from tests.cases import each
 from tests.causes.driver_machines import (
     CASES,
@@ -37,7 +35,7 @@ def roots(report: Report) -> list[str]:
     return [finding.cause for finding in report.root_causes]
 
 
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+each_case = each("case", CASES, ids=lambda case: case.name)
 
 
 @each_case

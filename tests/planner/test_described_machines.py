@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pytest
-
+from tests.cases import each
 from whygpu.model.install_plan import Constraint, PlanAnswer
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Unknown
@@ -210,7 +209,7 @@ def reasons(answer: PlanAnswer) -> set[Constraint | None]:
     return {v.breaks for v in answer.candidates if v.candidate.framework not in fitting}
 
 
-@pytest.mark.parametrize("case", MACHINES, ids=lambda case: case.title)
+@each("case", MACHINES, ids=lambda case: case.title)
 def test_a_described_machine(case: Described) -> None:
     answer = planned(case)
     chosen = [candidate.build for candidate in answer.plan.chosen] if answer.plan else []

@@ -21,8 +21,8 @@ from whygpu import causes, privacy, readers
 SIZE = 2_000
 QUICK = 0.0007
 """Seconds of CPU time: what takes no longer than this at the full size is not looked at again."""
-SLOWEST = 0.04
-"""Seconds of CPU time at the full size, whatever the growth: 20 microseconds for each character."""
+SLOWEST = 20e-6
+"""Seconds of CPU time for each character, whatever the growth."""
 MOST_GROWTH = 9
 """From a quarter of the size to the full one: linear is 4, quadratic 16."""
 RUNS = 4
@@ -103,7 +103,7 @@ def is_slow(pattern: re.Pattern[str], text: str) -> bool:
         if whole < QUICK:
             return False
         quarter = min(quarter, seconds(pattern, text[: len(text) // 4]))
-        if whole <= min(MOST_GROWTH * quarter, SLOWEST):
+        if whole <= min(MOST_GROWTH * quarter, SLOWEST * len(text)):
             return False
         # A machine that is busy elsewhere makes anything slow once.
         whole = min(whole, seconds(pattern, text))

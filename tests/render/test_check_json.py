@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
+from tests.cases import each
 from tests.kit import machine, machine_causes, machine_examples
 from tests.schemas import SCHEMAS, obeys
 from whygpu import diagnose
@@ -27,7 +27,7 @@ def test_the_schemas_are_schemas() -> None:
         Draft202012Validator.check_schema(json.loads(path.read_text()))
 
 
-@pytest.mark.parametrize("cause", machine_causes(), ids=lambda cause: cause.slug)
+@each("cause", machine_causes(), ids=lambda cause: cause.slug)
 def test_every_example_gives_a_valid_report(cause: Cause) -> None:
     for example in machine_examples(cause):
         obeys("check", rendered(example.text))

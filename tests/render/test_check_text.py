@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import command_of, machine, machine_causes, machine_examples
 from whygpu import diagnose
 from whygpu.model.cause import Cause
@@ -97,7 +96,7 @@ def test_the_count_of_causes_is_true() -> None:
 COMMAND_INDENT = " " * 10
 
 
-@pytest.mark.parametrize("cause", machine_causes(), ids=lambda cause: cause.slug)
+@each("cause", machine_causes(), ids=lambda cause: cause.slug)
 def test_everything_but_commands_fits_the_width(cause: Cause) -> None:
     firing = [item.text for item in machine_examples(cause) if item.expectation == "fires"]
     for toml in firing:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.cases import each
 from tests.kit import examples, explained
 from tests.schemas import obeys
 from whygpu.causes import catalogue
@@ -181,9 +182,7 @@ def test_the_keys_of_the_json() -> None:
     assert render_line(FOUND).count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "cause", [each for each in catalogue() if each.log_detector], ids=lambda cause: cause.slug
-)
+@each("cause", [cause for cause in catalogue() if cause.log_detector], ids=lambda cause: cause.slug)
 def test_every_example_gives_a_valid_answer(cause: Cause) -> None:
     for example in examples(cause.page):
         if example.kind == "log":

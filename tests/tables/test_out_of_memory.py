@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.readers.test_linear_time import SIZE, grows_too_fast, hostile_texts
+from tests.readers.test_linear_time import SIZE, hostile_texts, is_slow
 from whygpu.tables.gpu_memory import SIZES, sizes_of
 from whygpu.tables.out_of_memory import FORMS, HANDLE_FAILED, TORCH, out_of_memory
 
@@ -233,7 +233,7 @@ def test_a_library_that_cannot_start(text: str) -> None:
 )
 def test_no_text_makes_it_slow(pattern: object) -> None:
     for text in hostile_texts(pattern, SIZE):  # type: ignore[arg-type]
-        assert not grows_too_fast(pattern, text), text[:60]  # type: ignore[arg-type]
+        assert not is_slow(pattern, text), text[:60]  # type: ignore[arg-type]
 
 
 @each(
