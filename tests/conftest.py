@@ -27,3 +27,8 @@ def pytest_collection_finish() -> None:
     """What is loaded by now stays to the end: no search for garbage has to go through it."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """pytest searches for garbage several times at its end: spare it what the tests have cached."""
+    gc.freeze()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 
+@functools.lru_cache(4096)
 def release_numbers(version: str) -> tuple[int, ...]:
     """The leading numbers of a version: release_numbers("2.21.0rc1+cpu") is (2, 21, 0)."""
     match = re.match(r"\d+(?:\.\d+)*", version)
