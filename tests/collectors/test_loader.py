@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import random
@@ -14,14 +15,15 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.elfwriter import Library, write
+from tests.patience import PATIENCE
 from tests.real_loader import RealLoader, Request
 from whygpu.collectors.cuda_files import LibraryFolder
 from whygpu.collectors.loader import LoaderProcess
-from whygpu.host.base import Host
+from whygpu.host.base import Completed, Host
 from whygpu.host.local import LocalHost
 from whygpu.host.replay import RecordingHost, ReplayHost
 from whygpu.model.libraries import Resolution
-from whygpu.model.observed import Known, Undetermined
+from whygpu.model.observed import Known, Observed, Undetermined
 
 T = TypeVar("T")
 
@@ -29,6 +31,27 @@ pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64" or os.uname().sysname != "Linux",
     reason="the libraries made here are for x86-64 Linux",
 )
+
+
+@functools.cache
+def real_loader(environ: frozenset[tuple[str, str]]) -> RealLoader:
+    """One process for all tests with the same environment: it forks for each question."""
+    return RealLoader(sys.executable, dict(environ))
+
+
+@functools.cache
+def completed(command: tuple[str, ...]) -> Observed[Completed]:
+    return LocalHost().run(command, timeout=PATIENCE)
+
+
+class CommandsOnce(LocalHost):
+    """This machine, on which each command runs once: the loader always says the same of itself."""
+
+    def run(
+        self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
+    ) -> Observed[Completed]:
+        assert env is None
+        return completed(tuple(command))
 
 
 class World:
@@ -53,8 +76,7 @@ class World:
         self, *requests: Request, folders: Sequence[str] = ()
     ) -> tuple[list[Resolution], list[dict[str, Any]]]:
         """What the simulated and the real loader make of the same requests in one process."""
-        with RealLoader(sys.executable, os.environ) as loader:
-            real = loader.open(requests)
+        real = real_loader(frozenset(os.environ.items())).open(requests)
         return simulate(requests, [str(self.root / folder) for folder in folders]), real
 
     def agreed(self, *requests: Request, folders: Sequence[str] = ()) -> Resolution:
@@ -70,7 +92,7 @@ def simulate(
     requests: Sequence[Request], folders: Sequence[str] = (), program: str = sys.executable
 ) -> list[Resolution]:
     known = [LibraryFolder(folder, "wheel") for folder in folders]
-    process = LoaderProcess(LocalHost(), program, known)
+    process = LoaderProcess(CommandsOnce(), program, known)
     return [
         process.open(library, requester=requester or program) for library, requester in requests
     ]
