@@ -136,25 +136,6 @@ def test_tiles_that_this_processor_does_not_list_do_not_run() -> None:
 
 
 @ON_X86
-@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize(
-    ("model", "runs", "traps"),
-    [
-        ("Nehalem", ["sse4_2"], ["avx", "avx2", "avx512f"]),
-        ("SandyBridge", ["sse4_2", "avx"], ["avx2", "fma"]),
-        ("Haswell", ["avx", "avx2", "fma", "f16c"], ["avx512f", "avx512_bf16"]),
-    ],
-)
-def test_an_emulated_processor(model: str, runs: list[str], traps: list[str]) -> None:
-    command = ["qemu-x86_64", "-cpu", model, sys.executable, "-I", "-S", instructions.WORKER]
-    done = subprocess.run(
-        [*command, *runs, *traps], capture_output=True, text=True, timeout=PATIENCE
-    )
-    expected = {**dict.fromkeys(runs, "runs"), **dict.fromkeys(traps, "traps")}
-    assert json.loads(done.stdout) == {"outcomes": expected}
-
-
-@ON_X86
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump is not installed")
 def test_the_machine_code_is_what_its_comments_say(tmp_path: Any) -> None:
     """binutils reads every instruction as the one in the comment beside it."""

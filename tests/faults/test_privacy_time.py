@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.readers.test_linear_time import is_slow
+from tests.faults.test_pattern_time import is_slow
 from tests.test_privacy import ALICE
 from whygpu.privacy import Redactor
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 from tests.cases import each
-from whygpu.host.local import LocalHost
 from whygpu.host.processor_time import (
     ENOUGH,
     ProcessorTime,
@@ -15,7 +14,6 @@ from whygpu.host.processor_time import (
     processor_time,
     was_at_work,
 )
-from whygpu.model.observed import Known, Unknown
 
 
 @each(
@@ -63,12 +61,3 @@ def test_the_time_of_children_counts() -> None:
         process.stdin.write(b"\n")
     assert spent is not None
     assert spent.ran > 0.2
-
-
-def test_a_command_that_is_still_at_work_is_unknown_and_one_that_stands_still_timed_out() -> None:
-    busy = LocalHost().run([sys.executable, "-c", "while True: pass"], timeout=1.0)
-    assert isinstance(busy, Unknown)
-    assert "did not answer within 1 s" in busy.reason
-    asleep = LocalHost().run(["/bin/sleep", "600"], timeout=1.0)
-    assert isinstance(asleep, Known)
-    assert asleep.value.timed_out

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
+import tempfile
 
 import pytest
 
+from whygpu.cli import main as cli
 from whygpu.linter.fix import fixed
 from whygpu.linter.lint_files import lint_causes
 from whygpu.linter.settings import Settings
@@ -56,10 +58,17 @@ APPLY = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--binary", "--
 
 
 def diff_of(folder: pathlib.Path, *names: str) -> bytes:
-    command = [sys.executable, "-m", "whygpu", "lint", "--diff", *(names or (".",))]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    assert done.returncode == 1, done.stderr
-    return done.stdout
+    # A file gets the exact bytes, as a pipe does.
+    with (
+        tempfile.TemporaryFile("w+") as answer,
+        contextlib.redirect_stdout(answer),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.chdir(folder)
+        assert cli.main(["lint", "--diff", *(names or (".",))]) == 1
+        answer.flush()
+        answer.seek(0)
+        return answer.buffer.read()
 
 
 def apply(tool: str, folder: pathlib.Path, diff: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.readers.test_linear_time import SIZE, hostile_texts, is_slow
+from tests.faults.test_pattern_time import SIZE, hostile_texts, is_slow
 from whygpu.tables.gpu_memory import SIZES, sizes_of
 from whygpu.tables.out_of_memory import FORMS, HANDLE_FAILED, TORCH, out_of_memory
 
