@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -121,30 +119,3 @@ def test_a_file_that_cannot_be_written_is_told(
     (folder / "bad.py").chmod(0o444)
     assert cli.main(["lint", "--fix", "bad.py"]) == 2
     assert "left as it is" in capsys.readouterr().err
-
-
-def wait_for_workers(pid: int) -> None:
-    """Until it has started them, and they are at work; where none can be seen, a second."""
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-    deadline = time.monotonic() + 1.0
-    while time.monotonic() < deadline:
-        if children.exists() and len(children.read_text().split()) > 1:
-            break
-        time.sleep(0.02)
-    time.sleep(0.2)
-
-
-def test_an_interrupt_ends_every_process(tmp_path: pathlib.Path) -> None:
-    for number in range(250):
-        (tmp_path / f"f{number}.py").write_text(DEFECT + "x = [1, 2, 3]\n" * 3000)
-    command = [sys.executable, "-m", "whygpu", "lint", str(tmp_path)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    wait_for_workers(process.pid)
-    os.killpg(process.pid, signal.SIGINT)
-    out, error = process.communicate(timeout=20)
-    assert process.returncode == 130, (out, error)
-    assert b"Traceback" not in error
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)

@@ -580,7 +580,7 @@ def test_random_folders(world: World, monkeypatch: pytest.MonkeyPatch, searched:
     world.set("LD_LIBRARY_PATH", ":".join(folders))
     outcomes: set[str] = set()
     with RealLoader(sys.executable, os.environ) as loader:
-        for seed in range(40):
+        for seed in range(25):
             for folder in FOLDERS:
                 empty(world.root / folder)
             requests = furnish(random.Random(f"{searched} {seed}"), world)

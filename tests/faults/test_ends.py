@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.test_lint import DEFECT
 from tests.cli.test_main import saved, shell
 
 __all__ = ["saved"]
@@ -78,3 +79,30 @@ def test_a_full_disk_is_said_and_is_no_bug(saved: Any) -> None:
     done = shell(f"check --snapshot {shlex.quote(saved())} > /dev/full")
     assert done.returncode == 2
     assert done.stderr == "whygpu: cannot write to standard output: No space left on device\n"
+
+
+def wait_for_workers(pid: int) -> None:
+    """Until it has started them, and they are at work; where none can be seen, a second."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        if children.exists() and len(children.read_text().split()) > 1:
+            break
+        time.sleep(0.02)
+    time.sleep(0.2)
+
+
+def test_an_interrupt_ends_every_process(tmp_path: pathlib.Path) -> None:
+    for number in range(250):
+        (tmp_path / f"f{number}.py").write_text(DEFECT + "x = [1, 2, 3]\n" * 3000)
+    command = [sys.executable, "-m", "whygpu", "lint", str(tmp_path)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    wait_for_workers(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    out, error = process.communicate(timeout=20)
+    assert process.returncode == 130, (out, error)
+    assert b"Traceback" not in error
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.launch.programs import PYTHON, environment, run
 from whygpu.launch.launch_plan import BOOTSTRAP
 from whygpu.launch.run_folder import run_folder
@@ -60,7 +61,7 @@ def test_settings_are_read_as_json_reads_them(value: object) -> None:
     assert plain_json.loads(f" {json.dumps(value, indent=1)}\n") == json.loads(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("", "{", "[1,]", "{'a': 1}", '{"a" 1}', "1 2", '"\\x"', '"\\u12"', '"a', "[" * 1000),
