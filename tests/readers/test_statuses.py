@@ -33,6 +33,21 @@ from whygpu.readers.log import read_text
         ("Status: CUDA-capable device(s) is/are busy or unavailable",
          "cudaErrorDevicesUnavailable"),
         ("nvml error: driver/library version mismatch", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+        # Programs that no table knows.
+        ("engine: CUDA error: invalid resource handle", "cudaErrorInvalidResourceHandle"),
+        ("engine: CUDA failed with error out of memory", "cudaErrorMemoryAllocation"),
+        ("Error Code 1: Cuda Runtime (invalid argument)", "cudaErrorInvalidValue"),
+        ("CUDA error: operation not permitted when stream is capturing",
+         "cudaErrorStreamCaptureUnsupported"),
+        ("ERROR: CUDA error: invalid device context (code 201, ERROR_INVALID_CONTEXT)",
+         "CUDA_ERROR_INVALID_CONTEXT"),
+        ("cuMemcpyHtoD_v2(dst, src, n) failed with error 400", "CUDA_ERROR_INVALID_HANDLE"),
+        ("cuda driver library failed to get device context 999", "CUDA_ERROR_UNKNOWN"),
+        ("CUDA error: the requested functionality is not supported",
+         "CUBLAS_STATUS_NOT_SUPPORTED"),
+        ("cuBLAS error 13 at ggml-cuda.cu:77", "CUBLAS_STATUS_EXECUTION_FAILED"),
+        ("NVRTC_ERROR_COMPILATION (6)", "NVRTC_ERROR_COMPILATION"),
+        ("nvmlInit_v2 failed: 18", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
     ],
 )  # fmt: skip
 def test_one_name_for_all_ways_of_writing(line: str, name: str) -> None:
@@ -43,6 +58,21 @@ def test_what_a_check_allows_did_not_happen() -> None:
     line = "Check failed: e == cudaSuccess || e == cudaErrorCudartUnloading: CUDA: unknown error"
     (status,) = read_text(line).statuses
     assert (status.name, status.call) == ("cudaErrorUnknown", "")
+
+
+@each(
+    "line",
+    [
+        "/usr/local/cuda/bin/nvcc failed with exit status 1",
+        "CUDA server answered with status 500",
+        "compiled with cuda: tests: invalid argument --fast",
+        "tar: data: file not found",
+        "mount: operation not permitted",
+        "process for cuda ended with code 137",
+    ],
+)
+def test_numbers_and_messages_of_other_programs_are_no_statuses(line: str) -> None:
+    assert not read_text(line).statuses
 
 
 def test_a_line_of_source_that_compares_is_no_status() -> None:

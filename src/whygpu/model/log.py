@@ -69,7 +69,9 @@ class Status(NamedTuple):
     """An error of a CUDA library, by name: CUDA_ERROR_NO_DEVICE, CUDNN_STATUS_ALLOC_FAILED."""
 
     line: int
-    api: Literal["driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml"]
+    api: Literal[
+        "driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml", "nvrtc"
+    ]
     name: str
     """The name in the driver's headers, even if the log has only the number or the message."""
     call: str

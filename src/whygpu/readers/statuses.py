@@ -7,8 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from whygpu.model.log import ADVICE, Line, Status
+from whygpu.tables.cuda_statuses import (
+    CUBLAS_MESSAGES,
+    CUBLAS_NUMBERS,
+    CUDNN_NUMBERS,
+    NUMBERS_BEFORE_10_1,
+    NVML_NUMBERS,
+    STATUSES,
+)
 
-Api = Literal["driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml"]
+Api = Literal["driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml", "nvrtc"]
 
 _PREFIXES: tuple[tuple[str, Api], ...] = (
     ("CUDA_ERROR_", "driver"),
@@ -19,6 +27,7 @@ _PREFIXES: tuple[tuple[str, Api], ...] = (
     ("CUFFT_", "cufft"),
     ("NVML_ERROR_", "nvml"),
     ("NVML_", "nvml"),
+    ("NVRTC_ERROR_", "nvrtc"),
     ("nccl", "nccl"),
     ("cudaError", "runtime"),
 )
@@ -29,7 +38,7 @@ _NAME = re.compile(
     r"(?<![=!]= )\b(?:CUDA_ERROR_[A-Z][A-Z_0-9]{2,60}|CUDNN_STATUS_[A-Z][A-Z_0-9]{2,60}"
     r"|CUBLAS_STATUS_[A-Z_]{3,60}"
     r"|CUSOLVER_STATUS_[A-Z_]{3,60}|CUSPARSE_STATUS_[A-Z_]{3,60}|CUFFT_[A-Z_]{3,40}"
-    r"|NVML_ERROR_[A-Z_]{3,60}"
+    r"|NVML_ERROR_[A-Z_]{3,60}|NVRTC_ERROR_[A-Z_]{3,60}"
     r"|nccl(?:UnhandledCudaError|SystemError|InternalError|InvalidArgument|InvalidUsage|RemoteError"
     r"|InProgress|NumResults)"
     r"|cudaError(?:[A-Z][A-Za-z0-9]{2,60}))\b"
@@ -39,77 +48,60 @@ _NUMBERED = re.compile(
     r"|CUresult\((?P<result>-?\d{1,3})\)|Unknown CUDA error (?P<jax>\d{1,3})\b"
     r"|\[(?P<numba>\d{1,3})\] Call to cu|cuda runtime error \((?P<thc>\d{1,3})\)"
     r"|THCudaCheck FAIL [^\n]{0,300}? error=(?P<check>\d{1,3})\b"
-    r"|[Cc][Uu][Dd][Aa] error ?\((?P<paddle>\d{1,3})\)"
+    r"|[Cc][Uu][Dd][Aa] [Ee]rror[:= ]{0,2} ?\(?(?P<cuda>\d{1,3})\b(?![.\d]|\s\w{1,12} (?:of|in) )"
     r"|cudaSuccess ?\((?P<versus>\d{1,3}) ?vs\. ?0\)"
     r"|device properties, error code: (?P<grappler>\d{1,3})\b"
-    r"|CUDA error (?P<ggml>\d{1,3}) at |cudaSuccess == \w{1,12} \(0 vs\. (?P<paddle_old>\d{1,3})\)"
+    r"|cudaSuccess == \w{1,12} \(0 vs\. (?P<paddle_old>\d{1,3})\)"
     r"|cudaGetDeviceCount(?:\(\))? returned (?P<query>\d{1,3})\b|CUDA failure (?P<ort>\d{1,3}):"
     r"|[Cc]uda call [^\n]{0,60}failed with error code (?P<dlib>\d{1,3})\b"
-    r"|CUDNN_STATUS_SUCCESS \((?P<cudnn>\d{1,2}) vs\. 0\)"
+    r"|CUDNN_STATUS_SUCCESS \((?P<cudnn>\d{1,2}) vs\. 0\)|cuDNN [Ee]rror ?\((?P<cudnn2>\d{1,2})\)"
+    r"|cu(?:blas|BLAS) [Ee]rror[:= (]{1,3}(?P<cublas>\d{1,2})\b"
+    r"|CUBLAS_STATUS_SUCCESS \((?P<cublas2>\d{1,2}) vs\. 0\)"
     r"|CUDA initialization failure with error: (?P<trt>\d{1,3})\b"
-    r"|\bcuInit err: (?P<init>\d{1,3})\b"
+    r"|\bcuInit err: (?P<init>\d{1,3})\b|\(code (?P<julia>\d{1,3}), ERROR_[A-Z]"
     r"|(?:nvcuda|cuda driver library) init failure: (?P<go>\d{1,3})\b"
     r"|nvml(?: vram)? init failure: (?P<nvml>\d{1,3})\b"
+    r"|\bnvml[A-Z]\w{2,40}[^\n\d]{0,40}(?:failed|returned|error)\W{1,3}(?P<nvml2>\d{1,3})\b"
+)
+_ANY_NUMBER = re.compile(
+    # A program's own sentence about CUDA that ends in a number.
+    r"(?:\bcuda\b|\bcud?a?[A-Z]\w{2,40})[^\n]{0,80}?"
+    r"\b(?:error|failure|code|status|returned|result|context|with)\b\W{1,3}(?P<number>\d{1,3})"
+    r"(?=$|[\s,;:)\]\"'])(?! \w)",
+    re.IGNORECASE,
+)
+_SMALLEST_OF_CUDA_ALONE = 100
+_ALSO_HTTP = frozenset((200, 201, 202, 205, 206, 226, 300, 301, 302, 304, 400, 401, 402, 500))
+"""Without the name of a call next to them, these numbers may be those of a web server, and smaller
+ones may be anything."""
+_NOT_TOLD_APART = frozenset((1, 2, 3, 4, 9, 103, 201, 202, 205, 206, 301, 400, 401, 402, 500, 600))
+_NOT_TOLD_APART |= frozenset((709, 800, 801, 909, 999))
+"""Other programs have the same messages ("invalid argument", "out of memory"). They count if the
+sentence speaks of CUDA."""
+_NO_FAILURES = frozenset((4, 301, 600))
+"""The end of a process, a file, and a kernel that still runs."""
+_FOLDED_MESSAGES = tuple(
+    (row.message.lower(), f"cudaError{row.runtime}")
+    for row in STATUSES
+    if row.runtime and row.number not in _NOT_TOLD_APART
+)
+_FOLDED_VAGUE_MESSAGES = tuple(
+    (row.message.lower(), f"cudaError{row.runtime}")
+    for row in STATUSES
+    if row.runtime and row.number in _NOT_TOLD_APART - _NO_FAILURES
+)
+_LEADS_TO_A_MESSAGE = re.compile(
+    # CUDA: out of memory; CUDA error out of memory; cudaFoo() failed. Status: out of memory
+    r"^\W{1,4}$|(?:error|fail|status|exception|runtime|code)[^\n]{0,120}?(?:[:(=,)\]-]|error|\d)\s{0,3}$"
 )
 _SENTENCES: tuple[tuple[str, Api, str], ...] = (
-    ("no CUDA-capable device is detected", "runtime", "cudaErrorNoDevice"),
-    (
-        "CUDA driver version is insufficient",
-        "runtime",
-        "cudaErrorInsufficientDriver",
-    ),
-    (
-        "API call is not supported in the installed CUDA driver",
-        "runtime",
-        "cudaErrorCallRequiresNewerDriver",
-    ),
     ("no nvidia devices detected by library", "driver", "CUDA_ERROR_NO_DEVICE"),
     ("named symbol not found", "runtime", "cudaErrorSymbolNotFound"),
-    ("invalid device ordinal", "runtime", "cudaErrorInvalidDevice"),
-    (
-        "no kernel image is available",
-        "runtime",
-        "cudaErrorNoKernelImageForDevice",
-    ),
-    (
-        "the provided PTX was compiled with an unsupported toolchain",
-        "runtime",
-        "cudaErrorUnsupportedPtxVersion",
-    ),
-    ("invalid device function", "runtime", "cudaErrorInvalidDeviceFunction"),
-    ("device-side assert triggered", "runtime", "cudaErrorAssert"),
-    ("an illegal memory access was encountered", "runtime", "cudaErrorIllegalAddress"),
-    ("an illegal instruction was encountered", "runtime", "cudaErrorIllegalInstruction"),
-    ("misaligned address", "runtime", "cudaErrorMisalignedAddress"),
-    ("unspecified launch failure", "runtime", "cudaErrorLaunchFailure"),
-    ("uncorrectable ECC error encountered", "runtime", "cudaErrorECCUncorrectable"),
+    ("no kernel image is available", "runtime", "cudaErrorNoKernelImageForDevice"),
+    ("CUDA driver version is insufficient", "runtime", "cudaErrorInsufficientDriver"),
     ("busy or unavailable", "runtime", "cudaErrorDevicesUnavailable"),
-    (
-        "system has unsupported display driver / cuda driver combination",
-        "runtime",
-        "cudaErrorSystemDriverMismatch",
-    ),
-    ("system not yet initialized", "runtime", "cudaErrorSystemNotReady"),
-    (
-        "forward compatibility was attempted on non supported HW",
-        "runtime",
-        "cudaErrorCompatNotSupportedOnDevice",
-    ),
-    ("CUDA driver is a stub library", "runtime", "cudaErrorStubLibrary"),
-    ("CUDA error: out of memory", "runtime", "cudaErrorMemoryAllocation"),
-    ("CUDA error: unknown error", "runtime", "cudaErrorUnknown"),
-    ("CUDA unknown error", "runtime", "cudaErrorUnknown"),
-    ("CUDA: unknown error", "runtime", "cudaErrorUnknown"),
-    ("CUDA failed with error unknown error", "runtime", "cudaErrorUnknown"),
-    ("Cuda failure: unknown error", "runtime", "cudaErrorUnknown"),
-    ("initialize CUDA: unknown error", "runtime", "cudaErrorUnknown"),
-    ("initialize CUDA: initialization error", "runtime", "cudaErrorInitializationError"),
-    ("CUDA error: initialization error", "runtime", "cudaErrorInitializationError"),
-    ("failed. Status: initialization error", "runtime", "cudaErrorInitializationError"),
-    ("failed. Status: unknown error", "runtime", "cudaErrorUnknown"),
-    ("the launch timed out and was terminated", "runtime", "cudaErrorLaunchTimeout"),
-    ("too many resources requested for launch", "runtime", "cudaErrorLaunchOutOfResources"),
     ("peer access is not supported", "runtime", "cudaErrorPeerAccessUnsupported"),
+    ("CUDA unknown error", "runtime", "cudaErrorUnknown"),
     ("Driver/library version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
     ("NVML/RM version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
     ("Failed to initialize NVML: Unknown Error", "nvml", "NVML_ERROR_UNKNOWN"),
@@ -126,81 +118,21 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ("GPU is lost", "nvml", "NVML_ERROR_GPU_IS_LOST"),
     ("NVMLError_GpuIsLost", "nvml", "NVML_ERROR_GPU_IS_LOST"),
 )
-_FOLDED_SENTENCES = tuple((sentence.lower(), api, name) for sentence, api, name in _SENTENCES)
+_FOLDED_SENTENCES = (
+    *((sentence.lower(), api, name) for sentence, api, name in _SENTENCES),
+    *((message, "runtime", name) for message, name in _FOLDED_MESSAGES),
+)
 """Banners of containers write them with a capital."""
 _DRIVER_NUMBERS = {
+    row.number: f"CUDA_ERROR_{row.driver}" if row.driver else f"cudaError{row.runtime}"
+    for row in STATUSES
+} | {
     # What the toolkit's stub returned before it had its own code.
     -1: "CUDA_ERROR_STUB_LIBRARY",
-    2: "CUDA_ERROR_OUT_OF_MEMORY",
-    3: "CUDA_ERROR_NOT_INITIALIZED",
-    34: "CUDA_ERROR_STUB_LIBRARY",
     35: "CUDA_ERROR_INSUFFICIENT_DRIVER",
-    46: "CUDA_ERROR_DEVICE_UNAVAILABLE",
-    100: "CUDA_ERROR_NO_DEVICE",
-    101: "CUDA_ERROR_INVALID_DEVICE",
-    214: "CUDA_ERROR_ECC_UNCORRECTABLE",
-    200: "CUDA_ERROR_INVALID_IMAGE",
-    222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-    303: "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
-    304: "CUDA_ERROR_OPERATING_SYSTEM",
-    500: "CUDA_ERROR_NOT_FOUND",
-    802: "CUDA_ERROR_SYSTEM_NOT_READY",
-    803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-    804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-    999: "CUDA_ERROR_UNKNOWN",
 }
-_RUNTIME_NUMBERS = {
-    2: "cudaErrorMemoryAllocation",
-    3: "cudaErrorInitializationError",
-    4: "cudaErrorLaunchFailure",
-    6: "cudaErrorLaunchTimeout",
-    7: "cudaErrorLaunchOutOfResources",
-    8: "cudaErrorInvalidDeviceFunction",
-    10: "cudaErrorInvalidDevice",
-    30: "cudaErrorUnknown",
-    35: "cudaErrorInsufficientDriver",
-    38: "cudaErrorNoDevice",
-    39: "cudaErrorECCUncorrectable",
-    46: "cudaErrorDevicesUnavailable",
-    48: "cudaErrorNoKernelImageForDevice",
-    59: "cudaErrorAssert",
-    73: "cudaErrorIllegalInstruction",
-    74: "cudaErrorMisalignedAddress",
-    77: "cudaErrorIllegalAddress",
-    98: "cudaErrorInvalidDeviceFunction",
-    100: "cudaErrorNoDevice",
-    101: "cudaErrorInvalidDevice",
-    209: "cudaErrorNoKernelImageForDevice",
-    214: "cudaErrorECCUncorrectable",
-    222: "cudaErrorUnsupportedPtxVersion",
-    700: "cudaErrorIllegalAddress",
-    701: "cudaErrorLaunchOutOfResources",
-    702: "cudaErrorLaunchTimeout",
-    710: "cudaErrorAssert",
-    715: "cudaErrorIllegalInstruction",
-    716: "cudaErrorMisalignedAddress",
-    719: "cudaErrorLaunchFailure",
-    802: "cudaErrorSystemNotReady",
-    803: "cudaErrorSystemDriverMismatch",
-    804: "cudaErrorCompatNotSupportedOnDevice",
-    999: "cudaErrorUnknown",
-}
-_CUDNN_NUMBERS = {
-    1: "CUDNN_STATUS_NOT_INITIALIZED",
-    2: "CUDNN_STATUS_ALLOC_FAILED",
-    3: "CUDNN_STATUS_BAD_PARAM",
-    4: "CUDNN_STATUS_INTERNAL_ERROR",
-    6: "CUDNN_STATUS_ARCH_MISMATCH",
-    7: "CUDNN_STATUS_MAPPING_ERROR",
-    8: "CUDNN_STATUS_EXECUTION_FAILED",
-}
-_NVML_NUMBERS = {
-    4: "NVML_ERROR_NO_PERMISSION",
-    9: "NVML_ERROR_DRIVER_NOT_LOADED",
-    12: "NVML_ERROR_LIBRARY_NOT_FOUND",
-    15: "NVML_ERROR_GPU_IS_LOST",
-    18: "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
-    999: "NVML_ERROR_UNKNOWN",
+_RUNTIME_NUMBERS = {row.number: f"cudaError{row.runtime}" for row in STATUSES if row.runtime} | {
+    number: f"cudaError{name}" for number, name in NUMBERS_BEFORE_10_1.items()
 }
 _CALL = re.compile(
     r"\b(?!cudaError|cudaSuccess)(?P<call>(?:cu|cuda|cudnn|cublas|nccl|nvml)[A-Z]\w{2,60})\b"
@@ -238,24 +170,60 @@ def _of_line(line: Line) -> Iterator[Status]:
             yield status
     if found:
         return
-    folded = text.lower()
-    for sentence, sentence_api, name in _FOLDED_SENTENCES:
-        if sentence in folded:
-            yield Status(line.number, sentence_api, name, called)
-            return
+    otherwise = _by_words(line.number, text, called) or _by_any_number(line.number, text, called)
+    if otherwise is not None:
+        yield otherwise
+        return
     # A number that is in no table says less than the words next to it.
     yield from nameless
+
+
+def _by_words(line: int, text: str, called: str) -> Status | None:
+    """The status whose message is in the text."""
+    folded = text.lower()
+    for sentence, api, name in _FOLDED_SENTENCES:
+        if sentence in folded:
+            return Status(line, api, name, called)
+    if "cuda" in folded:
+        for message, name in _FOLDED_VAGUE_MESSAGES:
+            at = folded.find(message)
+            _, cuda, between = folded[max(0, at - _NEAR) : max(0, at)].rpartition("cuda")
+            if cuda and _LEADS_TO_A_MESSAGE.search(between):
+                return Status(line, "runtime", name, called)
+    if "cublas" in folded or "cuda" in folded:
+        for message, name in CUBLAS_MESSAGES.items():
+            if message in folded:
+                return Status(line, "cublas", f"CUBLAS_STATUS_{name}", called)
+    return None
+
+
+_NEAR = 200
+
+
+def _by_any_number(line: int, text: str, called: str) -> Status | None:
+    match = _ANY_NUMBER.search(text)
+    number = int(match["number"]) if match else 0
+    if not called and (number < _SMALLEST_OF_CUDA_ALONE or number in _ALSO_HTTP):
+        return None
+    name = _DRIVER_NUMBERS.get(number)
+    return Status(line, "driver", name, called) if name else None
+
+
+_BY_THE_DRIVER = ("unknown", "result", "jax", "numba", "init", "go", "julia")
 
 
 def _by_number(match: re.Match[str]) -> tuple[Api, str] | None:
     group = match.lastgroup
     assert group is not None
     number = int(match[group])
-    if group == "cudnn":
-        name = _CUDNN_NUMBERS.get(number)
-        return ("cudnn", name) if name else None
-    if group == "nvml":
-        return "nvml", _NVML_NUMBERS.get(number, f"NVML_ERROR_{number}")
-    if group in ("unknown", "result", "jax", "numba", "init", "go"):
+    if group in ("cudnn", "cudnn2"):
+        name = CUDNN_NUMBERS.get(number)
+        return ("cudnn", f"CUDNN_STATUS_{name}") if name else None
+    if group in ("cublas", "cublas2"):
+        name = CUBLAS_NUMBERS.get(number)
+        return ("cublas", f"CUBLAS_STATUS_{name}") if name else None
+    if group in ("nvml", "nvml2"):
+        return "nvml", f"NVML_ERROR_{NVML_NUMBERS.get(number, number)}"
+    if group in _BY_THE_DRIVER:
         return "driver", _DRIVER_NUMBERS.get(number, f"CUDA_ERROR_{number}")
     return "runtime", _RUNTIME_NUMBERS.get(number, f"cudaError{number}")
