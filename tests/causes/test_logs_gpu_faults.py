@@ -532,3 +532,23 @@ def test_no_second_candidate_beside_a_message_that_gives_the_reason(reason: str)
     status = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED"
     found = explained(f"{TORCH}{reason}\n{status}").root_causes
     assert "possible" not in [finding.confidence for finding in found]
+
+
+@each(
+    "error",
+    [
+        "RuntimeError: CUDA error: operation not permitted when stream is capturing",
+        "CUDA error: invalid resource handle\n  current device: 1, in function mul at mul.cu:12",
+        "ERROR: CUDA error: invalid argument (code 1, ERROR_INVALID_VALUE)\nStacktrace:\n [1] f()",
+        "what():  cuMemcpyHtoD_v2(dst, src, n) failed with error 400\nAborted (core dumped)",
+    ],
+)
+def test_a_code_alone_suggests_its_kind_of_fault(error: str) -> None:
+    finding = explained(error).root_causes[0]
+    assert (finding.cause, finding.confidence) == (KERNEL, "possible")
+
+
+def test_a_second_code_leaves_the_first_undecided() -> None:
+    first = "E: CUDA error: invalid argument"
+    second = "RuntimeError: CUDA error: the MPS client has been terminated by the server"
+    assert KERNEL not in roots(f"{first}\n{second}")

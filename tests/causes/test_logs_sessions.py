@@ -184,7 +184,7 @@ def test_the_word_of_a_parent_alone_leaves_everything_open(log: str) -> None:
         ("the widget failed", "look like a problem"),
         ("Segmentation fault (core dumped)", "crashed at line 1"),
         ("AssertionError: Not enough GPU hardware devices available", "saw none"),
-        ("RuntimeError: CUDA error: invalid argument", "CUDA error: invalid argument"),
+        ("RuntimeError: CUDA error: invalid OpenGL or DirectX context", "CUDA error: invalid Open"),
     ],
 )
 def test_doubt_says_what_was_understood_and_what_to_do(log: str, words: str) -> None:
@@ -203,7 +203,7 @@ def test_doubt_says_what_was_understood_and_what_to_do(log: str, words: str) -> 
         "done; was already in an error state",
         'RuntimeError: handle_0 INTERNAL ASSERT FAILED at "../c10/cuda/driver_api.cpp":15, please '
         "report a bug to PyTorch.",
-        "RuntimeError: CUDA error: operation not permitted when stream is capturing",
+        "RuntimeError: CUDA error: launch would exceed maximum depth of nested launches",
     ],
 )
 def test_words_of_the_gpus_code_are_not_called_foreign_to_it(log: str) -> None:

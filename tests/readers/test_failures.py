@@ -237,3 +237,21 @@ def test_an_exception_that_a_frameworks_python_code_raised_is_not_of_its_native_
     log = NATIVE.format("/opt/site-packages/tensorflow", "RuntimeError: Expected x to be true")
     (failure,) = read_text(log.replace("run_backward(", statement)).failures
     assert failure.about_gpu is about_gpu
+
+
+def test_cmake_says_why_below_the_place() -> None:
+    log = read_text(
+        "CMake Error at CMakeLists.txt:7 (project):\n"
+        "  No CMAKE_CUDA_COMPILER could be found.\n"
+        "\n"
+        "  Tell CMake where to find the compiler.\n"
+        "-- Configuring incomplete, errors occurred!\n"
+    )
+    (failure,) = log.failures
+    assert (failure.line, failure.last, failure.about_gpu) == (1, 4, True)
+
+
+def test_an_error_of_a_call_ends_a_program_whose_log_shows_nothing_else() -> None:
+    error = "CUDA error: out of memory\n  current device: 0, in function alloc at x.cu:7\n"
+    assert [failure.line for failure in read_text(error).failures] == [1]
+    assert [failure.line for failure in read_text(error + "Aborted\n").failures] == [3]

@@ -94,6 +94,7 @@ _OPERATION = re.compile(
 _PACKAGE_MANAGER = re.compile(r"E: |dpkg: |error: failed to commit transaction")
 _CUDA_ERROR = re.compile(r"\bCUDA_ERROR_[A-Z]|\bCU(?:DNN|BLAS)_STATUS_[A-Z]")
 
+_WITH_PARAGRAPH = ("CMake Error",)
 _REASONS_BELOW = ("what():", "nvidia-container-cli: ")
 _ENOUGH_PROGRESS = 2
 """After an exception, a progress bar is often drawn once more."""
@@ -111,6 +112,8 @@ def failures(
     found = [*_of_exceptions(lines, raised), *_of_lines(lines)]
     if not raised:
         found += [*_of_operations(lines), *_of_tests(lines)]
+    if not found:
+        found += _of_calls(lines)
     found.sort(key=lambda failure: (failure.line, failure.kind))
     ends = _without_echoes([f for f in found if not _survived(f, worked)])
     shown = {exception.line: exception for exception in raised}
@@ -209,6 +212,18 @@ def _of_tests(lines: Sequence[Line]) -> Iterator[Failure]:
             yield Failure(line.number, line.number, "exception", line.text)
 
 
+_CALL = re.compile(
+    r"\W{0,3}(?:CUDA|HIP|ROCm|SYCL|cuBLAS|cuDNN) (?:[Ee]rror|ERROR|[Ff]ailure)(?: ?\(|:| \d)"
+)
+
+
+def _of_calls(lines: Sequence[Line]) -> Iterator[Failure]:
+    """Programs in C and C++ print the error of a call and end; the log may not show how."""
+    for line in lines:
+        if line.level not in ("info", "warning") and _CALL.match(line.text):
+            yield Failure(line.number, line.number, "fatal", line.text)
+
+
 def _of_cuda(line: Line) -> bool:
     return line.level in ("error", "fatal") and _CUDA_ERROR.search(line.text) is not None
 
@@ -216,10 +231,21 @@ def _of_cuda(line: Line) -> bool:
 def _with_reason(lines: Sequence[Line], place: int, kind: FailureKind) -> Failure:
     """C++ prints the thrown exception on the next line, and Docker what a hook has printed."""
     line = lines[place]
+    if line.text.startswith(_WITH_PARAGRAPH):
+        return _with_paragraph(lines, place, kind)
     below = lines[place + 1] if place + 1 < len(lines) else None
     if below is None or not below.text.lstrip().startswith(_REASONS_BELOW) or _far(line, below):
         return Failure(line.number, line.number, kind, line.text)
     return Failure(line.number, below.number, kind, f"{line.text}\n{below.text.strip()}")
+
+
+def _with_paragraph(lines: Sequence[Line], place: int, kind: FailureKind) -> Failure:
+    """CMake prints where it failed, and below that, indented, why."""
+    end = place + 1
+    while end < len(lines) and lines[end].text.startswith("  ") and end - place <= _CLOSE:
+        end += 1
+    text = "\n".join(line.text.strip() for line in lines[place:end])
+    return Failure(lines[place].number, lines[end - 1].number, kind, text)
 
 
 def _far(line: Line, other: Line) -> bool:

@@ -11,7 +11,28 @@ import re
 UNMISTAKABLE = ("cuda", "gpu", "nccl", "nvml")
 """Also in source code, where they are names of functions and modules."""
 
-LIBRARIES = ("cudnn", "cublas", "cusolver", "cufft", "cusparse", "curand", "libcu", "ptx", "rocm")
+LIBRARIES = (
+    *(
+        "cudnn",
+        "cublas",
+        "cusolver",
+        "cufft",
+        "cusparse",
+        "curand",
+        "libcu",
+        "ptx",
+        "nvrtc",
+        "nvvm",
+    ),
+    *("rocm", "rocblas", "hipblas", "miopen", "migraphx", "tensorrt", "cudf", "cuml"),
+)
+OTHER_INTERFACES = (
+    *("[Oo]pen(?:cl|CL)", "[Vv]ulkan", "[Dd]irect[Mm][Ll]", "DXGI_", r"\b(?:sycl|SYCL)"),
+    *(r"\b(?:xpu|XPU)\b", r"\b(?:mps|MPS)\b", r"\bMTL[A-Z]"),
+    *(r"\bcl[A-Z]\w{4,30}", r"\bCL_[A-Z]{3}", r"\bVK_[A-Z]{3}", r"\bZE_RESULT", r"\bUR_RESULT"),
+)
+"""Of other makers, and of several of them. Upper and lower case differ here."""
+CALLS = (r"\bcu(?:Mem|Ctx|Init|Launch|Device|Module|Stream|Event|Link|Func|Graph)[A-Z]?\w{0,40}\b",)
 HARDWARE = ("nvidia", "vram", "driver")
 FRAMEWORK_PARTS = (
     "streamexecutor",
@@ -33,6 +54,7 @@ PHRASES = (
 _IN_MESSAGES = re.compile(
     "|".join((*UNMISTAKABLE, *LIBRARIES, *HARDWARE, *FRAMEWORK_PARTS, *PHRASES)), re.IGNORECASE
 )
+_CASE_MATTERS = re.compile("|".join((*OTHER_INTERFACES, *CALLS)))
 _IN_CODE = re.compile("|".join(UNMISTAKABLE), re.IGNORECASE)
 _SURELY = re.compile(
     r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
@@ -74,7 +96,9 @@ def is_of_the_mathematics(text: str) -> bool:
 
 def message_is_about_gpu(text: str) -> bool:
     """Whether a message speaks of a GPU, or of the native code that drives one."""
-    return not is_of_the_mathematics(text) and _uses(_IN_MESSAGES, text)
+    if is_of_the_mathematics(text):
+        return False
+    return _uses(_IN_MESSAGES, text) or _uses(_CASE_MATTERS, text)
 
 
 def code_is_about_gpu(text: str) -> bool:

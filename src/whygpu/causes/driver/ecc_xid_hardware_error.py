@@ -87,6 +87,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.driver_state import CONSEQUENCES
+from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
@@ -248,6 +249,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ]
     hard = [(number, line) for number, line in numbers if number not in _FOLLOWS_A_PROGRAM]
     stated = tuple(match.line for match in log.find(_HARDWARE))
+    stated = stated or tuple(status.line for status in decided_by_code(log, CAUSE.slug))
     if hard or stated:
         confidence: Confidence = "certain"
     elif numbers and not log.failures:

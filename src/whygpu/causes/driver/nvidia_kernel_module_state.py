@@ -166,6 +166,7 @@ from whygpu.causes.evidence.log_cuda_start import (
     story_of,
     weight,
 )
+from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -425,7 +426,8 @@ _AFTER_SLEEP = Remedy(
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     suspect = suspected(log, CAUSE.slug)
-    errors = tuple(match.line for match in log.find(_MODULE_ERRORS))
+    by_code = lines_of(decided_by_code(log, CAUSE.slug))
+    errors = in_order((*(match.line for match in log.find(_MODULE_ERRORS)), *by_code))
     refused = () if suspect or log.says(_MODES) else lines_of(named(log, _BUSY))
     gone = () if suspect or errors else (*refused, *_gone(log))
     if suspect is None and (not (errors or gone) or mismatch_lines(log) or lost_gpu_lines(log)):

@@ -10,7 +10,7 @@ from whygpu.model.cause import Cause
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 
 
 def subject_of(log: Log) -> str:
@@ -57,6 +57,12 @@ def ended_after(log: Log, line: int) -> tuple[int, ...]:
         # A message may begin on the line after the name of its exception.
         if failure.last >= line or (words and words in failure.text)
     )
+
+
+def ended_by(log: Log, pattern: re.Pattern[str]) -> Match | None:
+    """The first match in a message that ended the program."""
+    ends = log.failed_lines()
+    return next((match for match in log.find(pattern) if match.line in ends), None)
 
 
 def failed_elsewhere(log: Log, line: int) -> bool:

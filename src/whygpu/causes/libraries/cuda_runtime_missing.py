@@ -154,7 +154,13 @@ from whygpu.causes.evidence.log_libraries import (
     partly_there,
     which_question,
 )
-from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
+from whygpu.causes.evidence.log_subjects import (
+    ended_after,
+    ended_by,
+    excerpt,
+    framework_title,
+    subject_of,
+)
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
@@ -220,11 +226,28 @@ _STATEMENTS = late(
     r"|cuda_runtime(?:_api)?\.h: No such file|cublas_v2\.h: No such file|Failed to find CUDA\b"
     r"|cannot open input file '(?:cuda|cudart|cublas)\.lib'|CUDA_TOOLKIT_ROOT_DIR not found"
     r"|No CMAKE_CUDA_COMPILER could be found|CUDA environment is not correctly set up"
-    r"|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
+    r"|NVRTC_ERROR_BUILTIN_OPERATION_FAILURE|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
     r"|LoadLibrary failed with error (?:126|127) \S{0,4} ?when trying to load \S{1,300}_providers_cuda\.dll"
     r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)"
     r"|cudaGetErrorString symbol not found|could not find an appropriate CUDA runtime to use"
 )
+_TOOLKIT = (
+    r"(?:\bnvcc(?:\.exe)?\b|CUDA[_ -]?(?:[Tt]oolkit|[Tt]oolset|TOOLKIT)|\bCUDA_(?:HOME|PATH|ROOT)\b"
+    r"|CUDA compiler|-l(?:cudart|cublas|cublasLt|cusolver|cusparse|curand|cufft|nvrtc)\b"
+    r"|\b(?:cuda|cuda_runtime|cuda_fp16|cublas|cusolver|cusparse|curand|cufft|nvrtc|driver_types)"
+    r"\w{0,24}\.(?:hp?p?|lib)\b)"
+)
+_ABSENT = (
+    r"(?:[Nn]ot found|not installed|not in (?:the |your )?PATH|not recognized|(?:is|isn't|not) set\b"
+    r"|is missing|doesn't exist|does not exist|[Nn]o such file|identification is unknown"
+    r"|(?:[Cc]annot|[Cc]ould (?:not|NOT)|[Uu]nable to|[Ff]ailed to) (?:be )?(?:open|find|found|locate|detect)"
+    r"|^No\b)"
+)
+_PART_ABSENT = late(
+    rf"{_TOOLKIT}[^\n]{{0,80}}?{_ABSENT}|{_ABSENT}[^\n]{{0,60}}?{_TOOLKIT}", re.MULTILINE
+)
+"""A part of the toolkit and a word for its absence, in one sentence. It counts if the sentence ended
+the program: many programs look for the toolkit and go on without it."""
 _CONFIGURED = late(r"Build files have been written to")
 NO_PROVIDER = late(r"Failed to create CUDAExecutionProvider")
 """ONNX Runtime prints this if CUDA or cuDNN, or a part of them, is missing or does not match."""
@@ -235,6 +258,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     missing = missing_libraries(log)
     elsewhere = lines_about_extensions(log)
     statement = next((m for m in log.find(_STATEMENTS) if m.line not in elsewhere), None)
+    statement = statement or ended_by(log, _PART_ABSENT)
     if statement is not None and log.says(_CONFIGURED) and not log.failures:
         # CMake looked for CUDA, and went on without it.
         return

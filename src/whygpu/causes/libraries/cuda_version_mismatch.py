@@ -245,6 +245,8 @@ _STATEMENTS = late(
     r"|[Cc]uda version [\d.]{1,8} does not match|is only supported on CUDA [\d.]{2,5} and above"
     r"|find CUDA\w{0,12}: Found unsuitable version \"(?P<there3>[\d.]+)\", but required is (?:at least|exact"
     r" version) \"(?P<wanted3>[\d.]+)\""
+    # The host compiler is newer than nvcc, or nvcc newer than the host compiler.
+    r"|unsupported (?:GNU|clang|Microsoft Visual Studio|HP-UX|ICC configuration!? ?) ?version!"
     # Headers of one release and a compiler of another.
     r"|\b(?:cooperative_groups|cuda_fp16|cuda_bf16|crt|cuda/std)[\w./]{0,80}\.h\w{0,4}\(\d{1,6}\): error: "
     r"identifier \"\w{1,80}\" is undefined"

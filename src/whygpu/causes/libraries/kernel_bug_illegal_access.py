@@ -65,10 +65,11 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import (
+    ended_by,
     framework_title,
     gpu_ends_after,
     is_tensorflow,
@@ -78,7 +79,7 @@ from whygpu.causes.evidence.memory_remedies import maker_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Match, Status
+from whygpu.model.log import Log, Status
 from whygpu.model.remedy import command_line, shell_script
 
 CAUSE = cause(
@@ -187,24 +188,21 @@ _OWN_FILES = late(
 _MOST_LINES = 6
 
 
-def _ended_by(log: Log, pattern: re.Pattern[str]) -> Match | None:
-    ends = log.failed_lines()
-    return next((match for match in log.find(pattern) if match.line in ends), None)
-
-
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.says(_ASSERTION) or log.status_named(*_ASSERTED) or log.says(_VERSIONS):
         return
     hard = log.status_named(*_ACCESS, *_LAUNCH)
     soft = () if log.says(_MEMORY_LACKING) else _library_faults(log)
-    phrase = None if hard or soft else log.first(_PHRASES) or _ended_by(log, _OUT_OF_RESOURCES)
+    phrase = None if hard or soft else log.first(_PHRASES) or ended_by(log, _OUT_OF_RESOURCES)
     if phrase is None and log.failures:
         phrase = log.first(_PROGRAMS_XID)
-    if not hard and not soft and phrase is None:
+    misused = () if hard or soft or phrase else decided_by_code(log, CAUSE.slug)
+    known = (*hard, *soft, *misused)
+    if not known and phrase is None:
         return
-    lines = [status.line for status in (*hard, *soft)] or [phrase.line if phrase else 0]
-    words = (hard or soft)[0].name if hard or soft else "a kernel failed"
+    lines = [status.line for status in known] or [phrase.line if phrase else 0]
+    words = known[0].name if known else "a kernel failed"
     if words in _TIMED_OUT:
         yield _too_long(log, lines)
         return
@@ -217,7 +215,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         "in a kernel or in a library's algorithm, or data that a kernel does not check",
         evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
         remedies=_remedies(log, file, cudnn=bool(soft)),
-        confidence=_confidence(log, words),
+        confidence="possible" if misused else _confidence(log, words),
         ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch "
         "work on the CPU?",
     )

@@ -119,6 +119,7 @@ from whygpu.causes.evidence.driver_state import selected_gpus
 from whygpu.causes.evidence.gpu_memory import named_holders, share_used
 from whygpu.causes.evidence.log_libraries import cudnn_unusable
 from whygpu.causes.evidence.log_out_of_memory import shortage
+from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import (
     framework_title,
     gpu_ends_after,
@@ -282,6 +283,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if cudnn_unusable(log) is not None:
         return
     lines = [match.line for match in log.find(HANDLE_FAILED)]
+    lines += [status.line for status in decided_by_code(log, CAUSE.slug)]
     if is_tensorflow(log) or log.framework == "jax":
         found = log.find(_START_FAILED)
         lines += [match.line for match in found if "[cudnn_frontend]" not in match.text]
