@@ -111,6 +111,49 @@ def test_a_notebook_is_told_by_cell(tmp_path: pathlib.Path) -> None:
     assert found.finding.evidence[0].where == f"{path}:cell 3:2:1"
 
 
+def notebook_of(path: pathlib.Path, *cells: str, language: str = "python") -> pathlib.Path:
+    code = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells]
+    metadata = {"kernelspec": {"language": language}}
+    path.write_text(json.dumps({"nbformat": 4, "metadata": metadata, "cells": code}))
+    return path
+
+
+def test_messages_count_the_lines_of_a_notebook_from_the_cell(tmp_path: pathlib.Path) -> None:
+    cells = ("import os\n", "\nimport jax\n", 'os.environ["JAX_PLATFORMS"] = "cpu"\n')
+    (found,) = whygpu.lint(notebook_of(tmp_path / "a.ipynb", *cells)).findings
+    assert "after line 2 of cell 2 (import jax)" in found.finding.message
+
+
+def test_a_notebook_in_another_language_has_no_findings(tmp_path: pathlib.Path) -> None:
+    report = whygpu.lint(notebook_of(tmp_path / "a.ipynb", "library(torch)\nx <- 1", language="R"))
+    assert (report.findings, report.problems) == ((), ())
+
+
+def test_one_line_that_sets_growth_for_an_unchecked_gpu_is_reported_once() -> None:
+    text = (
+        "import tensorflow as tf\n"
+        "gpus = tf.config.list_physical_devices('GPU')\n"
+        "tf.config.experimental.set_memory_growth(gpus[0], True)\n"
+    )
+    report = whygpu.lint(text)
+    assert codes(report) == ["WG701"]
+    assert "IndexError" in report.findings[0].finding.message
+    assert report.findings[0].finding.severity == "error"
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ('os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"', "info"),
+        ('os.environ["KERAS_BACKEND"] = "tensorflow"', "info"),
+        ('os.environ["KERAS_BACKEND"] = "jax"', "error"),
+    ],
+)
+def test_a_late_variable_that_changes_no_device_is_a_remark(line: str, severity: str) -> None:
+    (found,) = whygpu.lint(f"import os\nimport tensorflow as tf\n{line}\n").findings
+    assert found.finding.severity == severity
+
+
 def test_the_api_takes_source_paths_and_folders(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "a.py"
     path.write_text(DEFECT)
@@ -146,6 +189,7 @@ def found_in(path: pathlib.Path) -> list[str]:
         ("README.md", "Needs TF1.2 (GPU version).", []),
         ("README.rst", "TensorFlow >= 1.4 is required; TensorFlow 2 is not supported.", []),
         ("README.md", "Runs on TensorFlow 2.", ["WG704"]),
+        ("README.md", "Runs on TensorFlow 1.15 and on TensorFlow 2.3.", []),
         ("README.md", "TensorFlow is fun, and 1 of 2 people likes it.", ["WG704"]),
         ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:20.06-tf1-py3\n", []),
         ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:20.06-tf2-py3\n", ["WG704"]),

@@ -84,6 +84,7 @@ class Program:
         tree: ast.Module,
         events: tuple[Event, ...],
         tensorflow: Callable[[Program], TensorFlowLine],
+        line_name: Callable[[int], str] = "line {}".format,
     ) -> None:
         self.path = path
         self.text = text
@@ -91,6 +92,7 @@ class Program:
         self.events = events
         self.imports = {event.path.partition(".")[0] for event in events if type(event) is Import}
         self._tensorflow = tensorflow
+        self._line_name = line_name
         self._line: TensorFlowLine | None = None
         self._lines: list[str] | None = None
         self._named: list[Event] | None = None
@@ -167,6 +169,10 @@ class Program:
         if node.end_lineno is None or node.end_col_offset is None:
             return Place(start, start)
         return Place(start, self._position(node.end_lineno, node.end_col_offset))
+
+    def line_name(self, node: ast.AST) -> str:
+        """The line of a node, as messages name it: "line 7", "line 2 of cell 3" in a notebook."""
+        return self._line_name(self.place(node).start[0])
 
     def _position(self, line: int, offset: int) -> Position:
         text = self.lines[line - 1] if line <= len(self.lines) else ""

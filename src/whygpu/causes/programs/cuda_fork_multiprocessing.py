@@ -259,12 +259,12 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             continue
         earlier = [start for start in starts if surely_before(start, call)]
         if earlier:
-            line = program.place(earlier[0].node).start[0]
+            line = program.line_name(earlier[0].node)
             yield CAUSE.in_code(
                 program,
                 call.node,
                 subject="torch",
-                message=f"the child is forked after line {line} has started CUDA, and its function "
+                message=f"the child is forked after {line} has started CUDA, and its function "
                 f"{target.definition.node.name} "
                 f"{'gets a tensor that is on the GPU' if _is_given_cuda(call) else 'uses CUDA'}"
                 ": CUDA cannot start again there",
@@ -280,12 +280,12 @@ def _forks(program: Program, starts: list[Call]) -> Iterator[CodeFinding]:
     for call in program.calls("os.fork"):
         earlier = [start for start in starts if puts_on_cuda(start) and surely_before(start, call)]
         if earlier:
-            line = program.place(earlier[0].node).start[0]
+            line = program.line_name(earlier[0].node)
             yield CAUSE.in_code(
                 program,
                 call.node,
                 subject="torch",
-                message=f"line {line} has started CUDA before this fork, and CUDA cannot be used "
+                message=f"{line} has started CUDA before this fork, and CUDA cannot be used "
                 "in the child",
                 fix="Fork before the first use of CUDA, or start children with "
                 'multiprocessing.get_context("spawn").',

@@ -138,7 +138,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             handler,
             subject="torch" if puts_on_cuda(call) else "tensorflow",
-            message=f"every error of {what} in line {program.place(call.node).start[0]} is caught "
+            message=f"every error of {what} in {program.line_name(call.node)} is caught "
             "here, and the program continues",
             fix="Catch only the expected error, and raise all others again.",
         )

@@ -109,6 +109,14 @@ second = torch.nn.Linear(4, 4).to("cuda:1")
 ```
 
 ```python
+import torch
+
+device_ids = [0, 1, 2, 3]
+torch.cuda.set_device(3)
+model = torch.nn.parallel.DistributedDataParallel(make(), device_ids=device_ids)
+```
+
+```python
 import os
 os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"
 import torch
@@ -148,6 +156,12 @@ _COUNTS = late(
 )
 
 
+_LISTED = late(
+    r"(?:device_?ids?|gpu_?ids?|gpus|devices)['\"]?\s{0,9}[=:]\s{0,9}[\[('\"]{1,2}0((?:\s{0,3},\s{0,3}\d{1,2}){1,64})",
+    re.I,
+)
+"""A list of GPUs that begins with the first: device_ids=[0, 1, 2, 3]."""
+
 _TAKES_NUMBER = frozenset(
     {
         "device",
@@ -179,6 +193,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     numbers = {choice.number for choice in choices}
     if not numbers or max(numbers) == 0:
         return
+    numbers |= _listed_numbers(program)
     visible = _visible(program)
     if visible is None and (_COUNTS.search(program.text) or numbers >= set(range(max(numbers)))):
         return
@@ -197,6 +212,15 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             severity="error" if visible is not None else None,
             confidence="certain" if visible is not None else "likely",
         )
+
+
+def _listed_numbers(program: Program) -> set[int]:
+    """The numbers in lists of GPUs: the file is for a machine that has them all."""
+    return {
+        int(number)
+        for match in _LISTED.finditer(program.text)
+        for number in ("0", *match[1].split(",")[1:])
+    }
 
 
 def _failure_expected(choice: _Choice, program: Program) -> bool:

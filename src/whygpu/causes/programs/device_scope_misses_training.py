@@ -107,7 +107,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             device.node,
             subject="tensorflow",
             message=f"{name} is set only for the construction of the model; {first.method} in "
-            f"line {program.place(first.node).start[0]} is outside and runs where TensorFlow "
+            f"{program.line_name(first.node)} is outside and runs where TensorFlow "
             "places it, on the GPU if there is one",
             fix=f"Move {first.method} into the scope, or hide the GPUs from the whole program.",
         )

@@ -152,7 +152,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import tf_name
-from whygpu.causes.evidence.device_selection import partial_growth
+from whygpu.causes.evidence.device_selection import partial_growth, unchecked_items
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.causes.evidence.runtime_starts import tensorflow_starts
 from whygpu.model.cause import cause
@@ -339,15 +339,15 @@ def _too_late(program: Program) -> Iterator[CodeFinding]:
         if not earlier:
             continue
         start = min(earlier, key=lambda event: event.index)
-        line = program.place(start.node).start[0]
+        line = program.line_name(start.node)
         yield CAUSE.in_code(
             program,
             call.node,
             subject="tensorflow",
-            message=f"{call.method} comes after line {line} "
+            message=f"{call.method} comes after {line} "
             f"({program.source(start.node.func)}), which has started TensorFlow's runtime: "
             "with a GPU, this raises RuntimeError, because devices can no longer be modified",
-            fix=f"Move it above line {line}, right after the import.",
+            fix=f"Move it above {line}, right after the import.",
         )
 
 
@@ -355,17 +355,18 @@ def _some_only(program: Program) -> Iterator[CodeFinding]:
     partial = partial_growth(program)
     if partial is None:
         return
+    fails = any(item.node in partial.call.node.args for item in unchecked_items(program))
     yield CAUSE.in_code(
         program,
         partial.call.node,
         subject="tensorflow",
         message=f"memory growth is set only for GPU {partial.number}: on a machine with several "
         "GPUs the first operation raises ValueError: Memory growth cannot differ between GPU "
-        "devices",
-        fix="Set it in a loop over all GPUs, or hide the others first.",
+        "devices" + ("; on a machine without a GPU, this line raises IndexError" if fails else ""),
+        fix="Set it in a loop over all GPUs.",
         edits=_loop(program, partial.call) if partial.only_call else (),
-        confidence="likely",
-        severity="warning",
+        confidence="certain" if fails else "likely",
+        severity=None if fails else "warning",
     )
 
 

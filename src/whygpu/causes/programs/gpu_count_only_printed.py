@@ -82,7 +82,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             first.node,
             subject="tensorflow",
             message="the GPUs are counted only to print the number; with none, the training in "
-            f"line {program.place(trained[0].node).start[0]} runs on the CPU",
+            f"{program.line_name(trained[0].node)} runs on the CPU",
             fix='Stop or warn if there is none: if not gpus: raise SystemExit("no GPU").',
         )
 

@@ -117,7 +117,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_selection import unchecked_items
+from whygpu.causes.evidence.device_selection import partial_growth, unchecked_items
 from whygpu.causes.evidence.missing_gpu_statements import NVIDIA_SMI, MissingGpu, missing_gpus
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
@@ -132,7 +132,12 @@ CAUSE = cause("WG719", __name__, __doc__, severity="error", effect="broken")
 
 @CAUSE.on_code("_devices", "jax.devices")
 def detect(program: Program) -> Iterator[CodeFinding]:
+    partial = partial_growth(program)
+    growth_of = () if partial is None else partial.call.node.args[:1]
     for taken in unchecked_items(program):
+        if taken.node in growth_of:
+            # gpu-config-misuse reports this call, and its loop over all GPUs needs no check.
+            continue
         number = taken.number
         needed = number + 1 if number >= 0 else -number
         name = program.source(taken.node.value)

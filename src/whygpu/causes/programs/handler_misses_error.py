@@ -116,7 +116,7 @@ def _finding(
         program,
         handler,
         subject="tensorflow",
-        message=f"this catches {', '.join(caught(handler))}, but line "
-        f"{program.place(node).start[0]} raises {error} if {reason}",
+        message=f"this catches {', '.join(caught(handler))}, but "
+        f"{program.line_name(node)} raises {error} if {reason}",
         fix="Check before, or catch that error as well.",
     )

@@ -92,7 +92,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             call.node,
             subject="tensorflow",
             message="list_physical_devices lists the devices of the machine, whatever "
-            f"set_visible_devices in line {program.place(earlier[-1].node).start[0]} has hidden: "
+            f"set_visible_devices in {program.line_name(earlier[-1].node)} has hidden: "
             "it does not show what this program can use",
             fix="Use tf.config.get_visible_devices.",
             edits=_edit(program, call),

@@ -109,6 +109,15 @@ finally:
     os.environ["XLA_FLAGS"] = flags
 ```
 
+The value is already in force.
+
+```python
+import os
+os.environ["KERAS_BACKEND"] = "jax"
+import keras
+os.environ["KERAS_BACKEND"] = "jax"
+```
+
 Set for a program that this one starts.
 
 ```python
@@ -151,6 +160,7 @@ from whygpu.tables.variable_moments import ROWS, VariableMoment
 CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 
 _RESTART = late(r"\brestart", re.IGNORECASE)
+_DEFAULTS = {"KERAS_BACKEND": "tensorflow", "XLA_PYTHON_CLIENT_PREALLOCATE": "true"}
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
 """A program that imports these may set a variable for other processes."""
 
@@ -179,14 +189,14 @@ def _jax_options(program: Program) -> Iterator[CodeFinding]:
         option = text_of(call.argument(0))
         earlier = [start for start in starts if surely_before(start, call)]
         if option in ("jax_platforms", "jax_platform_name") and earlier:
-            line = program.place(earlier[0].node).start[0]
+            line = program.line_name(earlier[0].node)
             yield CAUSE.in_code(
                 program,
                 call.node,
                 subject="jax",
-                message=f"{option} is set after line {line}, where JAX has already chosen its "
+                message=f"{option} is set after {line}, where JAX has already chosen its "
                 "platform, so it has no effect",
-                fix=f"Set it before line {line}, right after the import.",
+                fix=f"Set it before {line}, right after the import.",
             )
 
 
@@ -247,21 +257,27 @@ def _applies(row: VariableMoment, program: Program) -> bool:
 
 def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Event | None:
     readers = [event for event in MOMENTS[row.moment](program) if surely_before(event, setting)]
-    if not readers or (setting.default and _set_before(program, setting)):
-        # It was already set in time, so the later line may change nothing.
+    if not readers:
         return None
-    return min(readers, key=lambda event: event.index)
+    first = min(readers, key=lambda event: event.index)
+    return None if _set_in_time(program, setting, first) else first
 
 
-def _set_before(program: Program, setting: Setting) -> bool:
-    return any(
-        other.path == setting.path and other is not setting and surely_before(other, setting)
-        for other in program.settings()
-    )
+def _set_in_time(program: Program, setting: Setting, reader: Event) -> bool:
+    """Whether an earlier line has set it, so that this line changes nothing."""
+    for other in program.settings():
+        if other.path != setting.path or other is setting or other.unset:
+            continue
+        if setting.default and surely_before(other, setting):
+            return True
+        if text_of(other.value) == text_of(setting.value) is not None:
+            return surely_before(other, reader)
+    return False
 
 
 def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Event) -> CodeFinding:
-    line = program.place(reader.node).start[0]
+    line = program.line_name(reader.node)
+    is_default = text_of(setting.value) == _DEFAULTS.get(setting.path, "")
     what = " ".join(program.source(reader.node).split())
     if len(what) > 50:
         what = what[:47] + "..."
@@ -269,10 +285,12 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
         program,
         setting.node,
         subject=_framework(row.moment),
-        message=f"{setting.path} is set here, after line {line} ({what}), which has already read "
-        f"it: it is read at {row.moment}, and setting it later has no effect",
-        severity="warning" if setting.path == "TF_CPP_MIN_LOG_LEVEL" else None,
-        fix=f"Set {setting.path} before line {line}, preferably at the top of the program.",
+        message=f"{setting.path} is set here, after {line} ({what}), which has already read "
+        f"it: it is read at {row.moment}, and setting it later has no effect"
+        + (f"; {text_of(setting.value)} is the default" if is_default else ""),
+        # It only concerns messages, or the value is in force unless it was set outside.
+        severity="info" if is_default or setting.path == "TF_CPP_MIN_LOG_LEVEL" else None,
+        fix=f"Set {setting.path} before {line}, preferably at the top of the program.",
     )
 
 

@@ -64,6 +64,11 @@ class Notebook(NamedTuple):
         cell = self.cell_of(place[0])
         return cell.number, (place[0] - cell.first_line + 1, place[1] + cell.indent)
 
+    def line_name(self, line: int) -> str:
+        """A line of the joined text, as a reader of the notebook finds it."""
+        cell, (line_of_cell, _) = self.position((line, 1))
+        return f"line {line_of_cell} of cell {cell}"
+
 
 def parse(content: bytes) -> Notebook:
     try:
@@ -80,7 +85,7 @@ def parse(content: bytes) -> Notebook:
     sources = {
         place: source_of(cell)
         for place, cell in enumerate(cells)
-        if isinstance(cell, dict) and cell.get("cell_type") == "code"
+        if isinstance(cell, dict) and cell.get("cell_type") == "code" and _is_python(data)
     }
     check_tokens(*sources.values())
     for place, source in sources.items():
@@ -94,6 +99,18 @@ def parse(content: bytes) -> Notebook:
             python = [""] * len(lines)
         text += python
     return Notebook(data, tuple(found), "\n".join(text) + "\n", "\n".join(magics), tuple(broken))
+
+
+def _is_python(data: dict[str, Any]) -> bool:
+    """Whether its cells are Python, as far as its metadata say. Notebooks of R have no findings."""
+    metadata = data.get("metadata")
+    entries = metadata if isinstance(metadata, dict) else {}
+    for name, key in (("language_info", "name"), ("kernelspec", "language")):
+        entry = entries.get(name)
+        language = entry.get(key) if isinstance(entry, dict) else None
+        if isinstance(language, str) and language:
+            return "python" in language.lower()
+    return True
 
 
 def source_of(cell: dict[str, Any]) -> str:

@@ -126,4 +126,5 @@ def program(
         tree,
         walk(tree),
         lambda made: target or line_of(made, magics, hint),
+        "line {}".format if source.notebook is None else source.notebook.line_name,
     )

@@ -60,7 +60,9 @@ def line_of(
     if len(removed) >= _FROM_END_TO_END or _serves_python_2(program):
         return "1"
     words = hint()
-    return "1" if words == "1" or (words == "either" and len(removed) >= _A_FEW) else "unknown"
+    if words == "1" or (words == "either" and len(removed) >= _A_FEW):
+        return "1"
+    return "either" if words == "either" else "unknown"
 
 
 def _asserted(program: Program) -> TensorFlowLine | None:
