@@ -12,28 +12,14 @@ from whygpu.host.base import Host
 from whygpu.model.driver import Driver
 from whygpu.model.environment import Environment, GpuSelection, Variable
 from whygpu.model.observed import Absent, Known, Observed
-from whygpu.tables.variable_readings import (
-    Files,
-    Flags,
-    Folder,
-    Folders,
-    GpuList,
-    Members,
-    Number,
-    Pairs,
-    Reading,
-    Text,
-    Words,
-)
+from whygpu.tables.variable_readings import Files, Flags, Folder, Folders, GpuList, Reading
+from whygpu.tables.variable_values import Judgement, judged_value
 from whygpu.tables.variables import RANDOM_WORD, SECRET_VALUE, row_of
 
 CUDA_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 
 FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
 """A word that may contain quoted spaces."""
-
-Judgement = tuple[str, str]
-"""The meaning of the value, and its problem; empty if it has none."""
 
 
 def collect(host: Host, driver: Driver, ids: tuple[GpuIds, ...]) -> Environment:
@@ -46,7 +32,9 @@ def collect(host: Host, driver: Driver, ids: tuple[GpuIds, ...]) -> Environment:
         if isinstance(row.reading, GpuList) and isinstance(selection, Known):
             meaning, problem = _judge_selection(selection.value)
         else:
-            meaning, problem = _READERS[type(row.reading)](row.reading, value, host)
+            meaning, problem = judged_value(row.reading, value, host.environ) or _READERS[
+                type(row.reading)
+            ](row.reading, value, host)
         variables.append(Variable(name, shorten(value), meaning, problem))
     return Environment(tuple(variables), selection)
 
@@ -75,36 +63,6 @@ def _judge_selection(selection: GpuSelection) -> Judgement:
     if not visible.value:
         return "hides every GPU from CUDA", problem
     return f"CUDA sees GPU {', '.join(map(str, visible.value))} and no other", problem
-
-
-def _text(reading: Text, value: str, host: Host) -> Judgement:
-    return reading.meaning, ""
-
-
-def _words(reading: Words, value: str, host: Host) -> Judgement:
-    word = value.lower() if reading.any_case else value
-    for words, meaning in reading.meanings:
-        if word in words.split():
-            return meaning, ""
-    if value == "" and reading.empty_is_unset:
-        return "empty, as if it were not set", ""
-    if not reading.otherwise:
-        return "no known effect", ""
-    return "a value without a meaning here", f"{value!r}: {reading.otherwise}"
-
-
-def _number(reading: Number, value: str, host: Host) -> Judgement:
-    meaning = reading.meaning.format(value=value)
-    if reading.clashes_with in host.environ:
-        return meaning, f"it is set together with {reading.clashes_with}, which is an error"
-    try:
-        number = float(value)
-    except ValueError:
-        return "no number", f"{value!r}: {reading.otherwise}"
-    unlimited = reading.unlimited_with in host.environ
-    if number < reading.low or (number > reading.high and not unlimited):
-        return meaning, f"{value}: {reading.otherwise}"
-    return meaning, ""
 
 
 def _folder(reading: Folder, value: str, host: Host) -> Judgement:
@@ -143,28 +101,9 @@ def _flags(reading: Flags, value: str, host: Host) -> Judgement:
     return meaning, ""
 
 
-def _pairs(reading: Pairs, value: str, host: Host) -> Judgement:
-    # Commas inside brackets belong to one value: roundup_power2_divisions:[256:1,512:2].
-    items = re.sub(r"\[[^\]]*\]", "[]", value).split(",")
-    wrong = [item for item in items if item.strip() and ":" not in item]
-    return reading.meaning, f"{wrong[0]!r} is not key:value: {reading.otherwise}" if wrong else ""
-
-
-def _members(reading: Members, value: str, host: Host) -> Judgement:
-    meaning = dict(reading.alone).get(value.strip(), reading.meaning)
-    members = {word.strip() for word in value.split(",")}
-    lacking = bool(reading.required and value and not members & set(reading.required))
-    return meaning, f"{value}: {reading.otherwise}" if lacking else ""
-
-
 _READERS: dict[type, Callable[[Any, str, Host], Judgement]] = {
-    Text: _text,
-    Words: _words,
-    Number: _number,
     Folder: _folder,
     Folders: _folders,
     Files: _files,
     Flags: _flags,
-    Pairs: _pairs,
-    Members: _members,
 }

@@ -3,7 +3,8 @@
 TensorFlow's rows were tried one by one with 2.21.0, by asking the eager context whether it is
 initialised. tf.device and the making of an optimizer do initialise it; list_physical_devices,
 get_visible_devices, Session, is_gpu_available and set_random_seed do not, though some of them look
-at the devices.
+at the devices. A Keras layer creates its variables when it learns the shape of its input: a model
+with an input does so at once, one without an input does not.
 """
 
 from __future__ import annotations
@@ -67,9 +68,17 @@ TENSORFLOW_STARTS = frozenset(
 """Calls that initialise TensorFlow's runtime at once, in eager mode."""
 
 KERAS_STARTS = late(
-    r"(?:applications\.(?:\w+\.)?[A-Z]\w+|optimizers\.(?:legacy\.)?[A-Z]\w+|models\.load_model)"
+    r"(?:applications\.(?:\w+\.)?[A-Z]\w+|optimizers\.(?:legacy\.)?[A-Z]\w+|models\.load_model"
+    r"|metrics\.(?:Mean|Sum|\w*Accuracy|AUC|Precision|Recall))"
 )
 """Functions of Keras that create variables, which initialises the runtime."""
+
+KERAS_LAYERS_WITH_VARIABLES = late(
+    r"layers\.(?:Dense|EinsumDense|Embedding|(?:Separable|Depthwise)?Conv[123]D(?:Transpose)?"
+    r"|LSTM|GRU|SimpleRNN|BatchNormalization|LayerNormalization|MultiHeadAttention)"
+)
+KERAS_INPUTS = frozenset({"Input", "layers.Input", "layers.InputLayer"})
+KERAS_INPUT_ARGUMENTS = frozenset({"input_shape", "input_dim", "batch_input_shape"})
 
 KERAS_METHODS = frozenset(
     {"build", "compile", "fit", "predict", "evaluate", "fit_generator", "train_on_batch"}

@@ -71,6 +71,55 @@ The variable has no effect, and the program continues.
 I0312 10:11:12.345678   4711 service.cc:148] XLA service 0x55d1 initialized for platform CUDA (this does not guarantee that XLA will be used). Devices:
 ```
 
+## Fires on (code)
+
+A name with a space in it, and a name without its last letter.
+
+```python
+import os
+os.environ["TF_CUDNN DETERMINISTIC"] = "1"
+import tensorflow as tf
+```
+
+```python
+import os
+os.environ["CUDA_VISIBLE_DEVICE"] = "0"
+import torch
+```
+
+Values that their readers do not know.
+
+```python
+import os
+os.environ["CUDA_VISIBLE_DEVICES"] = "cuda:0"
+import torch
+```
+
+```python
+import os
+os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "75"
+import jax
+```
+
+## Quiet on (code)
+
+```python
+import os
+os.environ["TF_CUDNN_DETERMINISTIC"] = "1"
+os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"
+os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = ".75"
+import tensorflow as tf
+```
+
+The right name is set too, and another program may read this one.
+
+```python
+import os
+os.environ["CUDA_VISIBLE_DEVICE"] = "0"
+os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICE"]
+import torch
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
@@ -83,17 +132,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.device_code import text_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.environment import Variable
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Unknown, need
+from whygpu.model.program import Program
 from whygpu.model.remedy import Script, SetVariable, Steps, UnsetVariable, a_name, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
+from whygpu.tables.variable_values import meant_name, value_problem
 
 CAUSE = cause("WG405", __name__, __doc__, severity="warning", effect="none")
 
@@ -129,7 +182,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for variable in machine.environment.variables:
         if not variable.problem or variable.name in _REPORTED_ELSEWHERE:
             continue
-        owner = next((name for start, name in _OWNERS if variable.name.startswith(start)), None)
+        owner = _owner(variable.name)
         framework = None if owner is None else machine.framework(owner)
         if isinstance(framework, Absent):
             continue
@@ -147,6 +200,37 @@ def _finding(variable: Variable, subject: str) -> Finding:
         evidence=(Evidence("machine", f"environment variable {variable.name}", variable.problem),),
         remedies=(_mend(variable),),
     )
+
+
+@CAUSE.on_code("environ", "putenv")
+def detect_in_code(program: Program) -> Iterator[CodeFinding]:
+    set_names = {setting.path for setting in program.settings()}
+    for setting in program.settings():
+        if setting.unset:
+            continue
+        meant = meant_name(setting.path)
+        value = text_of(setting.value)
+        problem = value_problem(setting.path, value, set_names) if value else ""
+        if meant and meant not in set_names:
+            yield CAUSE.in_code(
+                program,
+                setting.node,
+                subject=_owner(meant) or MACHINE,
+                message=f"nothing reads {setting.path!r}; the variable is called {meant}",
+                fix=f"Write {meant}.",
+            )
+        elif problem:
+            yield CAUSE.in_code(
+                program,
+                setting.node,
+                subject=_owner(setting.path) or MACHINE,
+                message=f"{setting.path} does not have the intended effect: {problem}",
+                fix="Correct the value, or remove the line.",
+            )
+
+
+def _owner(variable: str) -> FrameworkName | None:
+    return next((name for start, name in _OWNERS if variable.startswith(start)), None)
 
 
 _FLAG_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS")

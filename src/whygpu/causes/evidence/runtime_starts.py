@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from whygpu.causes.evidence.device_code import keras_name, path_of, text_of, tf_name
 from whygpu.model.events import Call, Event, Import
 from whygpu.model.program import Program
-from whygpu.model.values import Either, Result, Value
+from whygpu.model.values import Either, Result, Several, Value
 from whygpu.tables.runtime_starts import (
     JAX_STARTS,
+    KERAS_INPUT_ARGUMENTS,
+    KERAS_INPUTS,
+    KERAS_LAYERS_WITH_VARIABLES,
     KERAS_METHODS,
     KERAS_STARTS,
     TENSORFLOW_LOOKS,
@@ -39,8 +42,38 @@ def tensorflow_starts(program: Program) -> Iterator[Call]:
 def _keras_starts(call: Call) -> bool:
     name = keras_name(call.path)
     if name and call.path.startswith("tensorflow."):
-        return bool(KERAS_STARTS.fullmatch(name))
-    return call.method in KERAS_METHODS and is_keras_model(call.receiver)
+        return bool(KERAS_STARTS.fullmatch(name)) or _builds_layers(name, call)
+    if call.method == "add" and is_keras_model(call.receiver):
+        return _has_input_argument(call.argument(0))
+    # Dense(2)(inputs)
+    return (call.method in KERAS_METHODS and is_keras_model(call.receiver)) or (
+        bool(call.arguments) and _has_variables(call.target)
+    )
+
+
+def _builds_layers(name: str, call: Call) -> bool:
+    """A Sequential model whose layers know the shape of their input, and so create variables."""
+    layers = call.argument(0, "layers")
+    if name not in ("Sequential", "models.Sequential") or not isinstance(layers, Several):
+        return False
+    given = any(keras_name(path_of(layer)) in KERAS_INPUTS for layer in layers.items)
+    return any(
+        _has_input_argument(layer) or (given and _has_variables(layer)) for layer in layers.items
+    )
+
+
+def _has_variables(layer: Value) -> bool:
+    if not isinstance(layer, Result) or not layer.call.path.startswith("tensorflow."):
+        return False
+    return bool(KERAS_LAYERS_WITH_VARIABLES.fullmatch(keras_name(layer.call.path)))
+
+
+def _has_input_argument(layer: Value) -> bool:
+    return (
+        isinstance(layer, Result)
+        and _has_variables(layer)
+        and bool(KERAS_INPUT_ARGUMENTS & layer.call.keywords.keys())
+    )
 
 
 def is_keras_model(value: Value) -> bool:

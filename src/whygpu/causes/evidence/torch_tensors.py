@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
-from whygpu.causes.evidence.runtime_starts import is_cuda
+from whygpu.causes.evidence.runtime_starts import is_cuda, may_be_cuda
 from whygpu.model.events import Call, Event
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program, surely_before
@@ -131,6 +131,29 @@ def tensor_device(value: Value) -> Device | None:
     if call.method == "to" and len(call.node.args) == 1:
         return _device(call.arguments[0])
     return None
+
+
+_KEEPS_DEVICE = frozenset(
+    {"detach", "clone", "float", "half", "double", "squeeze", "unsqueeze", "view", "reshape"}
+)
+
+
+def may_be_on_cuda(value: Value) -> bool:
+    """Moved to CUDA, or to the device that the program chooses: x.to(device).detach()."""
+    while isinstance(value, Result) and not value.call.path:
+        call = value.call
+        if call.method == "cuda":
+            return True
+        if call.method == "to":
+            return may_be_cuda(call.argument(0, "device"))
+        if call.method not in _KEEPS_DEVICE:
+            return False
+        value = call.receiver
+    return (
+        isinstance(value, Result)
+        and value.call.path in _MAKERS
+        and may_be_cuda(value.call.keywords.get("device"))
+    )
 
 
 def _plain_loader(value: Value) -> bool:

@@ -82,6 +82,46 @@ model.compile(optimizer="adam", loss="mse")
 use_no_gpu()
 ```
 
+The model has created its variables.
+
+```python
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(10)])
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)
+```
+
+```python
+import tensorflow as tf
+
+inputs = tf.keras.Input((3,))
+outputs = tf.keras.layers.Dense(10)(inputs)
+tf.config.set_visible_devices([], "GPU")
+```
+
+Options that do not exist, or that belong elsewhere.
+
+```python
+import tensorflow.compat.v1 as tf
+
+config = tf.ConfigProto()
+config.allow_growth = True
+```
+
+```python
+import tensorflow.compat.v1 as tf
+
+config = tf.ConfigProto(allow_soft_placement=True)
+config.gpu_option.allow_growth = True
+```
+
+```python
+import torch
+
+torch.cuda.set_per_process_memory_fraction(80.0)
+```
+
 Only one of all GPUs.
 
 ```python
@@ -101,6 +141,24 @@ gpus = tf.config.list_physical_devices("GPU")
 for gpu in gpus:
     tf.config.experimental.set_memory_growth(gpu, True)
 x = tf.constant([1.0, 2.0])
+```
+
+A model without an input has no variables yet.
+
+```python
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)
+```
+
+```python
+import tensorflow.compat.v1 as tf
+
+config = tf.ConfigProto(device_count={"GPU": 1})
+config.gpu_options.allow_growth = True
+config.gpu_options.experimental.use_unified_memory = True
 ```
 
 Only one GPU is left visible.
@@ -151,18 +209,19 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.evidence.device_code import tf_name
+from whygpu.causes.evidence.device_code import path_of, tf_name
 from whygpu.causes.evidence.device_selection import partial_growth, unchecked_items
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.causes.evidence.runtime_starts import tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.events import Call
+from whygpu.model.events import Assignment, Call
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.program import Edit, Place, Program, surely_before
 from whygpu.model.remedy import SetVariable
+from whygpu.model.values import Constant, Member, Result, Value
 
 CAUSE = cause("WG701", __name__, __doc__, severity="error", effect="broken")
 
@@ -324,10 +383,102 @@ _SETTERS = (
 )
 
 
-@CAUSE.on_code(*(name.removeprefix("config.") for name in _SETTERS))
+_SESSION_OPTIONS = frozenset(
+    [
+        "allow_soft_placement",
+        "cluster_def",
+        "device_count",
+        "device_filters",
+        "experimental",
+        "gpu_options",
+        "graph_options",
+        "inter_op_parallelism_threads",
+        "intra_op_parallelism_threads",
+        "isolate_session_state",
+        "log_device_placement",
+        "operation_timeout_in_ms",
+        "placement_period",
+        "pluggable_device_options",
+        "rpc_options",
+        "session_inter_op_thread_pool",
+        "share_cluster_devices_in_session",
+        "use_per_session_threads",
+    ]
+)
+_GPU_OPTIONS = frozenset(
+    [
+        "allocator_type",
+        "allow_growth",
+        "deferred_deletion_bytes",
+        "experimental",
+        "force_gpu_compatible",
+        "per_process_gpu_memory_fraction",
+        "polling_active_delay_usecs",
+        "polling_inactive_delay_msecs",
+        "visible_device_list",
+    ]
+)
+"""The fields of ConfigProto and GPUOptions in TensorFlow 2.21; 1.12 has no other ones."""
+
+
+@CAUSE.on_code(
+    *(name.removeprefix("config.") for name in _SETTERS), "ConfigProto", "memory_fraction"
+)
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     yield from _too_late(program)
     yield from _some_only(program)
+    yield from _no_such_option(program)
+    yield from _impossible_fraction(program)
+
+
+def _no_such_option(program: Program) -> Iterator[CodeFinding]:
+    """config.allow_growth = True, config.gpu_option.allow_growth = True"""
+    for event in program.events:
+        if type(event) is not Assignment:
+            continue
+        wrong = _wrong_option(event.target)
+        if wrong is None:
+            continue
+        meant = "gpu_options" if wrong not in _GPU_OPTIONS else f"gpu_options.{wrong}"
+        yield CAUSE.in_code(
+            program,
+            event.node,
+            subject="tensorflow",
+            message=f"ConfigProto has no field {wrong}: this raises AttributeError",
+            fix=f"Write {meant}."
+            if "gpu" in wrong or wrong in _GPU_OPTIONS
+            else "Look for the name in the documentation of ConfigProto.",
+        )
+
+
+def _wrong_option(target: Value) -> str | None:
+    """The field that ConfigProto or GPUOptions does not have."""
+    names: list[str] = []
+    while isinstance(target, Member):
+        names.insert(0, target.name)
+        target = target.of
+    if not names or tf_name(path_of(target)) != "ConfigProto" or not isinstance(target, Result):
+        return None
+    if names[0] not in _SESSION_OPTIONS:
+        return names[0]
+    if names[0] == "gpu_options" and len(names) > 1 and names[1] not in _GPU_OPTIONS:
+        return names[1]
+    return None
+
+
+def _impossible_fraction(program: Program) -> Iterator[CodeFinding]:
+    for call in program.calls("torch.cuda.set_per_process_memory_fraction"):
+        given = call.argument(0, "fraction")
+        value = given.value if isinstance(given, Constant) else None
+        if isinstance(value, float | int) and not 0 <= value <= 1:
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="torch",
+                message=f"{value} is not a fraction of the GPU's memory: PyTorch accepts 0 to 1 "
+                "and raises an error",
+                fix="Give a fraction, such as 0.8 for 80 %.",
+            )
 
 
 def _too_late(program: Program) -> Iterator[CodeFinding]:

@@ -91,6 +91,18 @@ a = torch.rand(3).cuda()
 print(a.numpy())
 ```
 
+On a machine with a GPU.
+
+```python
+import torch
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+def predict(x):
+    x = x.to(device)
+    return x.detach().numpy()
+```
+
 ## Quiet on (code)
 
 ```python
@@ -98,6 +110,18 @@ import torch
 
 a = torch.rand(3).cuda()
 print(a.cpu().numpy())
+```
+
+```python
+import torch
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+def predict(x):
+    x = x.to(device)
+    if device.type == "cpu":
+        return x.numpy()
+    return x.detach().cpu().numpy()
 ```
 
 ```python
@@ -167,7 +191,12 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_subjects import subject_of
-from whygpu.causes.evidence.torch_tensors import module_device, plain, tensor_device
+from whygpu.causes.evidence.torch_tensors import (
+    may_be_on_cuda,
+    module_device,
+    plain,
+    tensor_device,
+)
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call, Combination
@@ -254,6 +283,7 @@ def _remedies(log: Log, text: str) -> Iterator[Remedy]:
     )
 
 
+_DEVICE_TEST = late(r"cuda|gpu|cpu|device", re.IGNORECASE)
 _TOGETHER = frozenset(
     f"torch.{name}"
     for name in [
@@ -288,22 +318,38 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             devices = {tensor_device(value) for value in _tensors(event)} - {None}
             if len(devices) > 1:
                 yield _finding(program, event.node, "its tensors are on cuda and on cpu")
-        elif type(event) is Call and event.method == "numpy" and not event.arguments:
-            if tensor_device(event.receiver) == "cuda":
-                yield CAUSE.in_code(
-                    program,
-                    event.node,
-                    subject="torch",
-                    message="the tensor is on cuda: this raises TypeError: can't convert cuda:0 "
-                    "device type tensor to numpy",
-                    fix="Copy it to main memory first: .detach().cpu().numpy().",
-                )
+        elif type(event) is Call and event.method == "numpy" and not event.node.args:
+            yield from _to_numpy(program, event)
         elif type(event) is Call and not event.path and event.arguments:
             module = module_device(program, event.target, event)
             tensor = tensor_device(event.arguments[0])
             if module and tensor and module != tensor:
                 what = f"the module is on {module}, the tensor on {tensor}"
                 yield _finding(program, event.node, what)
+
+
+def _to_numpy(program: Program, call: Call) -> Iterator[CodeFinding]:
+    surely = tensor_device(call.receiver) == "cuda"
+    if not surely and (call.node.keywords or not may_be_on_cuda(call.receiver) or _asked(call)):
+        return
+    when = "the tensor" if surely else "on a machine with a GPU the tensor"
+    yield CAUSE.in_code(
+        program,
+        call.node,
+        subject="torch",
+        message=f"{when} is on cuda: this raises TypeError: can't convert cuda:0 device type "
+        "tensor to numpy",
+        fix="Copy it to main memory first: .detach().cpu().numpy().",
+        confidence="certain" if surely else "likely",
+    )
+
+
+def _asked(call: Call) -> bool:
+    """A condition around it looks at the device."""
+    return any(
+        frame.test is not None and _DEVICE_TEST.search(ast.unparse(frame.test))
+        for frame in call.context
+    )
 
 
 def _tensors(call: Call) -> Iterator[Value]:

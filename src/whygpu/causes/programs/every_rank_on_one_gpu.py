@@ -1,0 +1,112 @@
+"""Every process of a distributed program uses the same GPU.
+
+## Why it happens
+
+`torchrun` starts one process for each GPU. Each of them must choose its own GPU, by the number in
+the variable LOCAL_RANK. `DistributedDataParallel(model, device_ids=[0])` with a fixed number makes
+all processes of a machine share GPU 0, and the others stay idle.
+
+## What it looks like
+
+`nvidia-smi` shows all processes on GPU 0, which runs out of memory. NCCL ends the program with
+`Duplicate GPU detected : rank 1 and rank 0 both on CUDA device`.
+
+## Fix
+
+`local_rank = int(os.environ["LOCAL_RANK"])`, then `torch.cuda.set_device(local_rank)` and
+`DistributedDataParallel(model, device_ids=[local_rank])`.
+
+## Fires on (code)
+
+```python
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+torch.distributed.init_process_group("nccl")
+model = DDP(torch.nn.Linear(2, 2).cuda(), device_ids=[0])
+```
+
+## Quiet on (code)
+
+```python
+import os
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+torch.distributed.init_process_group("nccl")
+rank = int(os.environ["LOCAL_RANK"])
+model = DDP(torch.nn.Linear(2, 2).cuda(rank), device_ids=[rank])
+```
+
+Each process sees only its own GPU.
+
+```python
+import os
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["LOCAL_RANK"]
+torch.distributed.init_process_group("nccl")
+model = DDP(torch.nn.Linear(2, 2).cuda(), device_ids=[0])
+```
+
+There is only one process.
+
+```python
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+torch.distributed.init_process_group("nccl", rank=0, world_size=1)
+model = DDP(torch.nn.Linear(2, 2).cuda(), device_ids=[0])
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html>
+- <https://docs.pytorch.org/docs/stable/elastic/run.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
+from whygpu.model.lazy_regex import late
+from whygpu.model.program import Program
+from whygpu.model.values import Constant, Several
+
+CAUSE = cause("WG733", __name__, __doc__, severity="warning", effect="none")
+
+_ONE_GPU_EACH = late(r"CUDA_VISIBLE_DEVICES|world_size\s{0,3}=\s{0,3}1\b|WORLD_SIZE['\"]\]\s?=\s?")
+
+
+@CAUSE.on_code("DistributedDataParallel")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if _ONE_GPU_EACH.search(program.text):
+        return
+    for call in program.calls(
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
+    ):
+        number = _fixed_number(call)
+        if number is None:
+            continue
+        yield CAUSE.in_code(
+            program,
+            call.node,
+            subject="torch",
+            message=f"device_ids=[{number}] is the same in every process, so all processes of a "
+            f"machine use GPU {number} and the other GPUs stay idle",
+            fix='Use the number in os.environ["LOCAL_RANK"], for set_device as well.',
+            confidence="likely",
+        )
+
+
+def _fixed_number(call: Call) -> int | None:
+    given = call.argument(1, "device_ids")
+    if not isinstance(given, Several) or len(given.items) != 1:
+        return None
+    item = given.items[0]
+    return item.value if isinstance(item, Constant) and isinstance(item.value, int) else None
