@@ -8,14 +8,19 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from tests.machines import healthy as machines
+from whygpu.api import source as source_verb
 from whygpu.causes import catalogue
 from whygpu.diagnosis.engine import outcome_of
 from whygpu.diagnosis.explainer import explain
 from whygpu.linter.judge import judge, relevant
+from whygpu.linter.project_files import GivenFiles
+from whygpu.linter.settings import Settings
+from whygpu.linter.setup_file import analyse_setup
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.codec import decode, encode, hints, is_record
 from whygpu.model.commands import shell_text
+from whygpu.model.deployment import SetupFinding
 from whygpu.model.derived import installer_of
 from whygpu.model.environment import Variable
 from whygpu.model.explanation import Explanation
@@ -132,6 +137,32 @@ def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFindin
     return found
 
 
+_FILE_NAME = re.compile(r"==> (\S+) <==")
+
+
+def setup_findings(text: str, *causes: Cause) -> list[SetupFinding]:
+    """The findings of these causes, or of all, in the files of an example: ==> name <== text."""
+    chosen = causes or tuple(cause for cause in catalogue() if cause.setup_detector is not None)
+    files: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        heading = _FILE_NAME.fullmatch(line)
+        if heading is not None:
+            name = heading[1]
+        else:
+            assert name, "an example of files begins with the name of a file"
+            files[name] = files.get(name, "") + f"{line}\n"
+    found: dict[tuple[str, str, int], SetupFinding] = {}
+    for path, content in files.items():
+        settings = Settings(judge=source_verb._judged_requirements)
+        analysis = analyse_setup(path, content, settings, chosen, GivenFiles(files))
+        assert not analysis.problems, analysis.problems
+        for item, reason in analysis.found:
+            if reason is None:
+                found.setdefault((item.finding.code, item.place.file, item.place.line), item)
+    return list(found.values())
+
+
 def machine_causes() -> tuple[Cause, ...]:
     """The causes with a machine detector."""
     return tuple(cause for cause in catalogue() if cause.machine_detector is not None)
@@ -197,7 +228,7 @@ class Example(NamedTuple):
     """One example of a cause's page."""
 
     expectation: Literal["fires", "quiet", "cannot tell"]
-    kind: Literal["machine", "log", "code"]
+    kind: Literal["machine", "log", "code", "setup"]
     text: str
 
 
@@ -205,7 +236,7 @@ def machine_examples(cause: Cause) -> list[Example]:
     return [example for example in examples(cause.page) if example.kind == "machine"]
 
 
-_SECTION = re.compile(r"^## (Fires|Quiet|Cannot tell) on(?: \((machine|log|code)\))?\s*$")
+_SECTION = re.compile(r"^## (Fires|Quiet|Cannot tell) on(?: \((machine|log|code|setup)\))?\s*$")
 
 
 @cache

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pathlib
 
 from tests.cases import each
-from tests.kit import examples, explained, lint, machine, machine_examples, run
+from tests.kit import (
+    examples,
+    explained,
+    lint,
+    machine,
+    machine_examples,
+    run,
+    setup_findings,
+)
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
 from whygpu.model.cause import Cause
@@ -65,6 +73,8 @@ def test_the_examples_on_its_page_do_what_they_say(cause: Cause) -> None:
         the_logs_on_its_page_mean_what_it_says(cause)
     if cause.code_detector is not None:
         the_code_on_its_page_does_what_it_says(cause)
+    if cause.setup_detector is not None:
+        the_files_on_its_page_are_judged_as_it_says(cause)
 
 
 def the_code_belongs_to_the_family_of_its_folder(cause: Cause) -> None:
@@ -104,6 +114,7 @@ def it_has_a_detector_and_no_example_without_one(cause: Cause) -> None:
         "machine": cause.machine_detector,
         "log": cause.log_detector,
         "code": cause.code_detector,
+        "setup": cause.setup_detector,
     }
     assert any(detectors.values())
     assert kinds == {kind for kind, detector in detectors.items() if detector is not None}
@@ -162,3 +173,16 @@ def the_code_on_its_page_does_what_it_says(cause: Cause) -> None:
             assert item.finding.message
             assert item.finding.remedies
             assert item.finding.evidence[0].kind == "code"
+
+
+def the_files_on_its_page_are_judged_as_it_says(cause: Cause) -> None:
+    chosen = [example for example in examples(cause.page) if example.kind == "setup"]
+    assert {example.expectation for example in chosen} == {"fires", "quiet"}
+    for example in chosen:
+        found = setup_findings(example.text, cause)
+        assert bool(found) is (example.expectation == "fires"), (found, example.text)
+        for item in found:
+            assert item.finding.code == cause.code
+            assert item.finding.message
+            assert item.finding.remedies
+            assert f"==> {item.place.file} <==" in example.text

@@ -6,10 +6,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tests.cases import each
-from tests.kit import examples, lint, machine, machine_causes, machine_examples, run
+from tests.kit import (
+    examples,
+    lint,
+    machine,
+    machine_causes,
+    machine_examples,
+    run,
+    setup_findings,
+)
 from whygpu.causes import catalogue
-from whygpu.model.cause import Cause, CodeDetector
+from whygpu.model.cause import Cause, CodeDetector, SetupDetector
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.observed import Undetermined
 from whygpu.model.program import Program
@@ -134,4 +143,46 @@ def test_a_broken_code_detector_is_noticed(cause: Cause) -> None:
     assert code_survives(cause, cause.code_detector), f"{cause.code} {cause.slug}: the real one"
     for broken in (_blind_reader, _eager_reader):
         noticed = not code_survives(cause, partial(broken, cause))
+        assert noticed, f"{cause.code} {cause.slug}: {broken.__doc__}"
+
+
+SETUP_JUDGED = [cause for cause in catalogue() if cause.setup_detector is not None]
+
+every_setup_cause = pytest.mark.parametrize("cause", SETUP_JUDGED, ids=lambda cause: cause.slug)
+
+
+def _blind_to_setups(cause: Cause, setup: Setup) -> Iterator[SetupFinding]:
+    """Finds nothing in any file."""
+    yield from ()
+
+
+def _eager_in_setups(cause: Cause, setup: Setup) -> Iterator[SetupFinding]:
+    """Finds its fault in every file."""
+    yield cause.in_setup(setup.place, subject=MACHINE, message="as always", fix="None.")
+
+
+def setup_survives(cause: Cause, detector: SetupDetector) -> bool:
+    """Every example of files on its page is judged as the page says."""
+    copy = Cause(
+        cause.code,
+        cause.slug.replace("-", "_"),
+        cause.page,
+        severity=cause.severity,
+        effect=cause.effect,
+        explains=cause.explains,
+    )
+    copy.on_setup(detector)
+    return all(
+        bool(setup_findings(example.text, copy)) is (example.expectation == "fires")
+        for example in examples(cause.page)
+        if example.kind == "setup"
+    )
+
+
+@every_setup_cause
+def test_a_broken_setup_detector_is_noticed(cause: Cause) -> None:
+    assert cause.setup_detector is not None
+    assert setup_survives(cause, cause.setup_detector), f"{cause.code} {cause.slug}: the real one"
+    for broken in (_blind_to_setups, _eager_in_setups):
+        noticed = not setup_survives(cause, partial(broken, cause))
         assert noticed, f"{cause.code} {cause.slug}: {broken.__doc__}"

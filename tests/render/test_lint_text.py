@@ -81,7 +81,7 @@ def test_what_was_not_looked_at_is_in_the_headline_and_takes_the_tick() -> None:
 
 
 def test_remarks_and_nothing_to_look_at_are_no_fault_and_earn_no_tick() -> None:
-    assert text(LintReport(0, (), (), ())) == "- no Python file or notebook found\n"
+    assert text(LintReport(0, (), (), ())) == "- no file found that lint reads\n"
     made = whygpu.lint(
         "import tensorflow as tf\n"
         "with tf.device('/GPU:0'):\n    d = tf.data.Dataset.from_tensor_slices(x)\n"

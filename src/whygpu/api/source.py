@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.api.arguments import checked
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from whygpu.linter.settings import Settings
     from whygpu.model.cause import Cause
     from whygpu.model.code_finding import LintReport, SourcePatch
+    from whygpu.model.machine_spec import MachineSpec
+    from whygpu.model.requirement_file import RequirementsFile, RequirementVerdict
+    from whygpu.planner.candidates import Table
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
     Codes = str | Iterable[str]
@@ -105,6 +109,24 @@ def lint_causes() -> tuple[Cause, ...]:
     return lint_files.lint_causes()
 
 
+def _judged_requirements(
+    file: RequirementsFile, machine: MachineSpec
+) -> tuple[RequirementVerdict, ...]:
+    """The planner's verdicts on the requirements of an image or a file."""
+    from whygpu.planner.file_judgement import judge_file
+
+    return judge_file(file, machine, _table()).verdicts
+
+
+@lru_cache(maxsize=1)
+def _table() -> Table:
+    from whygpu.api.release_table import current_table
+    from whygpu.planner.candidates import Table
+
+    rows, edition = current_table()
+    return Table(rows.versions_of, edition)
+
+
 class _Chosen(NamedTuple):
     files: Sequence[str]
     settings: Settings
@@ -130,6 +152,7 @@ def _chosen(
 
     causes = lint_causes()
     chosen = settings.load(paths, causes) if paths else settings.Settings()
+    chosen = chosen._replace(judge=_judged_requirements)
     if select is not None:
         chosen = chosen._replace(select=_codes(select, "select", causes))
     if ignore is not None:

@@ -12,12 +12,14 @@ from whygpu.model.cause import Cause
 UNSEEN_ON_MACHINES = frozenset(("noise", "programs"))
 """Families that only logs and source can show: whoever asks about a machine need not load them."""
 
-SEEN_IN_LOGS_ONLY = frozenset(
+NEVER_SEEN_ON_MACHINES = frozenset(
     {
         *("device_placement_no_gpu_kernel", "device_placement_nonexistent", "gpu_package_missing"),
         *("invalid_device_ordinal", "kernel_bug_illegal_access", "kubernetes_no_gpu"),
         *("nccl_failure", "oom_leak_or_fragmentation", "oom_model_too_big", "server_memory_share"),
         *("triton_ptxas_too_old", "wheel_not_available", "windows_dll_load_failed"),
+        *("base_image_not_fixed", "driver_files_in_image", "gpu_needed_in_image_build"),
+        *("gpu_not_requested", "image_lacks_framework_libraries"),
     }
 )
 """Causes of the other families without a machine detector, left out for the same reason. A test
@@ -36,7 +38,7 @@ def catalogue() -> tuple[Cause, ...]:
 @lru_cache(maxsize=1)
 def machine_catalogue() -> tuple[Cause, ...]:
     """The causes that can be seen on a machine."""
-    return _load(UNSEEN_ON_MACHINES | SEEN_IN_LOGS_ONLY)
+    return _load(UNSEEN_ON_MACHINES | NEVER_SEEN_ON_MACHINES)
 
 
 def _load(left_out: frozenset[str]) -> tuple[Cause, ...]:

@@ -1,4 +1,4 @@
-"""Finds the files to lint: named files, and the Python files and notebooks in folders."""
+"""Finds the files to lint: named files, and in folders those that lint can read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterator, Sequence
 
 from whygpu.errors import UsageError
+from whygpu.host.files import read_start
+from whygpu.linter.project_files import kind_of
 from whygpu.linter.settings import Settings
+from whygpu.readers import limits
 
 STDIN = "-"
 _ENDINGS = (".py", ".pyw", ".ipynb")
+_SIGNS = {"yaml": (b"apiVersion",), "job": (b"#SBATCH", b"#PBS", b"#BSUB")}
+"""Words without which a file of this kind is not for lint."""
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "__pypackages__"})
 
 
@@ -29,20 +34,32 @@ def find(paths: Sequence[str], settings: Settings) -> list[str]:
     return list(found)
 
 
+def _is_setup(path: str) -> bool:
+    """Whether it is a file, other than Python, that may decide about a GPU."""
+    kind = kind_of(path)
+    if kind not in _SIGNS:
+        return kind is not None
+    try:
+        start = read_start(path, limits.SOURCE_FILE)
+    except OSError:
+        return False
+    return any(sign in start for sign in _SIGNS[kind])
+
+
 def _walk(folder: str, settings: Settings) -> Iterator[str]:
     unreadable: list[str] = []
     for place, folders, files in os.walk(folder, onerror=lambda e: unreadable.append(e.filename)):
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".")
+            if (not name.startswith(".") or name == ".devcontainer")
             and name not in _SKIPPED
             and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
             and not settings.excludes(os.path.join(place, name))
         )
         for name in sorted(files):
             path = os.path.join(place, name)
-            if name.endswith(_ENDINGS) and not settings.excludes(path):
+            if (name.endswith(_ENDINGS) or _is_setup(path)) and not settings.excludes(path):
                 yield path.removeprefix("./")
     # Include them like files, so that the report says that they were not checked.
     yield from unreadable

@@ -8,8 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whygpu.linter.one_file import Analysis, analyse
+from whygpu.linter.one_file import Analysis, analyse, setup_text
+from whygpu.linter.project_files import kind_of
 from whygpu.linter.settings import Settings
+from whygpu.linter.setup_file import analyse_setup, edits_of
 from whygpu.model.cause import Cause
 from whygpu.model.program import Edit, Place, Position
 from whygpu.readers.code.notebook import Notebook, source_of, syntax_error
@@ -27,6 +29,8 @@ class Fixed(NamedTuple):
 
 def fixed(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Fixed:
     """The file with all possible fixes, repeated until nothing is left to fix."""
+    if kind_of(path) is not None:
+        return _fixed_setup(path, content, settings, causes)
     count = 0
     for _ in range(_MOST_ROUNDS):
         try:
@@ -39,6 +43,20 @@ def fixed(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]
             break
         content, count = changed, count + len(batches)
     return Fixed(content, count)
+
+
+def _fixed_setup(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Fixed:
+    text = setup_text(content)
+    try:
+        raw = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return Fixed(content, 0)
+    if text is None:
+        return Fixed(content, 0)
+    analysis = analyse_setup(path, text, settings, causes)
+    batches = _apart(edits_of(path, text, analysis))
+    made = replaced(raw, [edit for batch in batches for edit in batch])
+    return Fixed(made.encode("utf-8"), len(batches))
 
 
 def _apart(findings: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:

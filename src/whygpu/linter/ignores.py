@@ -8,7 +8,7 @@ from typing import NamedTuple
 from whygpu.model.program import Place
 
 _COMMENT = re.compile(
-    r"#\s*whygpu:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[^\]]*)\])?[\s:,-]*(?P<reason>[^#\n]*)",
+    r"(?:#|//)\s*whygpu:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[^\]]*)\])?[\s:,-]*(?P<reason>[^#\n]*)",
     re.IGNORECASE,
 )
 

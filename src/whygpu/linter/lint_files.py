@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from whygpu.causes import catalogue
 from whygpu.linter.one_file import FileResult, lint_file
+from whygpu.linter.project_files import kind_of
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, LintReport, Located
@@ -26,7 +27,11 @@ MOST_REPORTED = 10_000
 
 
 def lint_causes() -> tuple[Cause, ...]:
-    return tuple(cause for cause in catalogue() if cause.code_detector is not None)
+    return tuple(
+        cause
+        for cause in catalogue()
+        if cause.code_detector is not None or cause.setup_detector is not None
+    )
 
 
 def lint_files(
@@ -49,13 +54,27 @@ def report(count: int, results: Iterable[FileResult]) -> LintReport:
     ignored: list[Located] = []
     problems: list[FileProblem] = []
     total = 0
+    seen: set[tuple[str, int, int, str]] = set()
     for result in results:
-        total += len(result.findings) + len(result.problems)
-        findings += result.findings[: MOST_REPORTED - len(findings)]
+        # Several Dockerfiles may install the file of requirements that has the defect.
+        new = [item for item in result.findings if not _is_in(seen, item)]
+        total += len(new) + len(result.problems)
+        findings += new[: MOST_REPORTED - len(findings)]
         ignored += result.ignored[: MOST_REPORTED - len(ignored)]
         problems += result.problems[: MOST_REPORTED - len(problems)]
     left_out = total - len(findings) - len(problems)
     return LintReport(count, tuple(findings), tuple(ignored), tuple(problems), left_out=left_out)
+
+
+def _is_in(seen: set[tuple[str, int, int, str]], item: Located) -> bool:
+    """Whether a file that is not Python has this finding already; it then has it."""
+    if item.cell is not None or kind_of(item.path) is None:
+        return False
+    key = (os.path.normpath(item.path), item.line, item.column, item.finding.code)
+    if key in seen:
+        return True
+    seen.add(key)
+    return False
 
 
 def _counted(

@@ -14,10 +14,13 @@ from whygpu.linter.ignores import Ignores
 from whygpu.linter.judge import judge, relevant
 from whygpu.linter.neighbours import all_for_1
 from whygpu.linter.pins import tensorflow_hint, tensorflow_pin
+from whygpu.linter.project_files import DiskFiles, kind_of
 from whygpu.linter.settings import Settings
+from whygpu.linter.setup_file import analyse_setup, located
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
 from whygpu.model.program import TensorFlowLine, excerpt_of
+from whygpu.model.units import size_text
 from whygpu.readers import limits
 from whygpu.readers.code.evaluate import TooComplex
 from whygpu.readers.code.source import (
@@ -117,6 +120,8 @@ def _broken_cells(source: Source) -> list[FileProblem]:
 def lint_content(
     path: str, content: bytes, settings: Settings, causes: Sequence[Cause]
 ) -> FileResult:
+    if kind_of(path) is not None:
+        return _lint_setup(path, content, settings, causes)
     try:
         analysis = analyse(path, content, settings, causes)
     except SourceProblem as problem:
@@ -131,6 +136,35 @@ def lint_content(
         tuple(item for item, reason in located if reason is None),
         tuple(item for item, reason in located if reason is not None),
         tuple(analysis.problems),
+    )
+
+
+def setup_text(content: bytes) -> str | None:
+    """The text of a file that is not Python; None if it is too large."""
+    if len(content) > limits.SOURCE_FILE:
+        return None
+    return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+
+
+def _lint_setup(
+    path: str, content: bytes, settings: Settings, causes: Sequence[Cause]
+) -> FileResult:
+    text = setup_text(content)
+    if text is None:
+        message = f"it is larger than {size_text(limits.SOURCE_FILE)}"
+        return FileResult(problems=(FileProblem(path, 1, "too-large", message),))
+    analysis = analyse_setup(path, text, settings, causes)
+    disk = DiskFiles()
+    texts = {path: text}
+    shown = []
+    for item, reason in analysis.found:
+        file = item.place.file
+        texts.setdefault(file, disk.read(file) or "")
+        shown.append(located(item, reason, texts[file]))
+    return FileResult(
+        tuple(item for item in shown if item.reason is None),
+        tuple(item for item in shown if item.reason is not None),
+        analysis.problems,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from whygpu.errors import Option, UsageError
 from whygpu.host.files import read_whole
+from whygpu.linter.image_setup import Judge
 from whygpu.model.cause import Cause
 from whygpu.model.program import TensorFlowLine
 
@@ -37,6 +38,8 @@ class Settings(NamedTuple):
     tensorflow: TensorFlowLine | None = None
     """The TensorFlow that the project is for, if the settings say so."""
     root: str = ""
+    judge: Judge | None = None
+    """Judges requirements; None if nothing can."""
 
     def excludes(self, path: str) -> bool:
         return any(self._matches(path, pattern) for pattern in self.exclude)

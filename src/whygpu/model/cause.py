@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     import ast
 
     from whygpu.model.code_finding import CodeFinding
+    from whygpu.model.deployment import Setup, SetupFinding
     from whygpu.model.program import Edit, Program
+    from whygpu.model.requirement_file import FileLine, LineEdit
 
 MachineDetector = Callable[[Snapshot], Iterator["Finding | Gap"]]
 LogDetector = Callable[[Log], Iterator[Finding]]
 CodeDetector = Callable[["Program"], Iterator["CodeFinding"]]
+SetupDetector = Callable[["Setup"], Iterator["SetupFinding"]]
 
 
 _EXAMPLES = ("## Fires on", "## Quiet on", "## Cannot tell on")
@@ -62,6 +65,7 @@ class Cause:
         self.code_detector: CodeDetector | None = None
         self.code_words: tuple[str, ...] = ()
         """A file that has none of these words in it cannot have this defect."""
+        self.setup_detector: SetupDetector | None = None
 
     def __repr__(self) -> str:
         return f"<Cause {self.code} {self.slug}: {self.title}>"
@@ -100,6 +104,37 @@ class Cause:
             return detector
 
         return register
+
+    def on_setup(self, detector: SetupDetector) -> SetupDetector:
+        """Register the detector that reads what an image, a service, a pod or a job gives."""
+        if self.setup_detector is not None:
+            raise ValueError(f"{self.code} has two setup detectors")
+        self.setup_detector = detector
+        return detector
+
+    def in_setup(
+        self,
+        place: FileLine,
+        *,
+        subject: str,
+        message: str,
+        fix: str,
+        edits: tuple[LineEdit, ...] = (),
+        confidence: Confidence = "certain",
+        severity: Severity | None = None,
+    ) -> SetupFinding:
+        """A finding of this cause at a line of a file that is not Python."""
+        from whygpu.model.deployment import SetupFinding
+
+        finding = self.finding(
+            subject=subject,
+            message=message,
+            evidence=(Evidence("code", f"{place.file}:{place.line}", place.text),),
+            remedies=(Remedy(fix),),
+            confidence=confidence,
+            severity=severity,
+        )
+        return SetupFinding(finding, place, edits)
 
     def in_code(
         self,

@@ -121,6 +121,8 @@ class RequirementVerdict(NamedTuple):
     """The smallest change that makes it use the GPU; empty if none is known."""
     advice: str = ""
     """What else to do, as a sentence; empty if the edits are enough."""
+    version: str = ""
+    """The release that is installed; empty if it is not known."""
     is_alternative: bool = False
     """It is optional, and another requirement of the file gives the framework GPU support."""
 

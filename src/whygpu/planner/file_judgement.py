@@ -161,7 +161,7 @@ class _Judge:
         if isinstance(found, Problem):
             verdict = RequirementVerdict(requirement, found.ability, found.reason, found.kind)
             return verdict if found.ability == "unknown" else self._changed(verdict, framework)
-        verdict = self._of_build(requirement, found)
+        verdict = self._of_build(requirement, found)._replace(version=found.version)
         return self._changed(verdict, framework) if verdict.ability == "cannot" else verdict
 
     def _of_build(self, requirement: PinnedRequirement, build: Candidate) -> RequirementVerdict:

@@ -72,7 +72,7 @@ def _findings(report: LintReport) -> str:
         return f"{_number(count, 'finding')} in {files:,} of {_number(report.files, 'file')}"
     if report.files:
         return f"no findings in {_number(report.files - report.unread, 'file')}"
-    return "no Python file or notebook found"
+    return "no file found that lint reads"
 
 
 def _changes(report: LintReport) -> Iterator[str]:

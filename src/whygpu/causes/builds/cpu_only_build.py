@@ -78,6 +78,64 @@ Successfully installed torch-2.1.0+cpu
 epoch 1 loss 0.31
 ```
 
+## Fires on (setup)
+
+```
+==> Dockerfile <==
+FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04
+RUN pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu
+```
+
+The service gets a GPU, but its image has none of the builds that use it.
+
+```
+==> compose.yaml <==
+services:
+  notebook:
+    image: tensorflow/tensorflow:2.15.0-jupyter
+    gpus: all
+```
+
+```
+==> compose.yaml <==
+services:
+  train:
+    build: .
+    deploy:
+      resources:
+        reservations:
+          devices:
+            - capabilities: [gpu]
+==> Dockerfile <==
+FROM python:3.11
+COPY requirements.txt .
+RUN pip install -r requirements.txt
+==> requirements.txt <==
+tensorflow-cpu==2.15.0
+```
+
+## Quiet on (setup)
+
+```
+==> Dockerfile <==
+FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04
+RUN pip install torch
+```
+
+On purpose.
+
+```
+==> Dockerfile.cpu <==
+FROM python:3.11
+RUN pip install torch --index-url https://download.pytorch.org/whl/cpu
+```
+
+```
+==> requirements.txt <==
+--extra-index-url https://download.pytorch.org/whl/cpu
+torch==2.1.0+cpu
+```
+
 ## Sources
 
 - <https://pytorch.org/get-started/locally/>
@@ -119,7 +177,9 @@ from whygpu.causes.evidence.log_subjects import (
     subject_of,
 )
 from whygpu.causes.evidence.other_cards import OTHER_CARD
+from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
@@ -453,3 +513,51 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         ),
         cpu,
     )
+
+
+_JUDGED_IN_IMAGES = ("torch", "tensorflow", "tensorflow-cpu", "intel-tensorflow")
+"""CPU builds of other frameworks are often there beside one that uses the GPU."""
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    if setup.kind == "image":
+        if setup.for_gpu and not setup.for_cpu:
+            yield from _cpu_builds(setup, setup.for_gpu[0].text)
+        return
+    image = setup.image
+    if image is None or not setup.given or image.for_cpu:
+        return
+    reason = f"{setup.title} gets a GPU"
+    yield from _cpu_builds(image, reason)
+    base = image.base
+    if base is not None and base.uses_gpu is False and not image.requirements:
+        yield CAUSE.in_setup(
+            base.place,
+            subject=base.framework,
+            message=f"{base.reference} has {base.framework} for the CPU only, but {reason}",
+            fix=f"Use the image with the GPU build: {base.name}:{base.tag or 'latest'}-gpu."
+            if "jupyter" not in base.tag
+            else f"Use the image with the GPU build: {base.tag.replace('jupyter', 'gpu-jupyter')}.",
+        )
+
+
+def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
+    others = {v.requirement.name for v in image.verdicts if v.kind != "cpu-build"}
+    for verdict in image.verdicts:
+        name = verdict.requirement.name
+        if verdict.kind != "cpu-build" or name not in _JUDGED_IN_IMAGES:
+            continue
+        if others & set(_JUDGED_IN_IMAGES) or already_in_base(verdict, image.base):
+            continue
+        wanted = wanted_instead(verdict)
+        yield CAUSE.in_setup(
+            verdict.requirement.place,
+            subject="torch" if name == "torch" else "tensorflow",
+            message=f"{name} {verdict.reason}, but {reason}",
+            fix=f"Write {wanted}."
+            if wanted
+            else verdict.advice or "Take it from the default index, or from one with CUDA builds.",
+            confidence="likely",
+            severity="warning",
+        )

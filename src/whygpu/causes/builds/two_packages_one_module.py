@@ -43,6 +43,22 @@ version = "2.20.0"
 unknown = "site-packages: permission denied"
 ```
 
+## Fires on (setup)
+
+```
+==> requirements.txt <==
+tensorflow==2.4.1
+tensorflow-gpu==2.4.1
+```
+
+## Quiet on (setup)
+
+```
+==> requirements.txt <==
+tensorflow==2.4.1
+keras
+```
+
 ## Sources
 
 - <https://github.com/microsoft/onnxruntime/issues/26996>
@@ -57,6 +73,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_installs import gpu_build
 from whygpu.causes.evidence.packages import required_name
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, Severity, seen
 from whygpu.model.observed import Known, Observed, need
@@ -155,3 +172,17 @@ def _weight(
 def _kind(machine: Snapshot, framework: FrameworkName) -> Observed[BuildKind]:
     found = machine.framework(framework)
     return found.value.build.kind if isinstance(found, Known) else found
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    for verdict in setup.verdicts:
+        if verdict.kind == "two-owners":
+            name = verdict.requirement.name
+            yield CAUSE.in_setup(
+                verdict.requirement.place,
+                subject=name,
+                message=f"{name} {verdict.reason}",
+                fix=f"Remove {name}.",
+                severity="warning",
+            )

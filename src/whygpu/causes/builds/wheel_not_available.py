@@ -117,6 +117,54 @@ Package zlib conflicts for:
 r-base=3.6 -> zlib
 ```
 
+## Fires on (setup)
+
+```
+==> requirements.txt <==
+numpy
+tensorflow-gpu
+```
+
+```
+==> Dockerfile <==
+FROM python:3.11-slim
+COPY . /app
+RUN pip install -r /app/requirements.txt
+==> requirements.txt <==
+tensorflow==1.15.0
+```
+
+```
+==> requirements.txt <==
+pytorch==1.4
+```
+
+## Quiet on (setup)
+
+```
+==> requirements.txt <==
+tensorflow-gpu==2.4.1
+torch==2.1.0
+```
+
+```
+==> Dockerfile <==
+FROM python:3.7-slim
+COPY . /app
+RUN pip install -r /app/requirements.txt
+==> requirements.txt <==
+tensorflow==1.15.0
+```
+
+The Dockerfile installs another Python.
+
+```
+==> Dockerfile <==
+FROM ubuntu:22.04
+RUN apt-get update && apt-get install -y python3.7 python3.7-dev
+RUN pip install tensorflow==1.15.0
+```
+
 ## Sources
 
 - <https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/>
@@ -133,7 +181,9 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.log_cpu_builds import NO_SUCH_EXTRA
 from whygpu.causes.evidence.log_installs import Attempt, failed_install
 from whygpu.causes.evidence.log_subjects import ended_after
+from whygpu.causes.evidence.setup_requirements import wanted_instead
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Log
 
@@ -197,3 +247,25 @@ def _not_found(attempt: Attempt, evidence: tuple[Evidence, ...]) -> Finding:
         effect="cpu" if goes_on else None,
         ask=_ASK if reason.kind == "undecided" else None,
     )
+
+
+_CANNOT_INSTALL = ("removed", "wrong-name")
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    for verdict in setup.verdicts:
+        requirement = verdict.requirement
+        # Without the Python of the image, nobody can tell which wheels fit.
+        known = verdict.kind in _CANNOT_INSTALL or (
+            setup.kind == "image" and verdict.kind == "no-release-fits"
+        )
+        if not known or verdict.is_alternative or requirement.manager != "pip":
+            continue
+        wanted = wanted_instead(verdict)
+        yield CAUSE.in_setup(
+            requirement.place,
+            subject=requirement.name,
+            message=f"{requirement.name} {verdict.reason}",
+            fix=f"Write {wanted}." if wanted else verdict.advice or "Choose another release.",
+        )

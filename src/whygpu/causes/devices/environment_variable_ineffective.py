@@ -120,6 +120,48 @@ os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICE"]
 import torch
 ```
 
+## Fires on (setup)
+
+```
+==> .env <==
+TF_FORCE_GPU_ALLOW_GROWTH=1
+```
+
+The container gets no libcuda.so.1.
+
+```
+==> Dockerfile <==
+FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04
+ENV NVIDIA_DRIVER_CAPABILITIES=utility
+RUN pip install torch
+```
+
+```
+==> compose.yaml <==
+services:
+  train:
+    image: example/train
+    environment:
+      - CUDA_VISIBLE_DEVICE=0
+```
+
+## Quiet on (setup)
+
+```
+==> .env <==
+TF_FORCE_GPU_ALLOW_GROWTH=true
+CUDA_VISIBLE_DEVICES=${GPU}
+```
+
+A program for video needs no CUDA.
+
+```
+==> Dockerfile <==
+FROM ubuntu:22.04
+ENV NVIDIA_DRIVER_CAPABILITIES=video,utility
+RUN apt-get update && apt-get install -y ffmpeg
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
@@ -136,6 +178,7 @@ from whygpu.causes.evidence.device_code import text_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.deployment import Setup, SetupFinding, VariableSetting
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.environment import Variable
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
@@ -144,6 +187,7 @@ from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.program import Program
 from whygpu.model.remedy import Script, SetVariable, Steps, UnsetVariable, a_name, shell_script
+from whygpu.model.requirement_file import LineEdit
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
 from whygpu.tables.variable_values import meant_name, value_problem
@@ -307,3 +351,48 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         severity="error",
         effect="broken",
     )
+
+
+_CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    set_names = {setting.name for setting in setup.variables}
+    computes = any(image.verdicts for image in (setup, setup.image) if image is not None)
+    for setting in setup.variables:
+        meant = meant_name(setting.name)
+        if meant and meant not in set_names:
+            yield CAUSE.in_setup(
+                setting.place,
+                subject=_owner(meant) or MACHINE,
+                message=f"nothing reads {setting.name}; the variable is called {meant}",
+                fix=f"Write {meant}.",
+                edits=_renamed(setting, meant),
+            )
+        elif setting.value and (setting.name != _CAPABILITIES or computes):
+            problem = value_problem(setting.name, setting.value, set_names)
+            if problem:
+                yield CAUSE.in_setup(
+                    setting.place,
+                    subject=_owner(setting.name) or MACHINE,
+                    message=f"{setting.name} does not have the intended effect: {problem}",
+                    fix="Write compute,utility."
+                    if setting.name == _CAPABILITIES
+                    else "Correct the value, or remove the line.",
+                    edits=_with_compute(setting),
+                )
+
+
+def _renamed(setting: VariableSetting, name: str) -> tuple[LineEdit, ...]:
+    if setting.place.text.count(setting.name) != 1:
+        return ()
+    return (LineEdit(setting.place, setting.place.text.replace(setting.name, name)),)
+
+
+def _with_compute(setting: VariableSetting) -> tuple[LineEdit, ...]:
+    """NVIDIA_DRIVER_CAPABILITIES=utility -> compute,utility"""
+    text, value = setting.place.text, setting.value or ""
+    if setting.name != _CAPABILITIES or text.count(value) != 1:
+        return ()
+    return (LineEdit(setting.place, text.replace(value, f"compute,{value}")),)

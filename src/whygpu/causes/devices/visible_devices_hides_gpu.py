@@ -134,6 +134,60 @@ The GPU is hidden on purpose, and the program works.
 Epoch 1/5 loss: 0.3211
 ```
 
+## Fires on (setup)
+
+```
+==> Dockerfile <==
+FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04
+ENV CUDA_VISIBLE_DEVICES=-1
+```
+
+The container has one GPU, and that is number 0.
+
+```
+==> pod.yaml <==
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec:
+  containers:
+    - name: main
+      image: example/train:1
+      env:
+        - name: CUDA_VISIBLE_DEVICES
+          value: "2"
+      resources:
+        limits:
+          nvidia.com/gpu: 1
+```
+
+```
+==> train.sh <==
+#!/bin/bash
+#SBATCH --gres=gpu:2
+export CUDA_VISIBLE_DEVICES=2,3
+python train.py
+```
+
+## Quiet on (setup)
+
+```
+==> train.sh <==
+#!/bin/bash
+#SBATCH --gres=gpu:2
+export CUDA_VISIBLE_DEVICES=0,1
+python train.py
+```
+
+```
+==> compose.yaml <==
+services:
+  web:
+    image: example/web
+    environment:
+      CUDA_VISIBLE_DEVICES: ""
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
@@ -151,6 +205,7 @@ from whygpu.causes.evidence.driver_state import CONSEQUENCES, withheld_at_start
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.environment import GpuSelection
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
@@ -352,4 +407,34 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         severity=suspect.severity,
         effect="broken" if suspect.severity == "error" else "cpu",
         ask=suspect.ask,
+    )
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    for_gpu = (setup.for_gpu or setup.given) and not setup.for_cpu
+    settings = [each for each in setup.variables if each.name == "CUDA_VISIBLE_DEVICES"]
+    values = {each.value for each in settings}
+    if not for_gpu or len(values) != 1:
+        # A script that sets it several times does different things with it.
+        return
+    setting = settings[-1]
+    value = (setting.value or "").strip()
+    counts = [grant.gpus for grant in setup.given]
+    count = sum(each for each in counts if each) if counts and None not in counts else None
+    numbers = [int(entry) for entry in value.split(",") if entry.strip().isdigit()]
+    if setting.value is not None and value in _HIDES_ALL:
+        why = "hides all GPUs from CUDA"
+    elif count and numbers and max(numbers) >= count:
+        gpus = "one GPU, number 0" if count == 1 else f"{count} GPUs, numbers 0 to {count - 1}"
+        why = f"names a GPU that is not there: {setup.title} gets {gpus}"
+    else:
+        return
+    yield CAUSE.in_setup(
+        setting.place,
+        subject=MACHINE,
+        message=f"CUDA_VISIBLE_DEVICES={value} {why}",
+        fix="Remove the line: a container or job sees only the GPUs that it asks for.",
+        confidence="likely",
+        severity="warning",
     )

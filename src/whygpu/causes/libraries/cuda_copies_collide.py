@@ -58,6 +58,24 @@ only = ["tensorflow", "torch"]
 path = "/usr/lib/python3/dist-packages/nvidia/cudnn/lib/libcudnn.so.9"
 ```
 
+## Fires on (setup)
+
+```
+==> requirements.txt <==
+nvidia-cudnn-cu11==8.9.6.50
+nvidia-cudnn-cu12==9.1.0.70
+torch==2.4.0
+```
+
+## Quiet on (setup)
+
+```
+==> requirements.txt <==
+nvidia-cudnn-cu12==9.1.0.70
+nvidia-cublas-cu12==12.1.3.1
+torch==2.4.0
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deeplearning/cudnn/backend/latest/api/overview.html>
@@ -72,6 +90,7 @@ from itertools import combinations
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
 from whygpu.causes.evidence.library_faults import copy_at, is_driver_library, libraries_of
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import LibraryCopy
@@ -164,3 +183,16 @@ def _version(path: str, copies: Sequence[LibraryCopy]) -> str | None:
     if copy is None or not isinstance(copy.version, Known):
         return None
     return ".".join(map(str, release_numbers(copy.version.value)[:3]))
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    for verdict in setup.verdicts:
+        if verdict.kind == "mixed-cuda":
+            name = verdict.requirement.name
+            yield CAUSE.in_setup(
+                verdict.requirement.place,
+                subject=MACHINE,
+                message=f"{name} {verdict.reason}",
+                fix=verdict.advice,
+            )

@@ -53,7 +53,7 @@ def read(path: str, load: Load) -> RequirementsFile:
         if option is not None and option[1] in _PIP_OPTIONS:
             sources.append(PackageSource(option[2], _PIP_OPTIONS[option[1]], place))
             continue
-        found = pip_requirement(text, place) if is_pip else _conda_requirement(text, place)
+        found = pip_requirement(text, place) if is_pip else conda_requirement(text, place)
         if isinstance(found, UnreadLine):
             unread.append(found)
         elif found.name == "python" and found.manager == "conda":
@@ -109,7 +109,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _conda_requirement(text: str, place: FileLine) -> PinnedRequirement | UnreadLine:
+def conda_requirement(text: str, place: FileLine) -> PinnedRequirement | UnreadLine:
     """A specification such as conda-forge::pytorch=2.1.*=*cuda*."""
     text, _, fields = text.partition("[")
     given = {key: _unquoted(value.strip()) for key, value in _FIELD.findall(fields)}

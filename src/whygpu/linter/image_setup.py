@@ -1,0 +1,291 @@
+"""What an image gives to a program: its Dockerfile, with the requirement files that it installs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.linter.project_files import ProjectFiles, load_from
+from whygpu.model.deployment import BaseImage, Reason, Setup, ShellCommand, VariableSetting
+from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.observed import Known, Unknown
+from whygpu.model.requirement_file import (
+    FileLine,
+    PinnedRequirement,
+    RequirementsFile,
+    RequirementVerdict,
+)
+from whygpu.readers.deployment.dockerfile import Copy, Dockerfile, Run, Stage
+from whygpu.readers.deployment.package_installs import (
+    PackageInstall,
+    package_installs,
+    system_packages,
+)
+from whygpu.readers.requirement_files import format_of, read_requirements
+from whygpu.tables.base_images import base_image
+
+_OWN_CUDA = re.compile(
+    r"cuda(?:-|$)|cudnn|libcudnn|libcublas|cudatoolkit|nvidia-cuda|nvidia-cudnn|nvidia-pyindex"
+    r"|cuda_\d|tensorrt"
+)
+_CUDA_DOWNLOAD = re.compile(r"cudnn-|cuda_\d{1,2}[\w.]{0,60}\.run|cuda-repo|cuda-keyring|libcudnn")
+_PYTHON_WORD = re.compile(
+    r"(?:.*/)?(?:python|pip)(\d\.\d+)(?:-(?:dev|distutils|venv|full|minimal))?"
+)
+_OTHER_PYTHON = re.compile(r"deadsnakes|pyenv|conda|mamba|uv python|virtualenv -p|\bpoetry\b")
+_PYTHON_FOLDERS = re.compile(
+    r"venv|site-packages|dist-packages|/usr/local|/opt|\.local|conda|install|/app"
+)
+_NO_GPUS = ("none", "void", "")
+_CPU_NAME = re.compile(r"(?:^|[._/-])cpu(?:[._/-]|$)", re.IGNORECASE)
+_CPU_COMMENT = re.compile(
+    r"cpu[- ]?(?:only|version|build|wheel|torch|support)|only (?:the )?cpu|on cpu"
+    r"|no gpu|without gpu",
+    re.IGNORECASE,
+)
+_GPU_NAME = re.compile(r"(?:^|[._/-])(?:gpu|cuda\d*|nvidia)(?:[._/-]|$)", re.IGNORECASE)
+_HIGHEST = 3
+"""How many folders above a Dockerfile may be its build context."""
+
+
+Judge = Callable[[RequirementsFile, MachineSpec], tuple[RequirementVerdict, ...]]
+"""The planner's judgement of requirements. This package may not import it, so callers pass it."""
+
+
+class _Built(NamedTuple):
+    """The stages that make up an image, from the base to the last one."""
+
+    base: BaseImage | None
+    stages: tuple[Stage, ...]
+
+
+def image_setup(
+    dockerfile: Dockerfile,
+    files: ProjectFiles,
+    judge: Judge,
+    *,
+    context: str | None = None,
+    target: str = "",
+) -> Setup | None:
+    """The image that a Dockerfile builds; None if it has no stage."""
+    last = dockerfile.stage(target) if target else None
+    last = last or (dockerfile.stages[-1] if dockerfile.stages else None)
+    if last is None:
+        return None
+    built = _built(dockerfile, last)
+    variables = tuple(setting for stage in built.stages for setting in stage.variables)
+    runs = [run for stage in built.stages for run in stage.runs]
+    commands = tuple(command for run in runs for command in run.commands)
+    installs = _Installs(dockerfile, built, files, context)
+    python = _python(built.base, installs.all, commands)
+    requirements = tuple(installs.requirements)
+    answer = _judged(dockerfile.path, requirements, python, judge)
+    return Setup(
+        kind="image",
+        name=last.name,
+        place=last.place,
+        for_gpu=tuple(_for_gpu(dockerfile, built, variables)),
+        for_cpu=tuple(_for_cpu(dockerfile, last)),
+        base=built.base,
+        has_own_cuda=_has_own_cuda(commands, requirements),
+        requirements=requirements,
+        verdicts=answer,
+        variables=variables,
+        commands=commands,
+        unknown=tuple(installs.unknown),
+    )
+
+
+def published_image(reference: str, place: FileLine) -> Setup:
+    """An image that is only named."""
+    base = base_image(reference, place)
+    reasons = (Reason(f"its image is {base.reference}", place),) if base.uses_gpu else ()
+    return Setup("image", "", place, for_gpu=reasons, base=base)
+
+
+def _built(dockerfile: Dockerfile, last: Stage) -> _Built:
+    stages = [last]
+    while stages[0].base is not None:
+        earlier = dockerfile.stages[: dockerfile.stages.index(stages[0])]
+        parent = next((s for s in earlier if s.name and s.name == stages[0].base), None)
+        if parent is None:
+            break
+        stages.insert(0, parent)
+    name = stages[0].base
+    base = None if name in (None, "scratch") else base_image(str(name), stages[0].place)
+    return _Built(base, tuple(stages))
+
+
+def _for_gpu(
+    dockerfile: Dockerfile, built: _Built, variables: Sequence[VariableSetting]
+) -> Iterator[Reason]:
+    if built.base is not None and built.base.uses_gpu:
+        yield Reason(f"it is built from {built.base.reference}", built.base.place)
+    for setting in variables:
+        wanted = setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in (None, *_NO_GPUS)
+        if wanted:
+            yield Reason("it sets NVIDIA_VISIBLE_DEVICES", setting.place)
+    name = os.path.basename(dockerfile.path)
+    if _GPU_NAME.search(name) and built.stages:
+        yield Reason(f"its file is called {name}", built.stages[-1].place)
+
+
+def _for_cpu(dockerfile: Dockerfile, last: Stage) -> Iterator[Reason]:
+    for name in (os.path.basename(dockerfile.path), last.name):
+        if _CPU_NAME.search(name):
+            yield Reason(f"it is called {name}", last.place)
+    for comment in dockerfile.comments:
+        if _CPU_COMMENT.search(comment.text):
+            yield Reason("a comment says so", comment)
+
+
+def _has_own_cuda(
+    commands: Sequence[ShellCommand], requirements: Sequence[PinnedRequirement]
+) -> bool:
+    return any(
+        any(_OWN_CUDA.match(name) for name in system_packages(command))
+        or any(_CUDA_DOWNLOAD.search(word) for word in command.words)
+        for command in commands
+    ) or any(_OWN_CUDA.match(each.name) for each in requirements)
+
+
+def _python(
+    base: BaseImage | None, installs: Sequence[PackageInstall], commands: Sequence[ShellCommand]
+) -> str:
+    """The Python that packages are installed for; empty if it is not certain."""
+    named = {install.python for install in installs if install.python}
+    if len(named) == 1:
+        return named.pop()
+    for command in commands:
+        line = " ".join(command.words)
+        if _OTHER_PYTHON.search(line) or any(map(_PYTHON_WORD.fullmatch, command.words)):
+            return ""
+    return base.python if base is not None and not named else ""
+
+
+def _judged(
+    path: str, requirements: tuple[PinnedRequirement, ...], python: str, judge: Judge
+) -> tuple[RequirementVerdict, ...]:
+    if not requirements:
+        return ()
+    return judge(RequirementsFile(path, "requirements.txt", requirements), machine_with(python))
+
+
+def machine_with(python: str) -> MachineSpec:
+    """A Linux machine of which nothing else is known."""
+    unknown = Unknown("the file does not say it")
+    return MachineSpec(
+        Known(python, "the base image") if python else unknown,
+        Known("linux_x86_64", "most images are for it"),
+        unknown,
+        unknown,
+        unknown,
+    )
+
+
+class _Installs:
+    """The requirements of an image, its own and those of the files that it installs."""
+
+    def __init__(
+        self, dockerfile: Dockerfile, built: _Built, files: ProjectFiles, context: str | None
+    ) -> None:
+        self._files = files
+        self._contexts = [context] if context is not None else list(_contexts(dockerfile.path))
+        self.all: list[PackageInstall] = []
+        self.requirements: list[PinnedRequirement] = []
+        self.unknown: list[str] = []
+        for stage in (*_copied_from(dockerfile, built), *built.stages):
+            for run in stage.runs:
+                for install in package_installs(run.commands):
+                    self._add(install, stage, run)
+
+    def _add(self, install: PackageInstall, stage: Stage, run: Run) -> None:
+        self.all.append(install)
+        self.requirements += install.requirements
+        self.unknown += [f"{item.place.line}: {item.reason}" for item in install.unread]
+        for name in install.files:
+            self._add_file(name, install, stage, run)
+        for folder in install.projects:
+            wanted = f"{folder.rstrip('/')}/pyproject.toml"
+            if (path := self._found(wanted, stage, run)) is not None:
+                self._read(path, install)
+
+    def _add_file(self, name: str, install: PackageInstall, stage: Stage, run: Run) -> None:
+        path = self._found(name, stage, run)
+        if path is None:
+            self.unknown.append(f"{name} was not found")
+        else:
+            self._read(path, install)
+
+    def _read(self, path: str, install: PackageInstall) -> None:
+        try:
+            format_of(path)
+            found = read_requirements(path, load_from(self._files))
+        except UsageError as error:
+            self.unknown.append(str(error))
+            return
+        self.requirements += [
+            each._replace(sources=(*each.sources, *install.sources))
+            for each in found.requirements
+            if not each.is_optional
+        ]
+
+    def _found(self, name: str, stage: Stage, run: Run) -> str | None:
+        """The file of the project that is called this in the image."""
+        if "$" in name or "://" in name:
+            return None
+        wanted = os.path.normpath(os.path.join(run.workdir, name))
+        for context in self._contexts:
+            for copy in reversed(stage.copies):
+                for source in self._sources_of(copy, wanted, context):
+                    if self._files.read(source) is not None:
+                        return source
+        return None
+
+    def _sources_of(self, copy: Copy, wanted: str, context: str) -> Iterator[str]:
+        """What a COPY instruction may have copied to this name."""
+        if copy.from_stage:
+            return
+        target = os.path.normpath(os.path.join(copy.workdir, copy.target))
+        for source in copy.sources:
+            path = os.path.normpath(os.path.join(context, source.lstrip("/")))
+            if path != os.path.normpath(context) and not _is_below(path, context):
+                continue
+            if "*" in source:
+                # COPY requirements*.txt ./
+                path = os.path.join(os.path.dirname(path), os.path.basename(wanted))
+            if wanted == target or wanted == os.path.join(target, os.path.basename(path)):
+                yield path
+            if _is_below(wanted, target):
+                yield os.path.normpath(os.path.join(path, os.path.relpath(wanted, target)))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    start = os.path.normpath(folder)
+    if start == os.curdir:
+        return not path.startswith((os.pardir, os.sep))
+    return path.startswith(start.rstrip(os.sep) + os.sep)
+
+
+def _contexts(path: str) -> Iterator[str]:
+    """The folders that may be the build context: that of the Dockerfile, or one above it."""
+    folder = os.path.dirname(path) or os.curdir
+    yield folder
+    for _ in range(_HIGHEST):
+        if folder in (os.curdir, os.sep) or not folder:
+            return
+        folder = os.path.dirname(folder) or os.curdir
+        yield folder
+
+
+def _copied_from(dockerfile: Dockerfile, built: _Built) -> Iterator[Stage]:
+    """Earlier stages whose Python packages are copied into the image."""
+    for stage in built.stages:
+        for copy in stage.copies:
+            origin = dockerfile.stage(copy.from_stage) if copy.from_stage else None
+            copied = " ".join((*copy.sources, copy.target))
+            if origin is not None and origin not in built.stages and _PYTHON_FOLDERS.search(copied):
+                yield from _built(dockerfile, origin).stages

@@ -1,0 +1,126 @@
+"""What an image, a service, a pod or a job gives to the program in it: one type for all of them.
+
+Readers and the linter build a `Setup` from files, and the detectors of causes query it. A `Setup`
+that runs an image contains the `Setup` of that image, as far as its Dockerfile was found. A fact is
+there only if a file says so: what could not be followed is in `unknown`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from whygpu.model.finding import Finding
+from whygpu.model.requirement_file import FileLine, LineEdit, PinnedRequirement, RequirementVerdict
+
+Flavour = Literal["base", "runtime", "devel", ""]
+SetupKind = Literal["image", "service", "pod", "job", "dev container", "variables", "requirements"]
+
+
+class VariableSetting(NamedTuple):
+    """A variable that a file sets for the program."""
+
+    name: str
+    value: str | None
+    """None if the file does not show it."""
+    place: FileLine
+
+
+class Reason(NamedTuple):
+    """Why a setup is meant for a GPU, or for the CPU."""
+
+    text: str
+    """The rest of a sentence: "it is built from nvidia/cuda"."""
+    place: FileLine
+
+
+class Grant(NamedTuple):
+    """GPUs that a file asks for."""
+
+    text: str
+    """As it is written: nvidia.com/gpu: 1, --gres=gpu:2."""
+    place: FileLine
+    gpus: int | None = None
+    """How many; None if the file does not show it, or if it asks for all."""
+    refused: str = ""
+    """Why it gives no GPU although it is written, as the rest of a sentence; mostly empty."""
+
+
+class BaseImage(NamedTuple):
+    """A published image, with what its name tells about it."""
+
+    name: str
+    """Without the registry and the tag: nvidia/cuda, python."""
+    tag: str
+    place: FileLine
+    cuda: str = ""
+    """The CUDA release of its libraries; empty if it has none, or if the name does not tell."""
+    cudnn: str = ""
+    """The major release of cuDNN; empty if it has none, or if the name does not tell."""
+    flavour: Flavour = ""
+    """For images of CUDA: `base` has the CUDA runtime only, without cuBLAS and the others."""
+    framework: str = ""
+    version: str = ""
+    """The release of the framework; empty if the name does not tell."""
+    uses_gpu: bool | None = None
+    """Whether what is in it can use a GPU; None if the name does not tell."""
+    python: str = ""
+    is_plain: bool = False
+    """An operating system or a Python, without CUDA."""
+
+    @property
+    def reference(self) -> str:
+        return f"{self.name}:{self.tag}" if self.tag else self.name
+
+
+class ShellCommand(NamedTuple):
+    """A command of a script, as a shell splits it."""
+
+    words: tuple[str, ...]
+    place: FileLine
+    may_fail: bool = False
+    """`command || true`: its failure does not count."""
+
+
+class Setup(NamedTuple):
+    kind: SetupKind
+    name: str
+    """The stage, service, container or job; empty if the file has only one."""
+    place: FileLine
+    for_gpu: tuple[Reason, ...] = ()
+    for_cpu: tuple[Reason, ...] = ()
+    grants: tuple[Grant, ...] = ()
+    grant_elsewhere: str = ""
+    """Why GPUs may be granted in a way that the file does not show; mostly empty."""
+    commented_grant: FileLine | None = None
+    """A grant that is commented out."""
+    base: BaseImage | None = None
+    has_own_cuda: bool = False
+    """CUDA libraries are installed beside those of the base."""
+    requirements: tuple[PinnedRequirement, ...] = ()
+    verdicts: tuple[RequirementVerdict, ...] = ()
+    """What the planner says about the requirements."""
+    variables: tuple[VariableSetting, ...] = ()
+    commands: tuple[ShellCommand, ...] = ()
+    image: Setup | None = None
+    """The image that it runs, if its Dockerfile is here or its name tells about it."""
+    unknown: tuple[str, ...] = ()
+    """What could not be followed, as sentences."""
+
+    @property
+    def title(self) -> str:
+        """For messages: the service web, the pod trainer, this image."""
+        return f"the {self.kind} {self.name}" if self.name else f"this {self.kind}"
+
+    @property
+    def given(self) -> tuple[Grant, ...]:
+        """The grants that give a GPU."""
+        return tuple(grant for grant in self.grants if not grant.refused)
+
+
+class SetupFinding(NamedTuple):
+    """A finding in a file that is not Python."""
+
+    finding: Finding
+    place: FileLine
+    edits: tuple[LineEdit, ...] = ()
+    """Lines of the same file; empty if there is no safe edit."""

@@ -1,0 +1,154 @@
+"""Reads job scripts of Slurm, PBS and LSF: their directives, and the GPUs that they ask for."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from whygpu.model.deployment import Grant, ShellCommand, VariableSetting
+from whygpu.model.requirement_file import FileLine
+from whygpu.readers.deployment.shell_words import NumberedLine, commands
+
+Scheduler = Literal["Slurm", "PBS", "LSF"]
+_MARKS: dict[str, Scheduler] = {"#SBATCH": "Slurm", "#PBS": "PBS", "#BSUB": "LSF"}
+_COMMENTED = re.compile(
+    r"^\s*#\s*#+\s*(?:SBATCH|PBS|BSUB)\b.*(?:gres|gpus|ngpus|-gpu|-G\b)|^\s*#\s+#?SBATCH\s.*(?:gres|gpus)"
+)
+_GPU_COUNT = re.compile(r"(?:^|[:=])(\d+)\s*$")
+_PBS_GPUS = re.compile(r"\b(?:ngpus|gpus|naccelerators)=(\d+)|\bngpus\b|:gpus?\b|:\w{0,20}gpu")
+_LSF_GPUS = re.compile(r"\bnum=(\d+)|ngpus\w{0,20}=(\d+)")
+_SLURM_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "-G")
+
+
+class Job(NamedTuple):
+    scheduler: Scheduler
+    place: FileLine
+    """The first directive."""
+    grants: tuple[Grant, ...]
+    partition: str
+    partition_place: FileLine | None
+    grant_elsewhere: str
+    commented_grant: FileLine | None
+    variables: tuple[VariableSetting, ...]
+    commands: tuple[ShellCommand, ...]
+
+
+def read(path: str, content: str) -> Job | None:
+    """None if the script has no directives."""
+    lines = [NumberedLine(number, line) for number, line in enumerate(content.split("\n"), 1)]
+    directives = list(_directives(path, lines))
+    if not directives:
+        return None
+    scheduler = directives[0].scheduler
+    mine = [directive for directive in directives if directive.scheduler == scheduler]
+    partition, where = "", None
+    elsewhere = ""
+    for directive in mine:
+        for name in ("-p", "--partition", "-q", "--qos"):
+            if name in directive.options and not partition:
+                partition, where = directive.options[name], directive.place
+        constraint = directive.options.get("-C", directive.options.get("--constraint", ""))
+        if re.search(r"gpu|a100|v100|h100|nvidia", constraint, re.IGNORECASE):
+            elsewhere = "a constraint chooses nodes with GPUs"
+        if "--exclusive" in directive.options or "-x" in directive.options:
+            elsewhere = "the job has its nodes for itself"
+    found = commands(path, lines, {})
+    return Job(
+        scheduler,
+        mine[0].place,
+        tuple(grant for directive in mine for grant in _grants(directive)),
+        partition,
+        where,
+        elsewhere,
+        _commented(path, lines),
+        tuple(_variables(found)),
+        found,
+    )
+
+
+class _Directive(NamedTuple):
+    scheduler: Scheduler
+    options: dict[str, str]
+    place: FileLine
+
+
+def _directives(path: str, lines: list[NumberedLine]) -> Iterator[_Directive]:
+    for line in lines:
+        word = line.text.partition(" ")[0].partition("\t")[0]
+        scheduler = _MARKS.get(word)
+        if scheduler is not None:
+            options = _options(line.text[len(word) :])
+            yield _Directive(scheduler, options, FileLine(path, line.number, line.text.strip()))
+
+
+def _options(content: str) -> dict[str, str]:
+    """--gres=gpu:1, --gres gpu:1, -p gpu, -pgpu; a comment at the end does not count."""
+    try:
+        words = shlex.split(content, comments=True)
+    except ValueError:
+        words = content.split()
+    found: dict[str, str] = {}
+    name = ""
+    for word in words:
+        if word.startswith("--"):
+            name, has_value, value = word.partition("=")
+            found[name] = value
+            name = "" if has_value else name
+        elif word.startswith("-") and len(word) > 1 and not word[1].isdigit():
+            known = word if word in ("-gpu",) or len(word) == 2 else word[:2]
+            found[known] = word[len(known) :].lstrip("=")
+            name = known if word == known else ""
+        elif name:
+            found[name] = word if not found[name] else f"{found[name]} {word}"
+    return found
+
+
+def _grants(directive: _Directive) -> Iterator[Grant]:
+    options, place = directive.options, directive.place
+    if directive.scheduler == "Slurm":
+        for name in _SLURM_GPUS:
+            if name in options:
+                yield Grant(f"{name}={options[name]}", place, _count(options[name]))
+        for name in ("--gres", "--tres-per-task", "--tres-per-node", "--tres-per-job"):
+            if name in options and re.search("gpu|shard|mps", options[name], re.IGNORECASE):
+                yield Grant(f"{name}={options[name]}", place, _count(options[name]))
+    elif directive.scheduler == "PBS":
+        match = _PBS_GPUS.search(options.get("-l", ""))
+        if match is not None:
+            count = int(match[1]) if match[1] else None
+            yield Grant(f"-l {options['-l']}", place, count)
+    else:
+        wanted = f"{options.get('-gpu', '')} {options.get('-R', '')}"
+        match = _LSF_GPUS.search(wanted)
+        if "-gpu" in options or match is not None:
+            count = next((int(n) for n in match.groups() if n), None) if match else None
+            yield Grant(f"-gpu {options.get('-gpu', '')}", place, count)
+
+
+def _count(value: str) -> int | None:
+    """gpu:a100:2 -> 2; gpu -> 1; with a variable None."""
+    if "$" in value or "{" in value:
+        return None
+    match = _GPU_COUNT.search(value.partition(",")[0].partition("(")[0])
+    if match is not None:
+        return int(match[1])
+    return int(value) if value.isdigit() else 1 if value else None
+
+
+def _commented(path: str, lines: list[NumberedLine]) -> FileLine | None:
+    for line in lines:
+        if _COMMENTED.search(line.text):
+            return FileLine(path, line.number, line.text.strip())
+    return None
+
+
+def _variables(found: tuple[ShellCommand, ...]) -> Iterator[VariableSetting]:
+    for command in found:
+        words = command.words[1:] if command.words[0] == "export" else command.words
+        for word in words:
+            name, mark, value = word.partition("=")
+            if not mark or not re.fullmatch(r"[A-Za-z_]\w*", name):
+                break
+            yield VariableSetting(name, None if "$" in value else value, command.place)

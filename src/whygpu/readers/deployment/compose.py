@@ -1,0 +1,154 @@
+"""Reads compose files: what each service runs, and which GPUs it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.model.deployment import Grant, VariableSetting
+from whygpu.model.requirement_file import FileLine
+from whygpu.readers.deployment.shell_words import substituted
+from whygpu.readers.deployment.yaml_tree import (
+    Items,
+    Map,
+    Node,
+    Text,
+    child,
+    entries,
+    items,
+    text,
+    words,
+)
+
+_COMMENTED = re.compile(
+    r"^\s*#.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia|^\s*#\s*gpus:)"
+)
+_DEVICE_FILE = re.compile(r"/dev/(?:nvidia\w*|dxg|dri|kfd)|nvidia\.com/gpu")
+
+
+class Service(NamedTuple):
+    name: str
+    place: FileLine
+    image: str
+    """Empty if the service is built; with a `$` if it is not known."""
+    build_folder: str
+    """The build context; empty if the service is not built."""
+    dockerfile: str
+    target: str
+    grants: tuple[Grant, ...]
+    variables: tuple[VariableSetting, ...]
+    command: tuple[str, ...]
+    gets_more: str
+    """What may give it GPUs although the file does not ask for them; mostly empty."""
+    commented_grant: FileLine | None
+
+
+class ComposeFile(NamedTuple):
+    path: str
+    services: tuple[Service, ...]
+
+
+def read(path: str, documents: list[Node], content: str) -> ComposeFile:
+    found: list[Service] = []
+    lines = content.split("\n")
+    for document in documents:
+        listed = list(entries(document, "services"))
+        ends = [place.line for _, _, place in listed[1:]] + [len(lines) + 1]
+        for (name, node, place), end in zip(listed, ends, strict=True):
+            if isinstance(node, Map):
+                found.append(_service(path, name, node, place, lines[place.line : end - 1]))
+    return ComposeFile(path, tuple(found))
+
+
+def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str]) -> Service:
+    build = child(node, "build")
+    folder = build.value if isinstance(build, Text) else text(build, "context")
+    if isinstance(build, Map) and not folder:
+        folder = "."
+    return Service(
+        name=name,
+        place=place,
+        image=substituted(text(node, "image"), {}),
+        build_folder=substituted(folder, {}),
+        dockerfile=text(build, "dockerfile"),
+        target=text(build, "target"),
+        grants=tuple(_grants(node)),
+        variables=tuple(_variables(node)),
+        command=(*words(child(node, "entrypoint")), *words(child(node, "command"))),
+        gets_more=_gets_more(node),
+        commented_grant=_commented(path, lines, place.line + 1),
+    )
+
+
+def _commented(path: str, lines: list[str], first: int) -> FileLine | None:
+    for number, line in enumerate(lines, first):
+        if _COMMENTED.search(line):
+            return FileLine(path, number, line.strip())
+    return None
+
+
+def _grants(node: Map) -> Iterator[Grant]:
+    for device in items(node, "deploy", "resources", "reservations", "devices"):
+        yield from _reserved(device)
+    for item in items(node, "deploy", "resources", "reservations", "generic_resources"):
+        kind = text(item, "discrete_resource_spec", "kind")
+        if "gpu" in kind.lower():
+            yield Grant(f"generic resource {kind}", item.place)
+    gpus = child(node, "gpus")
+    if gpus is not None:
+        yield Grant("gpus", gpus.place, 0 if text(node, "gpus") == "0" else None)
+    runtime = child(node, "runtime")
+    if isinstance(runtime, Text) and ("nvidia" in runtime.value or "$" in runtime.value):
+        yield Grant(f"runtime: {runtime.value}", runtime.place)
+
+
+def _gets_more(node: Map) -> str:
+    if child(node, "extends") is not None:
+        return "it extends another service"
+    listed = (*items(node, "devices"), *items(node, "device_cgroup_rules"), *items(node, "volumes"))
+    if any(isinstance(item, Text) and _DEVICE_FILE.search(item.value) for item in listed):
+        return "it gets device files"
+    return "it is privileged" if text(node, "privileged") == "true" else ""
+
+
+def _reserved(device: Node) -> Iterator[Grant]:
+    listed = {item.value for item in items(device, "capabilities") if isinstance(item, Text)}
+    # [[gpu]] is the form of Docker's own interface.
+    for inner in items(device, "capabilities"):
+        if isinstance(inner, Items):
+            listed |= {item.value for item in inner.nodes if isinstance(item, Text)}
+    count = text(device, "count")
+    ids = len(items(device, "device_ids")) or None
+    known = int(count) if count.isdigit() else ids
+    driver = text(device, "driver")
+    place = device.place
+    if any("$" in word for word in (*listed, count, driver)):
+        yield Grant("a reservation with a variable in it", place)
+    elif listed & {"gpu", "nvidia", "compute", "cuda"}:
+        yield Grant("a reservation of GPUs", place, known)
+    elif not listed:
+        refused = "a reservation without capabilities is an error: capabilities: [gpu] is missing"
+        yield Grant("a reservation of devices", place, known, refused)
+    elif driver == "nvidia":
+        refused = f"its capabilities are {', '.join(sorted(listed))}, without gpu"
+        yield Grant("a reservation of devices", place, known, refused)
+
+
+def _variables(node: Map) -> Iterator[VariableSetting]:
+    listed = child(node, "environment")
+    if isinstance(listed, Map):
+        for name, value, place in entries(listed):
+            known = value.value if isinstance(value, Text) else None
+            yield VariableSetting(name, None if known is None else _known(known), place)
+    elif isinstance(listed, Items):
+        for item in listed.nodes:
+            if isinstance(item, Text):
+                name, has_value, written = item.value.partition("=")
+                yield VariableSetting(name, _known(written) if has_value else None, item.place)
+
+
+def _known(value: str) -> str | None:
+    """The value; the default of a variable counts, as in ${GPU:-0}."""
+    replaced = substituted(value, {})
+    return None if "$" in replaced else replaced

@@ -1,0 +1,65 @@
+"""Reads devcontainer.json: the image of a development container, and the GPUs that it asks for."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from whygpu.model.deployment import Grant
+from whygpu.model.requirement_file import FileLine
+
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+
+
+class DevContainer(NamedTuple):
+    place: FileLine
+    image: str
+    dockerfile: str
+    context: str
+    grants: tuple[Grant, ...]
+    is_composed: bool
+    """A compose file describes the container."""
+
+
+def read(path: str, content: str) -> DevContainer:
+    """Raises ValueError if it is not JSON with comments."""
+    plain = _STRING_OR_COMMENT.sub(_without_comment, content)
+    data = json.loads(_TRAILING_COMMA.sub(r"\1", plain))
+    if not isinstance(data, dict):
+        raise ValueError("it is not an object")
+    given = data.get("build")
+    build = given if isinstance(given, dict) else {}
+    listed = data.get("runArgs")
+    arguments = [str(word) for word in listed] if isinstance(listed, list) else []
+    grants = []
+    joined = " ".join(arguments)
+    if re.search(
+        r"--gpus|--runtime[= ]nvidia|nvidia\.com/gpu|/dev/(?:nvidia|dri)|--privileged", joined
+    ):
+        grants.append(Grant("runArgs", _line(path, content, "runArgs")))
+    needs = data.get("hostRequirements")
+    if isinstance(needs, dict) and needs.get("gpu") not in (None, False):
+        grants.append(Grant("hostRequirements.gpu", _line(path, content, "hostRequirements")))
+    image = str(data.get("image") or "")
+    return DevContainer(
+        _line(path, content, "image" if image else "build" if build else "dockerFile"),
+        image,
+        str(build.get("dockerfile") or data.get("dockerFile") or ""),
+        str(build.get("context") or data.get("context") or "."),
+        tuple(grants),
+        "dockerComposeFile" in data,
+    )
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    word: str = match[0]
+    return word if word.startswith('"') else "\n" * word.count("\n")
+
+
+def _line(path: str, content: str, key: str) -> FileLine:
+    for number, line in enumerate(content.split("\n"), 1):
+        if f'"{key}"' in line:
+            return FileLine(path, number, line.strip())
+    return FileLine(path, 1, content.split("\n", 1)[0].strip())

@@ -1,0 +1,187 @@
+"""Reads Kubernetes manifests: the containers of every pod in them, and the GPUs that they get.
+
+A pod is recognised by its form, wherever it is: a mapping with a list `containers` whose items have
+names or images. So Jobs, CronJobs, Deployments, and the kinds of Ray, Kubeflow and Argo are read
+alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.model.deployment import Grant, VariableSetting
+from whygpu.model.requirement_file import FileLine
+from whygpu.readers.deployment.yaml_tree import (
+    Items,
+    Map,
+    Node,
+    Text,
+    child,
+    entries,
+    items,
+    text,
+    words,
+)
+
+_GPU_RESOURCE = re.compile(
+    r"^(?:nvidia|amd|gpu\.intel|aliyun|tencent|volcano|huawei|cambricon|hami|baidu|alibabacloud)"
+    r"[\w.-]{0,60}/[\w.-]{0,60}(?:gpu|mig|i915|xe|ascend|mlu|dcu)[\w.-]{0,60}"
+)
+_COMMENTED = re.compile(r"^\s*#\s*-?\s*[\"']?nvidia\.com/(?:gpu|mig)[\w.-]*[\"']?\s*:")
+_GPU_NODE = re.compile(r"nvidia|gpu(?!-?none)|accelerator|a100|h100|v100", re.IGNORECASE)
+
+
+class Container(NamedTuple):
+    name: str
+    place: FileLine
+    image: str
+    is_init: bool
+    grants: tuple[Grant, ...]
+    variables: tuple[VariableSetting, ...]
+    command: tuple[str, ...]
+    commented_grant: FileLine | None
+
+
+class Pod(NamedTuple):
+    kind: str
+    """The kind of the object that contains it: Deployment, RayCluster."""
+    name: str
+    place: FileLine
+    containers: tuple[Container, ...]
+    node_choice: FileLine | None
+    """The line that puts it on a node with GPUs: a selector or a toleration."""
+    node_choice_text: str
+    runtime_class: str
+    has_claims: bool
+    """It gets devices by resource claims."""
+
+
+def is_manifest(documents: list[Node]) -> bool:
+    return any(text(document, "apiVersion") and text(document, "kind") for document in documents)
+
+
+def read(path: str, documents: list[Node], content: str) -> tuple[Pod, ...]:
+    found: list[Pod] = []
+    lines = content.split("\n")
+    for document in documents:
+        for kind, name, node in _objects(document):
+            for specification in _pod_specifications(node):
+                found.append(_pod(path, kind, name, specification, lines))
+    return tuple(found)
+
+
+def _objects(document: Node) -> Iterator[tuple[str, str, Node]]:
+    """The objects of a document; a List has several."""
+    if text(document, "kind").endswith("List") and items(document, "items"):
+        for item in items(document, "items"):
+            yield from _objects(item)
+    elif text(document, "kind") and text(document, "apiVersion"):
+        yield text(document, "kind"), text(document, "metadata", "name"), document
+
+
+def _pod_specifications(node: Node, depth: int = 0) -> Iterator[Map]:
+    if depth > 30:
+        return
+    if isinstance(node, Map):
+        listed = items(node, "containers")
+        if listed and all(text(item, "image") or text(item, "name") for item in listed):
+            yield node
+            return
+        for _, value, _ in entries(node):
+            yield from _pod_specifications(value, depth + 1)
+    elif isinstance(node, Items):
+        for item in node.nodes:
+            yield from _pod_specifications(item, depth + 1)
+
+
+def _pod(path: str, kind: str, name: str, node: Map, lines: list[str]) -> Pod:
+    plain = items(node, "containers")
+    initial = items(node, "initContainers")
+    choice, choice_text = _node_choice(node)
+    containers = [
+        *(_container(path, item, False, lines) for item in plain if isinstance(item, Map)),
+        *(_container(path, item, True, lines) for item in initial if isinstance(item, Map)),
+    ]
+    return Pod(
+        kind=kind,
+        name=name,
+        place=node.place,
+        containers=tuple(containers),
+        node_choice=choice,
+        node_choice_text=choice_text,
+        runtime_class=text(node, "runtimeClassName"),
+        has_claims=child(node, "resourceClaims") is not None,
+    )
+
+
+def _node_choice(node: Map) -> tuple[FileLine | None, str]:
+    for key, value, place in entries(node, "nodeSelector"):
+        word = value.value if isinstance(value, Text) else ""
+        if _GPU_NODE.search(key) and word not in ("false", "none", "None"):
+            return place, f"nodeSelector {key}"
+    for toleration in items(node, "tolerations"):
+        if "nvidia.com/gpu" in text(toleration, "key"):
+            return toleration.place, "a toleration of nvidia.com/gpu"
+    return None, ""
+
+
+def _container(path: str, node: Map, is_init: bool, lines: list[str]) -> Container:
+    return Container(
+        name=text(node, "name"),
+        place=node.place,
+        image=text(node, "image"),
+        is_init=is_init,
+        grants=tuple(_grants(node)),
+        variables=tuple(_variables(node)),
+        command=(*words(child(node, "command")), *words(child(node, "args"))),
+        commented_grant=_commented(path, node, lines),
+    )
+
+
+def _grants(node: Map) -> Iterator[Grant]:
+    limits = {
+        key: (value.value if isinstance(value, Text) else "", place)
+        for key, value, place in entries(node, "resources", "limits")
+        if _GPU_RESOURCE.fullmatch(key)
+    }
+    for key, (count, place) in limits.items():
+        yield Grant(f"{key}: {count}", place, int(count) if count.isdigit() else None)
+    for key, value, place in entries(node, "resources", "requests"):
+        count = value.value if isinstance(value, Text) else ""
+        if not _GPU_RESOURCE.fullmatch(key):
+            continue
+        written = f"{key}: {count}"
+        if key not in limits:
+            refused = "it is only a request, and Kubernetes accepts GPUs only with a limit"
+            yield Grant(written, place, refused=refused)
+        elif limits[key][0] != count:
+            refused = f"it differs from the limit of {limits[key][0]}, and Kubernetes refuses that"
+            yield Grant(written, place, refused=refused)
+    if child(node, "resources", "claims") is not None:
+        yield Grant("a resource claim", node.place)
+
+
+def _variables(node: Map) -> Iterator[VariableSetting]:
+    for item in items(node, "env"):
+        name = text(item, "name")
+        value = child(item, "value")
+        if name:
+            known = value.value if isinstance(value, Text) and "$(" not in value.value else None
+            yield VariableSetting(name, known, item.place)
+
+
+def _commented(path: str, node: Map, lines: list[str]) -> FileLine | None:
+    """A limit that is commented out, in the lines of this container."""
+    first = node.place.line
+    indent = len(lines[first - 1]) - len(lines[first - 1].lstrip())
+    for number in range(first + 1, len(lines) + 1):
+        line = lines[number - 1]
+        if _COMMENTED.search(line):
+            return FileLine(path, number, line.strip())
+        content = line.strip()
+        here = len(line) - len(line.lstrip())
+        if content and not content.startswith("#") and here <= indent:
+            return None
+    return None

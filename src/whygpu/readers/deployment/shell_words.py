@@ -1,0 +1,160 @@
+"""Splits shell scripts into commands and words, each with its line.
+
+Only what a shell splits is split: variables are replaced if they are known, and a word with another
+variable or a substitution stays as it is written, so that a caller sees the `$` in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from whygpu.model.deployment import ShellCommand
+from whygpu.model.requirement_file import FileLine
+
+_VARIABLE = re.compile(
+    r"\$(?:\{(?P<braced>\w+)(?::?-(?P<default>[^}$]*))?\}|(?P<plain>[A-Za-z_]\w*))"
+)
+_OPERATORS = ("&&", "||", ";;", ";", "|", "&", "\n", "(", ")")
+_KEYWORDS = frozenset(
+    {"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "exec", "sudo"}
+)
+MOST_WORDS = 20_000
+"""A script has some hundreds; the rest of a longer one is not read."""
+
+
+class NumberedLine(NamedTuple):
+    number: int
+    """From 1."""
+    text: str
+
+
+def substituted(text: str, variables: Mapping[str, str]) -> str:
+    """The text with its known variables replaced."""
+
+    def value(match: re.Match[str]) -> str:
+        known = variables.get(match["braced"] or match["plain"])
+        if known is not None:
+            return known
+        return match["default"] if match["default"] is not None else match[0]
+
+    return _VARIABLE.sub(value, text)
+
+
+def commands(
+    path: str, lines: Sequence[NumberedLine], variables: Mapping[str, str]
+) -> tuple[ShellCommand, ...]:
+    """The commands of a script, in order."""
+    return _Splitter(path, lines, variables).run()
+
+
+class _Splitter:
+    def __init__(
+        self, path: str, lines: Sequence[NumberedLine], variables: Mapping[str, str]
+    ) -> None:
+        self._path = path
+        self._lines = lines
+        self._variables = variables
+        self._found: list[ShellCommand] = []
+        self._words: list[str] = []
+        self._word: str | None = None
+        self._start: NumberedLine | None = None
+        self._quote = ""
+        self._count = 0
+
+    def run(self) -> tuple[ShellCommand, ...]:
+        for line in self._lines:
+            if self._count > MOST_WORDS:
+                break
+            self._line(line)
+        self._end_command("")
+        return tuple(self._found)
+
+    def _line(self, line: NumberedLine) -> None:
+        text = line.text
+        if not self._quote and text.lstrip().startswith("#"):
+            # A comment between continued lines does not end the command.
+            return
+        position = 0
+        while position < len(text):
+            character = text[position]
+            if self._quote:
+                position += self._quoted(text, position)
+            elif character == "\\":
+                if position + 1 == len(text):
+                    self._end_word()
+                    return
+                self._add(text[position + 1], line)
+                position += 2
+            elif character in "'\"":
+                self._quote = character
+                self._add("", line)
+                position += 1
+            elif character.isspace():
+                self._end_word()
+                position += 1
+            elif character == "#" and self._word is None:
+                break
+            elif character == "$" and text.startswith("$(", position):
+                position += self._substitution(text, position, line)
+            else:
+                operator = next((o for o in _OPERATORS if text.startswith(o, position)), "")
+                if operator and not self._is_redirection(text, position):
+                    self._end_command(operator)
+                    position += len(operator)
+                else:
+                    self._add(character, line)
+                    position += 1
+        if not self._quote:
+            self._end_command("\n")
+        elif self._word is not None:
+            self._word += "\n"
+
+    def _quoted(self, text: str, position: int) -> int:
+        character = text[position]
+        if character == self._quote:
+            self._quote = ""
+            return 1
+        if character == "\\" and self._quote == '"' and position + 1 < len(text):
+            self._word = (self._word or "") + text[position + 1]
+            return 2
+        self._word = (self._word or "") + character
+        return 1
+
+    def _substitution(self, text: str, position: int, line: NumberedLine) -> int:
+        """$(...) stays one word."""
+        depth, end = 0, position + 1
+        while end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+            if depth == 0:
+                break
+        self._add(text[position:end], line)
+        return end - position
+
+    @staticmethod
+    def _is_redirection(text: str, position: int) -> bool:
+        """The & of 2>&1 and &> is no operator."""
+        before, after = text[position - 1 : position], text[position + 1 : position + 2]
+        return text[position] == "&" and (before in ("<", ">") or after == ">")
+
+    def _add(self, text: str, line: NumberedLine) -> None:
+        self._start = self._start or line
+        self._word = (self._word or "") + text
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            self._words.append(substituted(self._word, self._variables))
+            self._word = None
+            self._count += 1
+
+    def _end_command(self, operator: str) -> None:
+        self._end_word()
+        words = self._words
+        while words and words[0] in _KEYWORDS:
+            words = words[1:]
+        if words and self._start is not None:
+            place = FileLine(self._path, self._start.number, self._start.text.strip())
+            self._found.append(ShellCommand(tuple(words), place, operator in ("||", "|")))
+        self._words, self._start = [], None

@@ -1,0 +1,161 @@
+"""YAML with its lines, read by PyYAML (the extra `infra`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Union
+
+from whygpu.model.requirement_file import FileLine
+
+MOST_NODES = 200_000
+"""Anchors that contain anchors can describe more nodes than a machine can hold."""
+_TEMPLATE = re.compile(r"\{\{-?\s|\{%-?\s")
+
+
+class NotYaml(ValueError):
+    """The text cannot be read; the message says why."""
+
+
+class NoYamlReader(Exception):
+    """PyYAML is not installed."""
+
+
+class Text:
+    """A scalar."""
+
+    __slots__ = ("place", "value")
+
+    def __init__(self, value: str, place: FileLine) -> None:
+        self.value = value
+        self.place = place
+
+
+class Map:
+    """A mapping; of a key that is there twice, the last value counts."""
+
+    __slots__ = ("entries", "key_places", "place")
+
+    def __init__(self, place: FileLine) -> None:
+        self.place = place
+        self.entries: dict[str, Node] = {}
+        self.key_places: dict[str, FileLine] = {}
+
+
+class Items:
+    """A sequence."""
+
+    __slots__ = ("nodes", "place")
+
+    def __init__(self, place: FileLine) -> None:
+        self.place = place
+        self.nodes: list[Node] = []
+
+
+Node = Union[Text, Map, Items]
+
+
+def is_template(text: str) -> bool:
+    """Whether a program such as Helm must fill it in before it is YAML."""
+    return bool(_TEMPLATE.search(text))
+
+
+def load(path: str, text: str) -> list[Node]:
+    """The documents of a file. Raises NotYaml, or NoYamlReader."""
+    if find_spec("yaml") is None:
+        raise NoYamlReader
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    lines = text.split("\n")
+    try:
+        composed = list(yaml.compose_all(text, Loader=loader))
+    except yaml.YAMLError as error:
+        raise NotYaml(_message(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise NotYaml(str(error) or "it is nested too deeply") from error
+    maker = _Maker(path, lines)
+    return [maker.made(node) for node in composed if node is not None]
+
+
+def _message(error: Exception) -> str:
+    problem = getattr(error, "problem", None) or "it is not valid YAML"
+    mark = getattr(error, "problem_mark", None)
+    return f"{problem} (line {mark.line + 1})" if mark is not None else str(problem)
+
+
+class _Maker:
+    def __init__(self, path: str, lines: list[str]) -> None:
+        self._path = path
+        self._lines = lines
+        self._count = 0
+
+    def _place(self, node: object) -> FileLine:
+        number: int = node.start_mark.line  # type: ignore[attr-defined]
+        text = self._lines[number] if number < len(self._lines) else ""
+        return FileLine(self._path, number + 1, text.strip())
+
+    def made(self, node: object, depth: int = 0) -> Node:
+        import yaml
+
+        self._count += 1
+        if self._count > MOST_NODES or depth > 100:
+            raise NotYaml("it describes too many nodes")
+        place = self._place(node)
+        if isinstance(node, yaml.MappingNode):
+            made = Map(place)
+            for key, value in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    continue
+                child = self.made(value, depth + 1)
+                if key.value == "<<":
+                    for merged in child.nodes if isinstance(child, Items) else [child]:
+                        if isinstance(merged, Map):
+                            made.entries = {**merged.entries, **made.entries}
+                            made.key_places = {**merged.key_places, **made.key_places}
+                    continue
+                made.entries[key.value] = child
+                made.key_places[key.value] = self._place(key)
+            return made
+        if isinstance(node, yaml.SequenceNode):
+            items = Items(place)
+            items.nodes = [self.made(item, depth + 1) for item in node.value]
+            return items
+        return Text(str(getattr(node, "value", "")), place)
+
+
+def child(node: Node | None, *keys: str) -> Node | None:
+    """The node below some keys; None if it is not there."""
+    for key in keys:
+        if not isinstance(node, Map):
+            return None
+        node = node.entries.get(key)
+    return node
+
+
+def text(node: Node | None, *keys: str) -> str:
+    """The scalar below some keys; empty if it is not there."""
+    found = child(node, *keys)
+    return found.value if isinstance(found, Text) else ""
+
+
+def items(node: Node | None, *keys: str) -> list[Node]:
+    """The items of the sequence below some keys."""
+    found = child(node, *keys)
+    return found.nodes if isinstance(found, Items) else []
+
+
+def entries(node: Node | None, *keys: str) -> Iterator[tuple[str, Node, FileLine]]:
+    """The keys, values and lines of the mapping below some keys."""
+    found = child(node, *keys)
+    if isinstance(found, Map):
+        for key, value in found.entries.items():
+            yield key, value, found.key_places[key]
+
+
+def words(node: Node | None) -> tuple[str, ...]:
+    """A command: a list of words, or one text."""
+    if isinstance(node, Items):
+        return tuple(item.value for item in node.nodes if isinstance(item, Text))
+    return tuple(node.value.split()) if isinstance(node, Text) else ()

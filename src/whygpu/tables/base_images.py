@@ -1,0 +1,182 @@
+"""Published container images, and what their names tell: CUDA, cuDNN, Python, frameworks."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from whygpu.model.deployment import BaseImage, Flavour
+from whygpu.model.requirement_file import FileLine
+from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.versions import release_numbers
+
+_CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+(?:\.\d+)?)(?=-|$)")
+_CUDNN = re.compile(r"-cudnn(?P<major>\d+)?(?=-|$)")
+_FLAVOUR = re.compile(r"-(base|runtime|devel)(?=-|$)")
+_FLAVOURS: dict[str, Flavour] = {"base": "base", "runtime": "runtime", "devel": "devel"}
+_TORCH_TAG = re.compile(
+    r"(?P<version>\d+\.\d+(?:\.\d+)?)[\w.]*-cuda(?P<cuda>\d+(?:\.\d+)?)-cudnn(?P<cudnn>\d+)"
+)
+_TENSORFLOW_TAG = re.compile(r"(?P<version>\d+\.\d+(?:\.\d+)?)(?:rc\d+)?(?=-|$)|latest|nightly")
+_SYSTEM_TAG = re.compile(r"-?(ubuntu|ubi|rockylinux|debian|centos)(\d+(?:\.\d+)?)")
+_PYTHON_TAG = re.compile(r"(\d\.\d+)(?:\.\d+)?(?=-|$)")
+
+_SYSTEM_PYTHON = {
+    ("ubuntu", "16.04"): "3.5",
+    ("ubuntu", "xenial"): "3.5",
+    ("ubuntu", "18.04"): "3.6",
+    ("ubuntu", "bionic"): "3.6",
+    ("ubuntu", "20.04"): "3.8",
+    ("ubuntu", "focal"): "3.8",
+    ("ubuntu", "22.04"): "3.10",
+    ("ubuntu", "jammy"): "3.10",
+    ("ubuntu", "24.04"): "3.12",
+    ("ubuntu", "noble"): "3.12",
+    ("debian", "11"): "3.9",
+    ("debian", "bullseye"): "3.9",
+    ("debian", "12"): "3.11",
+    ("debian", "bookworm"): "3.11",
+}
+"""The Python that apt installs as python3 (https://packages.ubuntu.com, https://packages.debian.org)."""
+
+_CUDNN_9_SINCE = (12, 3, 2)
+"""Tags of newer CUDA releases say `cudnn` without a number, and mean cuDNN 9
+(https://gitlab.com/nvidia/container-images/cuda/blob/master/doc/supported-tags.md)."""
+
+_PLAIN = frozenset(
+    {"python", "ubuntu", "debian", "alpine", "centos", "fedora", "rockylinux", "almalinux"}
+)
+
+
+class GpuImage(NamedTuple):
+    """Images whose programs are made for GPUs, by the end of their name."""
+
+    name: str
+    framework: str
+    source: str
+
+
+GPU_IMAGES: tuple[GpuImage, ...] = (
+    GpuImage("nvidia/pytorch", "torch", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/tensorflow", "tensorflow", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/jax", "jax", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/nemo", "torch", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/rapidsai/base", "", "https://docs.rapids.ai/install"),
+    GpuImage("rapidsai/base", "", "https://docs.rapids.ai/install"),
+    GpuImage("rapidsai/rapidsai", "", "https://docs.rapids.ai/install"),
+    GpuImage("vllm/vllm-openai", "torch", "https://docs.vllm.ai/en/latest/deployment/docker.html"),
+    GpuImage(
+        "huggingface/text-generation-inference",
+        "torch",
+        "https://huggingface.co/docs/text-generation-inference/installation_nvidia",
+    ),
+)
+
+TOOL_IMAGES = re.compile(
+    r"k8s-device-plugin|dcgm|gpu-operator|gpu-feature-discovery|node-feature|driver|container-toolkit"
+    r"|exporter|mig-manager|k8s-dra|validator|nvidia/k8s/"
+)
+"""Images that manage GPUs and do not compute on them."""
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    """The name without registry and the tag: ghcr.io/a/b:1@sha256:... -> (a/b, 1)."""
+    plain = reference.partition("@")[0].removeprefix("docker://")
+    folder, slash, last = plain.rpartition("/")
+    last, _, tag = last.partition(":")
+    parts = [part for part in folder.split("/") if part] if slash else []
+    if parts and ("." in parts[0] or ":" in parts[0] or parts[0] == "localhost"):
+        parts = parts[1:]
+    if parts == ["library"]:
+        parts = []
+    return "/".join((*parts, last)), tag
+
+
+def base_image(reference: str, place: FileLine) -> BaseImage:
+    """What the name of an image tells."""
+    name, tag = split_reference(reference)
+    plain = BaseImage(name, tag, place)
+    if name.endswith("nvidia/cuda") or name in ("cuda", "nvidia/cudagl", "nvidia/cuda-ppc64le"):
+        return _cuda(plain)
+    if name.endswith("tensorflow/tensorflow") and "nvidia" not in name:
+        return _tensorflow(plain)
+    if name.endswith("pytorch/pytorch"):
+        return _torch(plain)
+    known = next((row for row in GPU_IMAGES if name.endswith(row.name)), None)
+    if known is not None:
+        return plain._replace(framework=known.framework, uses_gpu=True)
+    if name.rpartition("/")[2] in _PLAIN and name.count("/") <= 1:
+        return plain._replace(python=_system_python(name, tag), is_plain=True)
+    return plain
+
+
+def _cuda(image: BaseImage) -> BaseImage:
+    found = _CUDA_TAG.match(image.tag)
+    cuda = found["cuda"] if found else ""
+    cudnn = _CUDNN.search(image.tag)
+    major = (cudnn["major"] or "") if cudnn else ""
+    if cudnn and not major and cuda:
+        major = "9" if release_numbers(cuda) >= _CUDNN_9_SINCE else "8"
+    flavour = _FLAVOUR.search(image.tag)
+    system = _SYSTEM_TAG.search(image.tag)
+    return image._replace(
+        cuda=cuda,
+        cudnn=major,
+        flavour=_FLAVOURS[flavour[1]] if flavour else "devel" if cuda else "",
+        uses_gpu=True,
+        python=_SYSTEM_PYTHON.get((system[1], system[2]), "") if system else "",
+    )
+
+
+def _tensorflow(image: BaseImage) -> BaseImage:
+    found = _TENSORFLOW_TAG.match(image.tag)
+    version = (found["version"] or "") if found else ""
+    with_gpu = "gpu" in image.tag
+    build = build_of(version) if version else None
+    return image._replace(
+        framework="tensorflow",
+        version=version,
+        uses_gpu=with_gpu if found or not image.tag else None,
+        cuda=build.cuda if build and with_gpu else "",
+        cudnn=build.cudnn if build and with_gpu else "",
+        flavour="runtime" if build and with_gpu else "",
+    )
+
+
+def _torch(image: BaseImage) -> BaseImage:
+    found = _TORCH_TAG.match(image.tag)
+    if found is None:
+        return image._replace(framework="torch", uses_gpu=True)
+    return image._replace(
+        framework="torch",
+        version=found["version"],
+        uses_gpu=True,
+        # Only the devel images have a CUDA toolkit; the others have what PyTorch brings.
+        cuda=found["cuda"] if "-devel" in image.tag else "",
+        cudnn=found["cudnn"] if "-devel" in image.tag else "",
+        flavour="devel" if "-devel" in image.tag else "",
+    )
+
+
+def _system_python(name: str, tag: str) -> str:
+    last = name.rpartition("/")[2]
+    if last == "python":
+        found = _PYTHON_TAG.match(tag)
+        return found[1] if found else ""
+    return _SYSTEM_PYTHON.get((last, tag.partition("-")[0]), "")
+
+
+def cuda_serves(built_for: str, present: str) -> bool:
+    """Whether a program that opens the libraries of one CUDA release finds those of another.
+
+    Up to CUDA 10 every library has the minor release in its name. Since CUDA 11 the names have the
+    major release, except that cuSOLVER got a new one in 11.1.
+    """
+    wanted, there = release_numbers(built_for)[:2], release_numbers(present)[:2]
+    if len(wanted) < 2 or len(there) < 2:
+        return wanted[:1] == there[:1]
+    if wanted[0] != there[0]:
+        return False
+    if wanted[0] <= 10:
+        return wanted == there
+    return wanted[0] > 11 or (wanted == (11, 0)) == (there == (11, 0))
