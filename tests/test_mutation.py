@@ -148,7 +148,7 @@ def test_a_broken_code_detector_is_noticed(cause: Cause) -> None:
 
 SETUP_JUDGED = [cause for cause in catalogue() if cause.setup_detector is not None]
 
-every_setup_cause = pytest.mark.parametrize("cause", SETUP_JUDGED, ids=lambda cause: cause.slug)
+every_setup_cause = each("cause", SETUP_JUDGED, ids=lambda cause: cause.slug)
 
 
 def _blind_to_setups(cause: Cause, setup: Setup) -> Iterator[SetupFinding]:

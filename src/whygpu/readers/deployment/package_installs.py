@@ -74,7 +74,9 @@ def package_installs(commands: Sequence[ShellCommand]) -> Iterator[PackageInstal
                 yield found
                 continue
             # conda run -n name pip install ...
-            first = next((n for n, word in enumerate(words) if _PIP.fullmatch(_program(word))), len(words))
+            first = next(
+                (n for n, word in enumerate(words) if _PIP.fullmatch(_program(word))), len(words)
+            )
             words = words[first:]
         python, arguments = _pip_arguments(words)
         if arguments is not None:
