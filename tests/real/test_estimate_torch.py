@@ -90,6 +90,12 @@ def test_weights_that_are_shared_count_once() -> None:
     assert part(memory("tied"), "weights") == pytest.approx(5000 * 256 * 4 / MIB, rel=0.05)
 
 
+def test_the_loop_keeps_the_output_during_the_backward_pass() -> None:
+    """It then exists beside its softmax and the gradients of both."""
+    scores = 8 * 256 * 20000 * 4 / MIB
+    assert part(memory("many_scores"), "activations") == pytest.approx(4 * scores, rel=0.02)
+
+
 def test_attention_has_no_matrix_of_scores() -> None:
     scores = 8 * 4 * 1024 * 1024 * 4 / MIB
     at = memory("attention", mode="infer")

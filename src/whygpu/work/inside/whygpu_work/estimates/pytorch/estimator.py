@@ -145,7 +145,9 @@ class ModuleEstimator(Estimator):
             self._optimizer = make_optimizer(self._optimizer_name, parameters, **self._options)
         self._optimizer.zero_grad()
         with self._casting():
-            loss = self._loss(call(self.module, inputs))
+            # The usual loop has a variable for the output, which keeps it during the backward pass.
+            output = call(self.module, inputs)
+            loss = self._loss(output)
         loss.backward()
         trained = [each for each in self.module.parameters() if each.grad is not None]
         self.recorder.mark([each.grad for each in trained], "gradients")
