@@ -46,6 +46,8 @@ def estimate(batch: int, needs: int, **more: Any) -> EstimateMessage:
         ),
         peak_bytes=needs - 8 * MIB,
         needs_bytes=needs,
+        least_bytes=needs,
+        most_bytes=needs,
         phase="backward",
         notes=("the loss is made up",),
         source="PyTorch 2.13",
@@ -93,15 +95,26 @@ def test_what_cuda_takes_counts_as_well(more: int, verdict: str, code: int) -> N
 
 @pytest.mark.parametrize(
     ("room", "verdict", "code"),
-    [(1, "does-not-fit", 1), (1.9, "does-not-fit", 1), (5, "unknown", 4), (20, "fits", 0)],
+    [(2, "does-not-fit", 1), (2.7, "unknown", 4), (4.7, "unknown", 4), (4.9, "fits", 0)],
 )
-def test_an_estimate_that_was_found_to_be_far_off_says_so(
+def test_an_estimate_that_is_a_range_fits_only_as_a_whole(
     room: float, verdict: str, code: int
 ) -> None:
-    """On a GPU, TensorFlow took up to 6.2 times the estimate."""
-    found = judged(estimate(64, 2 * GIB, framework="tensorflow"), room=int(room * GIB))
+    message = estimate(64, 3 * GIB, least_bytes=int(1.7 * GIB), most_bytes=4 * GIB)
+    largest = LargestMessage(batch=30, next_batch=40)
+    smaller = message._replace(batch=30)
+    found = judged(message, smaller, largest, room=int(room * GIB))
     assert (found.verdict, found.exit_code) == (verdict, code)
-    assert ("not accurate enough to say" in text(found)) == (verdict == "unknown")
+    shown = " ".join(text(found).split())
+    assert "it takes 2.44 GiB to 4.74 GiB, and there are" in shown
+    assert ("the estimate is not accurate enough" in shown) == (verdict == "unknown")
+    assert "batch 30 fits; 40 may not" in shown
+
+
+def test_another_way_fits_only_with_all_that_it_may_need() -> None:
+    ways = [WayMessage("both", batch=1, needs_bytes=GIB, most_bytes=most * GIB) for most in (1, 2)]
+    found = judged(estimate(64, 6 * GIB), *ways, room=2 * GIB)
+    assert [way.fits for way in found.others] == [True, False]
 
 
 def test_without_a_gpu_there_is_nothing_to_fit_into() -> None:
@@ -145,8 +158,8 @@ def test_nothing_fits_and_what_would() -> None:
     found = judged(
         estimate(64, 6 * GIB),
         LargestMessage(batch=0, next_batch=1),
-        WayMessage("mixed precision", batch=1, needs_bytes=GIB),
-        WayMessage("SGD instead of adam", batch=1, needs_bytes=4 * GIB),
+        WayMessage("mixed precision", batch=1, needs_bytes=GIB, most_bytes=GIB),
+        WayMessage("SGD instead of adam", batch=1, needs_bytes=4 * GIB, most_bytes=4 * GIB),
         room=2 * GIB,
     )
     assert [way.fits for way in found.others] == [True, False]

@@ -38,6 +38,12 @@ END = MemoryEnd(
     confidence="likely",
     because="",
 )
+
+
+def _exactly(batch: int, size: int) -> BatchMemory:
+    return BatchMemory(batch, size, size, size, size, "backward", ())
+
+
 ON_CPU = END._replace(place="host", device="host", others=None)
 WORK = NotedWork(of="torch", name="Net", batch=64, optimizer="sgd")
 ESTIMATE = MemoryEstimate(
@@ -47,10 +53,10 @@ ESTIMATE = MemoryEstimate(
     mixed=False,
     verdict="does-not-fit",
     why="",
-    at=BatchMemory(64, 14 * GIB, 14 * GIB, "backward", ()),
+    at=_exactly(64, 14 * GIB),
     overhead_bytes=GIB,
     room=None,
-    largest=BatchMemory(40, 9 * GIB, 9 * GIB, "backward", ()),
+    largest=_exactly(40, 9 * GIB),
     next_batch=41,
     others=(),
     notes=("the loss is assumed to be a cross-entropy",),
@@ -61,7 +67,7 @@ ESTIMATE = MemoryEstimate(
 
 
 def taking(needs: int, beside: int = 0) -> MemoryEstimate:
-    at = BatchMemory(64, needs, needs, "", ())
+    at = _exactly(64, needs)
     return ESTIMATE._replace(at=at, overhead_bytes=beside)
 
 

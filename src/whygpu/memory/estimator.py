@@ -34,11 +34,7 @@ _QUIET = {
 }
 
 OnProgress = Callable[[str], None]
-
-_MEASURED = {"tensorflow": (0.85, 6.2)}
-"""What a GPU took at least and at most, in multiples of the estimate, where the two were far apart:
-16 steps of Keras on TensorFlow 2.21 on an NVIDIA H200 (docs/tensorflow-on-gpu.md)."""
-_UNSURE = "the estimate for this framework is not accurate enough to say whether it fits"
+_UNSURE = "the estimate is not accurate enough"
 
 
 class UnusableWork(UsageError):
@@ -159,7 +155,7 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
     framework = "" if asked is None else asked.framework
     beside = wanted.beside_arrays(framework) if framework else 0
     at = None if asked is None else _memory(asked)
-    verdict = "unknown" if wanted.no_room else _verdict(at, beside, wanted.room, framework)
+    verdict = "unknown" if wanted.no_room else _verdict(at, beside, wanted.room)
     found = end.sent(LargestMessage)
     largest = estimates.get(found[-1].batch) if found else None
     return MemoryEstimate(
@@ -182,32 +178,31 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
     )
 
 
-def _verdict(
-    at: BatchMemory | None, beside: int, room: MemoryRoom | None, framework: str
-) -> FitVerdict:
+def _verdict(at: BatchMemory | None, beside: int, room: MemoryRoom | None) -> FitVerdict:
     if at is None:
         return "unknown"
     if room is None:
         return "not-asked"
-    least, most = _MEASURED.get(framework, (1.0, 1.0))
-    if at.needs_bytes * most + beside <= room.bytes:
+    if at.most_bytes + beside <= room.bytes:
         return "fits"
-    return "does-not-fit" if at.needs_bytes * least + beside > room.bytes else "unknown"
+    return "does-not-fit" if at.least_bytes + beside > room.bytes else "unknown"
 
 
 def _memory(found: EstimateMessage) -> BatchMemory:
     return BatchMemory(
         batch=found.batch,
         peak_bytes=found.peak_bytes,
-        needs_bytes=max(found.needs_bytes, found.peak_bytes),
+        needs_bytes=found.needs_bytes,
+        least_bytes=found.least_bytes,
+        most_bytes=found.most_bytes,
         phase=found.phase,
         parts=tuple(MemoryPart(*part) for part in found.parts),
     )
 
 
 def _other(way: WayMessage, beside: int, room: MemoryRoom | None) -> OtherWay:
-    total = way.needs_bytes + beside
-    return OtherWay(way.name, way.batch, total, room is not None and total <= room.bytes)
+    fits = room is not None and way.most_bytes + beside <= room.bytes
+    return OtherWay(way.name, way.batch, way.needs_bytes + beside, fits)
 
 
 def _notes(wanted: Wanted, asked: EstimateMessage | None, end: TaskEnd) -> tuple[str, ...]:

@@ -36,9 +36,18 @@ class BatchMemory(NamedTuple):
     """The peak of all arrays and workspaces together, as the framework counts them."""
     needs_bytes: int
     """The memory that the framework's allocator must reserve; at least the peak."""
+    least_bytes: int
+    """With less than this, the step fails."""
+    most_bytes: int
+    """With this much, the step runs. `needs_bytes` is between the two, or equal to both where the
+    estimate is close to all measurements."""
     phase: str
     """When the peak occurs: forward, backward, update; empty if the step is one program."""
     parts: tuple[MemoryPart, ...]
+
+    @property
+    def is_range(self) -> bool:
+        return self.least_bytes < self.most_bytes
 
 
 class MemoryRoom(NamedTuple):
@@ -78,7 +87,7 @@ class MemoryEstimate(NamedTuple):
     largest: BatchMemory | None
     """The largest batch that fits; None if none fits, or if no search was made."""
     next_batch: int | None
-    """The smallest estimated batch above `largest`, which does not fit."""
+    """The smallest estimated batch above `largest`, which does not fit or may not fit."""
     others: tuple[OtherWay, ...]
     notes: tuple[str, ...]
     source: str

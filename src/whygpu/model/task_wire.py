@@ -186,6 +186,8 @@ class EstimateMessage(NamedTuple):
     parts: tuple[PartMessage, ...]
     peak_bytes: int
     needs_bytes: int
+    least_bytes: int
+    most_bytes: int
     phase: str
     notes: tuple[str, ...]
     source: str
@@ -202,6 +204,7 @@ class WayMessage(NamedTuple):
     name: str
     batch: int
     needs_bytes: int
+    most_bytes: int
     kind: Literal["way"] = "way"
 
 

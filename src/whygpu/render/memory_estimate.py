@@ -76,20 +76,27 @@ def render(
 def _headline(estimate: MemoryEstimate) -> str:
     if estimate.at is None:
         return f"Cannot tell how much memory {estimate.what} needs: {estimate.why}"
-    total = size_text(estimate.total_bytes or 0)
+    amount = _amount(estimate, estimate.at)
     subject = f"{estimate.what}, {_DOING[estimate.mode]} with batch {estimate.at.batch}"
     if estimate.mode == "call" and estimate.room is not None and not _other_batches(estimate):
         subject = f"{estimate.what}, called once"
     if estimate.room is None:
         unknown = f"; whether it fits here is unknown: {estimate.why}" if estimate.why else "."
-        return f"{subject}, takes about {total} on a GPU{unknown}"
+        return f"{subject}, takes {amount} on a GPU{unknown}"
     there = f"{size_text(estimate.room.bytes)} {estimate.room.where}"
     if estimate.verdict == "fits":
-        return f"{subject}, fits: it takes about {total}, and there are {there}."
+        return f"{subject}, fits: it takes {amount}, and there are {there}."
     if estimate.verdict == "unknown":
-        sizes = f"an estimate of {total}, and there are {there}"
+        sizes = f"it takes {amount}, and there are {there}"
         return f"{subject}: cannot tell whether it fits ({sizes}): {estimate.why}."
-    return f"{subject}, does not fit: it takes about {total}, and there are {there}."
+    return f"{subject}, does not fit: it takes {amount}, and there are {there}."
+
+
+def _amount(estimate: MemoryEstimate, at: BatchMemory) -> str:
+    if not at.is_range:
+        return f"about {size_text(at.needs_bytes + estimate.overhead_bytes)}"
+    least, most = (size + estimate.overhead_bytes for size in (at.least_bytes, at.most_bytes))
+    return f"{size_text(least)} to {size_text(most)}"
 
 
 def _other_batches(estimate: MemoryEstimate) -> bool:
@@ -142,7 +149,8 @@ def _parts(page: Page, estimate: MemoryEstimate, at: BatchMemory) -> None:
     if at.needs_bytes > at.peak_bytes:
         _row(page, _BETWEEN, at.needs_bytes - at.peak_bytes, "gaps that its allocator cannot use")
     _row(page, "CUDA and libraries", estimate.overhead_bytes, "about; measured on an H200")
-    _row(page, "total", estimate.total_bytes or 0, "", BOLD)
+    text = f"or {_amount(estimate, at)}, by the errors that were measured" if at.is_range else ""
+    _row(page, "total", estimate.total_bytes or 0, text, BOLD)
 
 
 def _row(page: Page, name: str, count: int, text: str, style: str = "") -> None:
@@ -165,15 +173,19 @@ def _fitting(page: Page, estimate: MemoryEstimate) -> None:
         text = f"batch {found.batch} is the largest that fits"
         if estimate.next_batch is None:
             text = f"batch {found.batch} fits; no larger one was tried"
+        elif found.is_range:
+            text = f"batch {found.batch} fits; {estimate.next_batch} may not"
         elif estimate.next_batch > found.batch + 1:
             text = f"batch {found.batch} fits; {estimate.next_batch} does not"
-        page.item(f"{text} ({size_text(found.needs_bytes + estimate.overhead_bytes)})")
+        page.item(f"{text} ({_amount(estimate, found).removeprefix('about ')})")
     elif estimate.next_batch is not None:
         page.item("not even a batch of 1 fits")
     else:
         page.item("other batches were not tried: the function takes no batch_size")
+    unsure = estimate.at is not None and estimate.at.is_range
+    missing = "may not fit either" if unsure else "does not fit either"
     for other in estimate.others:
-        answer = "fits" if other.fits else "does not fit either"
+        answer = "fits" if other.fits else missing
         words = f"{other.name}, batch {other.batch}: {size_text(other.total_bytes)}, {answer}"
         page.item(words)
 

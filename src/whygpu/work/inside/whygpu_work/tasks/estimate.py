@@ -31,11 +31,11 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
     if request["rooms"] is None:
         return
     room = request["rooms"][work.framework]
-    fits = first["needs_bytes"] <= room
+    fits = first["most_bytes"] <= room
     found = None
     if work.any_batch:
         found = largest(
-            lambda batch: _told(channel, work, batch)["needs_bytes"],
+            lambda batch: _told(channel, work, batch)["most_bytes"],
             room,
             request["batch"],
             request["search_seconds"] or SEARCH_SECONDS,
@@ -48,14 +48,7 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
 
 def _told(channel: "Channel", work: "Any", batch: int) -> "Any":
     if batch not in work.known:
-        found = work.at(batch)
-        # Some estimators know neither what the allocator adds nor the phase of the peak.
-        defaults = {"needs_bytes": found["peak_bytes"], "phase": ""}
-        work.known[batch] = dict(defaults, **found)
-        for part in found["parts"]:
-            part["bytes"] = int(part["bytes"])
-        for name in ("peak_bytes", "needs_bytes"):
-            work.known[batch][name] = int(work.known[batch][name])
+        work.known[batch] = _complete(work.at(batch))
         channel.send(
             "estimate",
             batch=batch,
@@ -66,14 +59,25 @@ def _told(channel: "Channel", work: "Any", batch: int) -> "Any":
     return work.known[batch]
 
 
+def _complete(found: "dict[str, Any]") -> "dict[str, Any]":
+    """Some estimators know neither what the allocator adds nor a range nor the phase."""
+    for part in found["parts"]:
+        part["bytes"] = int(part["bytes"])
+    peak = int(found["peak_bytes"])
+    needs = max(int(found.get("needs_bytes", peak)), peak)
+    least, most = (int(found.get(name, needs)) for name in ("least_bytes", "most_bytes"))
+    sizes = {"peak_bytes": peak, "needs_bytes": needs, "least_bytes": least, "most_bytes": most}
+    return dict({"phase": ""}, **dict(found, **sizes))
+
+
 def _try_other_ways(request: "dict[str, Any]", channel: "Channel", work: "Any", batch: int) -> None:
     """Estimate the same work with changes that save memory; the model is loaded again for each."""
     for name, changes in ways(request, work):
         channel.tell(name)
         other = load(dict(request, batch=batch, **changes), channel)
-        found = other.at(batch)
-        needs = found.get("needs_bytes", found["peak_bytes"])
-        channel.send("way", name=name, batch=batch, needs_bytes=int(needs))
+        found = _complete(other.at(batch))
+        sizes = {key: found[key] for key in ("needs_bytes", "most_bytes")}
+        channel.send("way", name=name, batch=batch, **sizes)
 
 
 def ways(request: "dict[str, Any]", work: "Work") -> "list[tuple[str, dict[str, Any]]]":
