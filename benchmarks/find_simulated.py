@@ -1,8 +1,8 @@
 """The search for a batch size on simulated steps: how close it comes, and in how many trials.
 
-    python -m benchmarks.find_simulated [--seeds 400] [--set batch_aim._GROWTH=8 ...]
+    python -m benchmarks.find_simulated [--seeds 400] [--shared] [--set batch_aim._GROWTH=8 ...]
 
-Memory is a formula of the batch, in eleven families of steps: with noise, bends, a GPU allocator
+Memory is a formula of the batch, in twelve families of steps: with noise, bends, a GPU allocator
 that wastes a part, and so on. The constants of memory/batch_search.py, batch_aim.py and forecast.py
 were chosen on these families. --set shows what another value of one of them would do.
 """
@@ -42,7 +42,7 @@ class Step(NamedTuple):
     mean: Callable[[int], float] | None = None
     """What it needs on average, if `needs` differs from call to call."""
 
-    def trial(self, batch: int) -> Trial:
+    def trial(self, batch: int, *, alone: bool = True) -> Trial:
         needs = self.needs(batch)
         fits = needs <= self.limit
         known = fits or needs <= self.limit * self.measured_up_to
@@ -55,7 +55,8 @@ class Step(NamedTuple):
             gauges=(gauge,) if known else (),
             steps=3 if known else 0,
             step_seconds=0.001 * batch if fits else None,
-            seconds=5.0 + 0.003 * batch,
+            seconds=(5.0 if alone else 0.0) + 0.003 * batch,
+            alone=alone,
         )
 
     def largest(self) -> int:
@@ -154,6 +155,16 @@ def saving(numbers: random.Random) -> Step:
     return Step(needs, limit, before, "gpu", measured, measured_up_to=math.inf)
 
 
+def uncounted(numbers: random.Random) -> Step:
+    """Libraries need workspaces near the limit that the counters of small batches do not show."""
+    step = line(numbers, "gpu")
+    more = 1 + numbers.uniform(0.1, 1.5)
+    base = step.needs(0)
+    return step._replace(
+        needs=lambda batch: base + more * (step.needs(batch) - base), measured=step.needs
+    )
+
+
 FAMILIES: dict[str, Callable[[random.Random], Step]] = {
     "a line, main memory": lambda numbers: line(numbers, "memory"),
     "a line, GPU": lambda numbers: line(numbers, "gpu"),
@@ -166,6 +177,7 @@ FAMILIES: dict[str, Callable[[random.Random], Step]] = {
     "larger takes less": drop,
     "hidden by the update": hidden,
     "a compiler that saves": saving,
+    "uncounted workspaces": uncounted,
 }
 
 
@@ -179,23 +191,25 @@ class Row(NamedTuple):
     """Part of the searches that used up their trials."""
 
 
-def searched(step: Step) -> tuple[int, int, BatchOutcome]:
-    """The answer, the number of trials, and the outcome."""
+def searched(step: Step, *, shared: bool) -> tuple[int, int, BatchOutcome]:
+    """The answer, the number of trials, and the outcome. `shared`: on a GPU, trials share a process
+    if they may."""
     trials: list[Trial] = []
     while True:
         move = next_move(trials, WISHES)
         if isinstance(move, Stop):
             result = answer("step", trials, move.reason)
             return result.batch or 0, len(trials), result.outcome
-        trials.append(step.trial(move.batch))
+        alone = not (shared and step.gauge == "gpu" and trials) or move.alone
+        trials.append(step.trial(move.batch, alone=alone))
 
 
-def row_of(make: Callable[[random.Random], Step], seeds: int) -> Row:
+def row_of(make: Callable[[random.Random], Step], seeds: int, *, shared: bool) -> Row:
     found = []
     for seed in range(seeds):
         step = make(random.Random(seed))
         truth = step.largest()
-        batch, trials, outcome = searched(step)
+        batch, trials, outcome = searched(step, shared=shared)
         wrong = abs(batch - truth)
         found.append((0.0 if wrong <= 1 else wrong / truth, trials, outcome))
     return Row(
@@ -206,9 +220,9 @@ def row_of(make: Callable[[random.Random], Step], seeds: int) -> Row:
     )
 
 
-def rows(seeds: int) -> Iterator[tuple[str, Row]]:
+def rows(seeds: int, *, shared: bool) -> Iterator[tuple[str, Row]]:
     for name, make in FAMILIES.items():
-        yield name, row_of(make, seeds)
+        yield name, row_of(make, seeds, shared=shared)
 
 
 def change(setting: str) -> None:
@@ -225,11 +239,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seeds", type=int, default=400)
     options.add_argument("--set", action="append", default=[], metavar="MODULE.NAME=VALUE")
+    options.add_argument("--shared", action="store_true", help="trials on a GPU share a process")
     chosen = options.parse_args()
     for setting in chosen.set:
         change(setting)
     print(f"{'family':26} close   off    trials  unsettled")
-    found = list(rows(chosen.seeds))
+    found = list(rows(chosen.seeds, shared=chosen.shared))
     means = Row(*(statistics.fmean(part) for part in zip(*(row for _, row in found), strict=True)))
     for name, row in [*found, ("all", means)]:
         print(f"{name:26} {row.close:6.1%} {row.off:6.2%} {row.trials:6.2f} {row.unsettled:10.1%}")

@@ -119,7 +119,7 @@ def test_memory_that_is_affine_in_the_batch_takes_few_trials(base: float, slope:
     holes=st.sampled_from([0.0, 0.02, 0.05]),
     seed=st.integers(0, 1000),
 )
-def test_within_five_per_cent_in_seven_trials(
+def test_within_five_per_cent_in_few_trials(
     limit: float,
     base: float,
     held: float,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.cases import each
 from tests.memory.test_batch_search import WISHES
-from tests.memory.test_forecast import fails, fits
+from tests.memory.test_forecast import fails, fits, trial
 from whygpu.memory.batch_search import Stop, StopReason, Try, bracket, comes_near_refusal, next_move
 from whygpu.model.batch import SearchWishes, Trial
 
@@ -55,8 +55,8 @@ def test_between_a_first_success_and_a_failure_the_line_decides_if_it_explains_t
     assert next_move([fits(10, 200), unmeasured(high)], WISHES) == move
 
 
-@each(("low", "move"), [(29, Try(53)), (30, Try(93)), (44, Try(93))])
-def test_a_failure_that_the_line_does_not_explain_was_close_if_three_tenths_of_it_ran(
+@each(("low", "move"), [(49, Try(74)), (50, Try(93)), (64, Try(93))])
+def test_a_failure_that_the_line_does_not_explain_was_close_if_half_of_it_ran(
     low: int, move: Try
 ) -> None:
     """By the line 105 would fit, and 100 failed."""
@@ -64,12 +64,27 @@ def test_a_failure_that_the_line_does_not_explain_was_close_if_three_tenths_of_i
     assert next_move(trials, WISHES) == move
 
 
-@each(("high", "move"), [(100, Try(50)), (99, Try(62))])
+@each(("high", "move"), [(100, Try(93)), (99, Try(79))])
 def test_a_failure_below_four_fifths_of_the_forecast_is_of_something_else_than_memory(
     high: int, move: Try
 ) -> None:
     """By the line 125 would fit."""
-    assert next_move([fits(10, 80), fits(25, 200), unmeasured(high)], WISHES) == move
+    assert next_move([fits(10, 80), fits(60, 480), unmeasured(high)], WISHES) == move
+
+
+@each(("more", "move"), [((), Try(93)), ((93,), Try(79)), ((93, 79), Try(69))])
+def test_below_failures_that_the_line_does_not_explain_each_further_one_doubles_the_distance(
+    more: tuple[int, ...], move: Try
+) -> None:
+    """By the line 105 would fit. The third is half way between what ran and what failed."""
+    failed = [unmeasured(batch) for batch in (100, *more)]
+    assert next_move([fits(10, 525), fits(60, 775), *failed], WISHES) == move
+
+
+def test_a_line_that_was_refuted_on_a_gpu_does_not_hold_below_a_failure_either() -> None:
+    """By the line through the smaller batches 90 would fit."""
+    ran = [fits(10, 200, "gpu"), fits(50, 600, "gpu"), fits(91, 950, "gpu")]
+    assert next_move([*ran, unmeasured(364)], WISHES) == Try(182)
 
 
 @each(("more", "move"), [((), Try(89)), ((95,), Try(88)), ((95, 92), Try(86))])
@@ -216,3 +231,53 @@ def test_a_batch_comes_near_a_limit_that_refuses_from_four_fifths_on(
     trials = [fits(10, 200, "address-space"), fits(50, 600, "address-space")]
     assert comes_near_refusal(trials, batch) is near
     assert not comes_near_refusal([fits(10, 200), fits(50, 600)], batch)
+
+
+def shared(trial: Trial, seconds: float = 0.1) -> Trial:
+    """In a process that has tried other batches before."""
+    return trial._replace(alone=False, seconds=seconds)
+
+
+NEAR = (fits(10, 200, "gpu"), shared(fits(88, 980, "gpu")))
+
+
+@each(
+    ("trials", "move"),
+    [
+        # 1 % apart: the largest that ran is tried in a new process.
+        ((*NEAR, shared(unmeasured(89))), Try(88, alone=True)),
+        ((*NEAR, shared(unmeasured(89)), fits(88, 980, "gpu")), Stop("bracketed")),
+        # 3 % apart: enough only if a trial takes long.
+        ((*NEAR, shared(unmeasured(91))), Try(89)),
+        ((*NEAR, shared(unmeasured(91), 0.3)), Try(88, alone=True)),
+    ],
+)
+def test_trials_that_share_a_process_go_closer_and_a_new_process_confirms_the_answer(
+    trials: tuple[Trial, ...], move: Try | Stop
+) -> None:
+    assert next_move(trials, WISHES) == move
+
+
+@each(
+    ("more", "move"),
+    [
+        # 2 % below what failed in a new process, then 4 % below that.
+        ((unmeasured(88),), Try(86, alone=True)),
+        ((unmeasured(88), unmeasured(86)), Try(82, alone=True)),
+        ((unmeasured(88), fits(86, 970, "gpu")), Stop("bracketed")),
+        ((fits(88, 980, "gpu"), fits(89, 990, "gpu")), Try(93, alone=True)),
+    ],
+)
+def test_if_a_new_process_contradicts_a_shared_one_only_new_ones_count(
+    more: tuple[Trial, ...], move: Try | Stop
+) -> None:
+    assert next_move([*NEAR, shared(unmeasured(89)), *more], WISHES) == move
+
+
+def test_three_tenths_of_a_trial_count_if_it_shares_a_process() -> None:
+    """Nothing fails and nothing is measured, so that only the number of trials ends the search."""
+    trials = [trial(8)]
+    while isinstance(move := next_move(trials, WISHES), Try):
+        trials.append(trial(move.batch) if move.alone else shared(trial(move.batch)))
+    assert [each.alone for each in trials] == [True, *[False] * 30, True]
+    assert move == Stop("trials")

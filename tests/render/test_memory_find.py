@@ -51,6 +51,24 @@ def test_a_bracket() -> None:
     assert "--margin 5% leaves some" in text
 
 
+def test_which_trials_had_a_process_of_their_own() -> None:
+    assert "Tried, each in its own process:" in said(result("bracketed", FITS, TWICE, NOT))
+    shared = [each._replace(alone=False) for each in (TWICE, NOT)]
+    text = said(result("bracketed", FITS, *shared, TWICE))
+    assert "Tried:" in text
+    assert text.count("in a new process: fits") == 2
+
+
+def test_a_trial_that_a_new_process_contradicts_is_named() -> None:
+    wrong = trial(350, "fits")._replace(alone=False)
+    text = said(result("bracketed", FITS, wrong, trial(350, "does-not-fit"), TWICE))
+    assert "340 ran, 350 did not" in text
+    assert "350 fitted in a process that had tried other batches before, but a new process" in text
+    wrong = trial(330, "does-not-fit")._replace(alone=False)
+    text = said(result("bracketed", FITS, wrong, TWICE, NOT))
+    assert "330 did not fit in a process that had tried other batches before" in text
+
+
 def test_a_prediction_and_a_margin() -> None:
     found = result("predicted", FITS, TWICE, margin=0.1, batch=300, cached=True)
     text = said(found)

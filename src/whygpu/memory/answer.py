@@ -27,7 +27,8 @@ _USABLE = ("found", "at-largest", "unsettled", "too-slow")
 
 def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
     """The answer without a margin, from the trials alone."""
-    low, high = batch_search.bracket(trials)
+    valid = batch_search.uncontradicted(trials)
+    low, high = batch_search.bracket(valid)
     outcome = _OUTCOMES[stop]
     return BatchResult(
         what=what,
@@ -35,14 +36,14 @@ def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
         batch=low if outcome in _USABLE else None,
         largest_run=low,
         smallest_not=high,
-        forecast=_forecast(trials),
+        forecast=_forecast(valid),
         margin=0.0,
         device="",
-        limit=_limit(trials),
+        limit=_limit(valid),
         frameworks=(),
         trials=tuple(trials),
         traceback="",
-        notes=_notes(trials),
+        notes=(*_notes(valid), *_contradictions(trials, valid)),
         seconds=0.0,
     )
 
@@ -61,6 +62,17 @@ def _notes(trials: Sequence[Trial]) -> tuple[str, ...]:
     return (
         f"{min(failed)} did not fit, but {low} did: the step's memory use differs from run to "
         "run, or some larger batches take less",
+    )
+
+
+def _contradictions(trials: Sequence[Trial], valid: Sequence[Trial]) -> tuple[str, ...]:
+    wrong = [trial for trial in trials if trial not in valid]
+    if not wrong:
+        return ()
+    word = "fitted" if wrong[0].outcome == "fits" else "did not fit"
+    return (
+        f"{wrong[0].batch} {word} in a process that had tried other batches before, but a new "
+        "process contradicts this: only the trials in new processes count",
     )
 
 
@@ -104,7 +116,7 @@ def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> Bat
     low = result.batch
     if not margin or low is None:
         return result._replace(margin=margin)
-    seen = forecast(result.trials)
+    seen = forecast(batch_search.uncontradicted(result.trials))
     if seen is None or seen.slope <= 0:
         batch = low * (1 - margin)
     else:

@@ -42,7 +42,7 @@ TrialOutcome = Literal["fits", "does-not-fit", "leaks", "failed", "too-slow"]
 
 
 class Trial(NamedTuple):
-    """A few steps with one batch size, in a separate process."""
+    """A few steps with one batch size, outside the process of whygpu."""
 
     batch: int
     outcome: TrialOutcome
@@ -55,9 +55,11 @@ class Trial(NamedTuple):
     step_seconds: float | None
     """One step's time once everything is compiled."""
     seconds: float
-    """From the start of the process to its end."""
+    """The whole trial, with the start of its process if it has one of its own."""
     leak_bytes: int | None = None
     """How much memory use grows with each step, if it grows steadily."""
+    alone: bool = True
+    """Its process had tried nothing before."""
 
     @property
     def samples_per_second(self) -> float | None:
@@ -79,6 +81,8 @@ class SearchWishes(NamedTuple):
     """At most."""
     timeout: float
     """Seconds for each trial."""
+    close: float = 0.035
+    """The search may end when what ran is within this part of what did not."""
 
 
 BatchOutcome = Literal[

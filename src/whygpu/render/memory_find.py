@@ -36,7 +36,7 @@ def render(result: BatchResult, *, width: int, color: bool) -> str:
     page.paragraph(headline, f"{BOLD};{style}")
     page.paragraph(_setting(result))
     if result.trials:
-        page.section("Tried, each in its own process")
+        page.section("Tried" if _shares(result) else "Tried, each in its own process")
         _trials(page, result)
     remarks = [*_remarks(result), *result.notes]
     if remarks or result.traceback:
@@ -87,12 +87,20 @@ def _setting(result: BatchResult) -> str:
 
 def _trials(page: Page, result: BatchResult) -> None:
     page.line(f"   {'batch':>7}  {'memory':>9}  {'a step':>9}  {'samples/s':>9}")
+    shares = _shares(result)
     for trial in result.trials:
         # The figures of a failed trial mean nothing, and its reason needs their columns.
         measured = trial.outcome in ("fits", "leaks")
         row = f"   {trial.batch:>7}  " + (f"{_figures(trial, result)}  " if measured else "")
         words = "fits" if trial.outcome == "fits" else _why_not(trial)
+        if shares and trial.alone:
+            words = f"in a new process: {words}"
         page.hanging(row, words, len(row), GREEN if trial.outcome == "fits" else RED)
+
+
+def _shares(result: BatchResult) -> bool:
+    """Whether several trials ran in one process."""
+    return not all(trial.alone for trial in result.trials)
 
 
 def _figures(trial: Trial, result: BatchResult) -> str:
