@@ -1,4 +1,4 @@
-"""Finds the largest batch that fits by trying: each trial is a process of its own."""
+"""Finds the largest batch that fits by trying, in processes of their own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from whygpu.errors import Option, PolicyError, UsageError
 from whygpu.host.limits import spare
 from whygpu.memory import batch_cache, batch_search
 from whygpu.memory.answer import answer, is_irregular, with_margin
+from whygpu.memory.forecast import forecast
 from whygpu.memory.room import free_of
 from whygpu.memory.trial_outcome import Limits, judge
+from whygpu.memory.trial_runner import TrialRunner
 from whygpu.model.batch import BatchResult, SearchWishes, Trial
 from whygpu.model.observed import Known
 from whygpu.model.policy import DeviceChoice, DevicePolicy, LaunchPlan, MemoryLimit
@@ -20,7 +22,6 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import ProgramMessage, StepMessage, TrialRequest
 from whygpu.model.work import What
-from whygpu.readers.allocator_state import Refusals
 
 DEFAULT_TIMEOUT = 600.0
 IN_TRIAL = "WHYGPU_IN_TRIAL"
@@ -95,8 +96,16 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
     plan = _plan(wanted, limits, python, environ)
     from whygpu.launch.execution import staged
 
-    with staged(plan, environ) as stage:
-        tries = _Tries(wanted, limits, python, {**stage.environ, IN_TRIAL: "1"}, on_progress)
+    with (
+        staged(plan, environ) as stage,
+        TrialRunner(
+            _request(wanted),
+            python=python,
+            environ={**stage.environ, IN_TRIAL: "1"},
+            timeout=wanted.timeout,
+        ) as runner,
+    ):
+        tries = _Tries(wanted, limits, runner, on_progress)
         result = tries.to_the_end()
     result = result._replace(
         notes=(*plan.remarks, *result.notes, *_of_malloc(result, environ)),
@@ -212,21 +221,26 @@ def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str
         raise UsageError(*error.args, *(hint if wanted.wants_gpu else ())) from error
 
 
+def _request(wanted: Wanted) -> TrialRequest:
+    return TrialRequest(
+        what=wanted.what,
+        pickled=wanted.pickled,
+        infer=wanted.infer,
+        optimizer=wanted.optimizer,
+        input=wanted.input,
+        search_path=wanted.search_path,
+    )
+
+
 class _Tries:
     """The trials of one search, one after the other."""
 
     def __init__(
-        self,
-        wanted: Wanted,
-        limits: Limits,
-        python: str,
-        environ: Mapping[str, str],
-        on_progress: OnProgress,
+        self, wanted: Wanted, limits: Limits, runner: TrialRunner, on_progress: OnProgress
     ) -> None:
         self._wanted = wanted
         self._limits = limits
-        self._python = python
-        self._environ = environ
+        self._runner = runner
         self._on_progress = on_progress
         self._trials: list[Trial] = []
         self._notes: list[str] = []
@@ -240,7 +254,7 @@ class _Tries:
             move = batch_search.next_move(self._trials, self._wanted.wishes)
             if isinstance(move, batch_search.Stop):
                 break
-            self._try(move.batch)
+            self._try(move)
         result = answer(self._wanted.name, self._trials, move.reason)
         return result._replace(
             device=self._device,
@@ -249,47 +263,39 @@ class _Tries:
             notes=(*self._notes, *result.notes),
         )
 
-    def _try(self, batch: int) -> None:
-        end = self._run(batch)
-        self._note_program(end)
-        near_limit = batch_search.comes_near_refusal(self._trials, batch)
-        trial = judge(batch, end, self._limits, near_limit=near_limit)
+    def _try(self, move: batch_search.Try) -> None:
+        trial, end = self._one(move.batch, alone=move.alone or not self._fills_gpu())
+        if not trial.alone and trial.outcome not in ("fits", "does-not-fit"):
+            # The trials before it in the same process may be the reason.
+            trial, end = self._one(move.batch, alone=True)
         if trial.outcome == "failed":
             if end.exception is not None and end.exception.failure == "unusable":
                 raise UsageError(f"{self._wanted.name}: {end.exception.text}")
             self._traceback = of_the_user(end.traceback) or end.error_text
         self._trials.append(trial)
 
-    def _run(self, batch: int) -> TaskEnd:
-        from whygpu.work.task_process import run_task
+    def _fills_gpu(self) -> bool:
+        """Whether a GPU's memory is what runs out first, as far as that is known."""
+        seen = forecast(self._trials)
+        return seen is None or seen.gauge.on_gpu
 
+    def _one(self, batch: int, *, alone: bool) -> tuple[Trial, TaskEnd]:
         def tell(stage: str) -> None:
             self._on_progress(
                 Progress(batch, stage, tuple(self._trials), self._limits.gpu is not None)
             )
 
         tell("starting")
-        wanted = self._wanted
-        end = run_task(
-            TrialRequest(
-                what=wanted.what,
-                pickled=wanted.pickled,
-                batch=batch,
-                infer=wanted.infer,
-                optimizer=wanted.optimizer,
-                input=wanted.input,
-                search_path=wanted.search_path,
-            ),
-            python=self._python,
-            environ=self._environ,
-            timeout=wanted.timeout,
+        end, new = self._runner.run(
+            batch,
+            alone=alone,
             host_limit=self._limits.ceiling,
+            gpu_limit=self._limits.gpu,
             on_progress=tell,
-            refusals=Refusals(self._limits.gpu),
         )
-        if end.ended == "not-started":
-            raise UsageError(end.how)
-        return end
+        self._note_program(end)
+        near_limit = batch_search.comes_near_refusal(self._trials, batch)
+        return judge(batch, end, self._limits, near_limit=near_limit)._replace(alone=new), end
 
     def _note_program(self, end: TaskEnd) -> None:
         """Take over what the process sent about itself, apart from how it ended."""

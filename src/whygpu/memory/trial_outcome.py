@@ -126,8 +126,8 @@ def _host_gauges(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
 
 
 def _before_steps(end: TaskEnd) -> list[MemoryMessage | LoadedMessage]:
-    """The readings before the first step, in order; not the one of a step that failed."""
-    early = [message for message in end.sent(MemoryMessage) if message.kind != "broken"]
+    """The readings before the first step, in order."""
+    early = [message for message in end.sent(MemoryMessage) if message.kind in ("start", "named")]
     return [*early, *end.sent(LoadedMessage)]
 
 

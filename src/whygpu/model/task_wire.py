@@ -27,19 +27,24 @@ from whygpu.model.work import What
 
 
 class TrialRequest(NamedTuple):
-    """Do a few steps with one batch size."""
+    """Do a few steps with one batch size, or with several in turn."""
 
     what: What | None
     """None if the step is pickled."""
     pickled: str | None
     """The file with the pickle."""
-    batch: int
+    batch: int | None = None
+    """None if the batches come over `orders`."""
     infer: bool = False
     optimizer: str | None = None
     input: str | None = None
     """The user's --input."""
     search_path: tuple[str, ...] = ()
     """Folders in which the calling program looks for its modules."""
+    orders: int | None = None
+    """The descriptor that batches are read from, one per line, until it is closed."""
+    preload: tuple[str, ...] = ()
+    """Modules to import before the first batch comes. None of them may start a GPU."""
     task: Literal["trial"] = "trial"
 
 
@@ -172,6 +177,12 @@ class FinishedMessage(NamedTuple):
     kind: Literal["finished"] = "finished"
 
 
+class TriedMessage(NamedTuple):
+    """One of several trials is over, with or without an exception; the next batch may come."""
+
+    kind: Literal["tried"] = "tried"
+
+
 class PartMessage(NamedTuple):
     name: PartName
     bytes: int
@@ -234,11 +245,12 @@ class DeviceReading(NamedTuple):
 
 
 class MemoryMessage(NamedTuple):
-    """`start`: before the user's code was loaded. `named`: after that. `broken`: a step failed."""
+    """`start`: before the user's code was loaded. `named`: after that. `broken`: a step failed.
+    `released`: the trial is over, and what it held was freed."""
 
     host: HostReading | None
     device: DeviceReading | None
-    kind: Literal["start", "named", "broken"]
+    kind: Literal["start", "named", "broken", "released"]
 
 
 class LoadedMessage(NamedTuple):
@@ -306,6 +318,7 @@ TaskMessage = (
     ProgressMessage
     | ExceptionMessage
     | FinishedMessage
+    | TriedMessage
     | EstimateMessage
     | LargestMessage
     | WayMessage

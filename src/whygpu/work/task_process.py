@@ -11,7 +11,8 @@ import os
 import selectors
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
@@ -28,6 +29,7 @@ from whygpu.model.task_wire import (
     ProgressMessage,
     TaskMessage,
     TaskRequest,
+    TriedMessage,
 )
 from whygpu.model.units import size_text
 from whygpu.probes.child import ChildProcess, Words, signal_name
@@ -37,7 +39,7 @@ MAIN = (Path(__file__).parent / "inside" / "whygpu_work" / "main.py").resolve()
 TEARDOWN_SECONDS = 20.0
 """How long a process may take to exit when its task is done: CUDA can be slow to shut down."""
 
-_CLEAN_UP_SECONDS = 5.0
+CLEAN_UP_SECONDS = 5.0
 
 OnProgress = Callable[[str], None]
 
@@ -73,12 +75,9 @@ def run_task(
     """
     if host_limit is None:
         host_limit = memory.spare_bytes(LocalHost())
-    descriptor, path = tempfile.mkstemp(prefix="whygpu-task-", suffix=".json")
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump({"seconds": timeout, **encode(request)}, file)
+    with request_file(request, timeout) as path:
         try:
-            process = _TaskProcess(
+            process = TaskProcess(
                 python,
                 path,
                 timeout=timeout,
@@ -96,12 +95,24 @@ def run_task(
             process.watch()
             return process.end()
         finally:
-            process.close(_CLEAN_UP_SECONDS)
+            process.close(CLEAN_UP_SECONDS)
+
+
+@contextmanager
+def request_file(request: TaskRequest, timeout: float) -> Iterator[str]:
+    """The request as a file for the task's process, which has so many seconds for it."""
+    descriptor, path = tempfile.mkstemp(prefix="whygpu-task-", suffix=".json")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"seconds": timeout, **encode(request)}, file)
+        yield path
     finally:
         os.unlink(path)
 
 
-class _TaskProcess(ChildProcess):
+class TaskProcess(ChildProcess):
+    """The process of one task: reads its messages, and knows how it ended."""
+
     def __init__(
         self,
         python: str,
@@ -114,6 +125,7 @@ class _TaskProcess(ChildProcess):
         host_limit: int | None,
         stop: Event | None,
         refusals: Refusals | None,
+        inherited: tuple[int, ...] = (),
     ) -> None:
         self._on_progress = on_progress
         self._refusals = refusals
@@ -129,7 +141,12 @@ class _TaskProcess(ChildProcess):
             return [python, "-u", MAIN, request, str(descriptor)]
 
         super().__init__(
-            words, timeout=timeout, environ=environ, memory_limit=host_limit, folder=folder
+            words,
+            timeout=timeout,
+            environ=environ,
+            memory_limit=host_limit,
+            folder=folder,
+            inherited=inherited,
         )
 
     def take(self, line: bytes) -> None:
@@ -146,7 +163,7 @@ class _TaskProcess(ChildProcess):
         except (DecodeError, RecursionError) as error:
             self._unreadable = self._unreadable or str(error)
             return
-        if isinstance(message, FinishedMessage):
+        if isinstance(message, FinishedMessage | TriedMessage):
             self._finished = True
         elif isinstance(message, ExceptionMessage):
             self._exception = message
@@ -164,6 +181,10 @@ class _TaskProcess(ChildProcess):
     def rest(self) -> float | None:
         return TEARDOWN_SECONDS if self._finished or self._exception else None
 
+    def is_done(self) -> bool:
+        """Whether there is nothing to wait for, although the process has not ended."""
+        return False
+
     def watch(self) -> None:
         with selectors.DefaultSelector() as selector:
             for descriptor in (self.result_fd, self.log_fd):
@@ -175,7 +196,7 @@ class _TaskProcess(ChildProcess):
                         selector.unregister(key.fd)
                 if self._stop.is_set() and self._killed_at is None:
                     self.kill()
-                if self.tend():
+                if self.tend() or self.is_done():
                     return
                 if not selector.get_map():
                     # Nothing left to read: select() would return at once.
@@ -201,7 +222,7 @@ class _TaskProcess(ChildProcess):
         if self._unreadable:
             # An answer without that message would rest on a part of what the task found.
             return "exception", f"what the task sent cannot be read: {self._unreadable}"
-        if self._finished:
+        if self._finished and self._exception is None:
             return "finished", ""
         if self._hopeless is not None:
             asked, limit = size_text(self._hopeless.asked), size_text(self._hopeless.limit)

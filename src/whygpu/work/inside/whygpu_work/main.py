@@ -36,6 +36,16 @@ class Channel(object):
         """Report progress to the user."""
         self.send("progress", text=text)
 
+    def send_exception(self, error: "BaseException") -> None:
+        """Report the exception that is being handled."""
+        self.send(
+            "exception",
+            failure=failure_of(error),
+            type=type(error).__name__,
+            text=text_of(error),
+            traceback=traceback.format_exc()[-20000:],
+        )
+
 
 def text_of(error: "BaseException") -> str:
     """The message of an exception; its __str__ may itself fail."""
@@ -72,13 +82,7 @@ def main() -> None:
         raise
     except BaseException as error:
         traceback.print_exc()
-        channel.send(
-            "exception",
-            failure=failure_of(error),
-            type=type(error).__name__,
-            text=text_of(error),
-            traceback=traceback.format_exc()[-20000:],
-        )
+        channel.send_exception(error)
         sys.exit(1)
     channel.send("finished")
     sys.stdout.flush()

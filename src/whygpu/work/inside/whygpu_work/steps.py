@@ -41,11 +41,21 @@ class Step(object):
         """Whether it is compiled as one program, so that the compiler knows what it needs."""
 
 
-def named(request: "dict[str, Any]") -> "Any":
-    """What the request names, by `what` or `pickled`; it is not called yet."""
+def add_search_path(request: "dict[str, Any]") -> None:
+    """Let imports find what they find in the user's program."""
     for folder in request.get("search_path", ()):
         if folder not in sys.path:
             sys.path.append(folder)
+    what = request.get("what")
+    if what is not None and what["kind"] == "function":
+        folder, _ = loading.place_of(what["path"])
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+
+
+def named(request: "dict[str, Any]") -> "Any":
+    """What the request names, by `what` or `pickled`; it is not called yet."""
+    add_search_path(request)
     if request.get("pickled"):
         import pickle
 

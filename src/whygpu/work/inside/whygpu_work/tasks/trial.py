@@ -1,13 +1,17 @@
 """Runs a step with one batch size a few times, and reports its memory and time after each.
 
-However the process ends, what was sent until then is known: how far it came, and what it held.
+However the process ends, what was sent until then is known: how far it came, and what it held. With
+`orders` in the request, the process tries one batch after the other, also after one that failed.
 """
 
 import ctypes
 import gc
+import importlib
 import os
+import signal
 import sys
 import time
+import traceback
 
 from .. import gauges, steps
 
@@ -31,10 +35,68 @@ LONGEST_LOOK = 0.5
 BEFORE_UPDATES: "list[int]" = []
 """PyTorch's peak on the GPU at the beginning of each update of the weights in this step, in
 bytes."""
+WATCHED: "list[str]" = []
+"""The frameworks whose updates are watched: once for all trials of this process."""
+EARLIER_PEAK = [0]
+"""JAX's peak on the GPU before this trial, in bytes: JAX cannot reset it."""
 
 
 def run(request: "dict[str, Any]", channel: "Channel") -> None:
+    if request["orders"] is None:
+        try_batch(request, channel)
+        return
+    preload(request)
+    # While it waits, the end of whygpu itself ends it: the pipe is then closed.
+    signal.alarm(0)
+    with os.fdopen(request["orders"]) as orders:
+        for line in orders:
+            signal.alarm(int(request["seconds"]) + 30)
+            try:
+                try_batch(dict(request, batch=int(line)), channel)
+            except Exception as error:
+                channel.send_exception(error)
+                drop_frames(error)
+            release()
+            channel.send("released", **reading())
+            channel.send("tried")
+            signal.alarm(0)
+
+
+def preload(request: "dict[str, Any]") -> None:
+    """Import frameworks as the program would: with its folders on the search path."""
+    steps.add_search_path(request)
+    for name in request["preload"]:
+        importlib.import_module(name)
+
+
+def drop_frames(error: "BaseException") -> None:
+    """The local variables of the functions that failed hold the arrays of the step."""
+    link: "BaseException | None" = error
+    seen = set()
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        traceback.clear_frames(link.__traceback__)
+        link = link.__cause__ or link.__context__
+
+
+def release() -> None:
+    """Free what the trial held, so that the next one finds the memory of a new process."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    jax: "Any" = sys.modules.get("jax")
+    if hasattr(jax, "clear_caches"):
+        # Compiled programs of earlier batches: they keep constants, and count as what is needed.
+        jax.clear_caches()
+        gc.collect()
+
+
+def try_batch(request: "dict[str, Any]", channel: "Channel") -> None:
     began = time.time()
+    gauges.reset_peak()
+    EARLIER_PEAK[0] = jax_peak()
+    del BEFORE_UPDATES[:]
     channel.tell("loading")
     channel.send("start", **reading())
     value = steps.named(request)
@@ -91,8 +153,9 @@ def watch_updates() -> None:
     """PyTorch's peak is that of the forward and backward pass, or that of the optimizer's update,
     which does not grow with the batch: the former is recorded when the update begins."""
     torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
+    if torch is None or not torch.cuda.is_available() or WATCHED:
         return
+    WATCHED.append("torch")
 
     def note(*ignored: "Any") -> None:
         if torch.cuda.is_initialized():
@@ -146,13 +209,19 @@ def reading() -> "dict[str, Any]":
     if device is not None:
         device = {
             "now": device["now"],
-            "peak": device["peak"],
+            "peak": peak_of(device),
             "name": device_name(),
             "limit": device_limit(),
             "need": compiled_need(),
             "gradients": max(BEFORE_UPDATES, default=None),
         }
     return {"host": host, "device": device}
+
+
+def peak_of(device: "dict[str, int]") -> int:
+    """A peak of JAX that has not risen since this trial began is that of an earlier one."""
+    earlier = EARLIER_PEAK[0]
+    return device["now"] if earlier and jax_peak() <= earlier else device["peak"]
 
 
 def malloc_in_use() -> "int | None":
@@ -243,6 +312,11 @@ def jax_stats() -> "dict[str, int] | None":
         return None
     device = jax.local_devices()[0]
     return device.memory_stats() if device.platform != "cpu" else None
+
+
+def jax_peak() -> int:
+    stats = jax_stats()
+    return stats.get("peak_bytes_in_use", 0) if stats else 0
 
 
 def versions() -> "dict[str, str]":
