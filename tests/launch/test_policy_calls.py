@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import pathlib
 import sys
@@ -50,7 +51,8 @@ def test_the_tables_have_just_what_plans_ask_for(part: Any) -> None:
     plans.append(planned("memory=4GiB", environ={"XLA_CLIENT_MEM_FRACTION": "0.9"}))
     calls = part("policy.calls")
     assert {(call.framework, call.name) for plan in plans for call in plan.calls} | {
-        ("jax", "update_config")
+        ("jax", "update_config"),
+        ("tensorflow", "refuse_at_once"),
     } == {*calls.TABLE, *calls.DEFERRED}
     assert {
         (each.framework, each.reading)
@@ -202,6 +204,72 @@ def test_tensorflow_limits_each_gpu_before_it_starts(
     assert calls[0]["outcome"] == "executed"
     (after,) = part("policy.readings").taken("tensorflow", tensorflow, ["memory_limits"])
     assert after["value"] == limits
+
+
+class Message(SimpleNamespace):
+    """A message of protobuf, as far as it is copied."""
+
+    def CopyFrom(self, other: Any) -> None:  # noqa: N802
+        self.__dict__.update(copy.deepcopy(other.__dict__))
+
+
+def config_proto(**experimental: Any) -> Message:
+    options = SimpleNamespace(experimental=SimpleNamespace(**experimental))
+    return Message(gpu_options=options, threads=0)
+
+
+@pytest.mark.parametrize("given", [None, 4])
+def test_tensorflow_refuses_at_once_before_it_starts(
+    part: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, given: int | None
+) -> None:
+    calls = recorded(part, tmp_path)
+    option = "disallow_retry_on_allocation_failure"
+
+    class Started(Context):
+        _config: Any = None
+
+    class Session:
+        def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+            self.config = config
+
+    new = SimpleNamespace(ConfigProto=lambda: config_proto(**{option: False}))
+    eager = SimpleNamespace(Context=Started, config_pb2=new, __spec__=None)
+    sessions = SimpleNamespace(BaseSession=Session, config_pb2=new, __spec__=None)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", eager)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.client.session", sessions)
+    made(part, "tensorflow", SimpleNamespace(), "refuse_at_once")
+    context, own = Started(), None
+    if given is not None:
+        own = new.ConfigProto()
+        own.threads = given
+    context._config = own
+    context.ensure_initialized()
+    session = sessions.BaseSession("", None, own)
+    assert calls[0]["outcome"] == "executed"
+    for config in (context._config, session.config):
+        assert getattr(config.gpu_options.experimental, option) is True
+        assert config.threads == (given or 0)
+    assert own is None or getattr(own.gpu_options.experimental, option) is False
+
+
+def test_an_old_tensorflow_cannot_refuse_at_once(
+    part: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = recorded(part, tmp_path)
+
+    class Started(Context):
+        _config = None
+
+    new = SimpleNamespace(ConfigProto=config_proto)
+    eager = SimpleNamespace(Context=Started, config_pb2=new, __spec__=None)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", eager)
+    made(part, "tensorflow", SimpleNamespace(), "refuse_at_once")
+    context = Started()
+    context.ensure_initialized()
+    assert context._initialized
+    assert context._config is None
+    assert calls[0]["outcome"] == "failed"
+    assert "disallow_retry_on_allocation_failure" in calls[0]["reason"]
 
 
 def test_variables_are_those_of_the_moment_at_which_jax_started(

@@ -17,7 +17,7 @@ from whygpu.memory.trial_outcome import Limits, judge
 from whygpu.memory.trial_runner import TrialRunner
 from whygpu.model.batch import BatchResult, SearchWishes, Trial
 from whygpu.model.observed import Known
-from whygpu.model.policy import DeviceChoice, DevicePolicy, LaunchPlan, MemoryLimit
+from whygpu.model.policy import Call, DeviceChoice, DevicePolicy, LaunchPlan, MemoryLimit
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import ProgramMessage, StepMessage, TrialRequest
@@ -27,6 +27,13 @@ DEFAULT_TIMEOUT = 600.0
 IN_TRIAL = "WHYGPU_IN_TRIAL"
 """Set in a trial's process, so that a file that searches when it is loaded does not do so there."""
 _REGULAR = "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1048576"
+_REFUSE_AT_ONCE = Call(
+    framework="tensorflow",
+    name="refuse_at_once",
+    arguments={},
+    part="memory",
+    reason="its allocator would wait up to 10 s before it refuses a request",
+)
 _OVERSHOOT = 1.25
 """Times the limit: how far a trial may go beyond it, to be measured."""
 
@@ -208,14 +215,15 @@ def has_gpu(machine: Snapshot) -> bool:
 
 
 def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str]) -> LaunchPlan:
-    """The launch plan that every trial runs under, as for `whygpu run`."""
+    """The launch plan that every trial runs under: as for `whygpu run`, without waits."""
     from whygpu.launch.execution import prepare
 
     limited = wanted.limit is not None and limits.gpu is not None
     memory = MemoryLimit("bytes", float(wanted.limit or 0)) if limited else None
     argv = [python] if wanted.what is None else [python, wanted.what.path]
     try:
-        return prepare(argv, DevicePolicy(device=wanted.device, memory=memory), environ).plan
+        plan = prepare(argv, DevicePolicy(device=wanted.device, memory=memory), environ).plan
+        return plan._replace(calls=(*plan.calls, _REFUSE_AT_ONCE))
     except PolicyError as error:
         hint = ("; ", Option("device", "cpu"), " finds what fits into main memory")
         raise UsageError(*error.args, *(hint if wanted.wants_gpu else ())) from error

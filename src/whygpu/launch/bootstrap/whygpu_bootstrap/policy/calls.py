@@ -42,6 +42,7 @@ TABLE: "dict[tuple[str, str], Callable[..., None]]" = {
 
 DEFERRED: "dict[tuple[str, str], Callable[..., None]]" = {
     ("tensorflow", "set_memory_limit"): tensorflow.set_memory_limit,
+    ("tensorflow", "refuse_at_once"): tensorflow.refuse_at_once,
     ("torch", "set_memory_limit"): torch.set_memory_limit,
 }
 

@@ -10,7 +10,7 @@ from whygpu_bootstrap.policy.attempts import CannotCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
     from whygpu_bootstrap.policy.attempts import Attempt
 
@@ -77,8 +77,47 @@ def set_memory_limit(
     )
     import_hook.after_import(
         "tensorflow.python.client.session",
-        lambda module: _limit_sessions(module, attempt, fraction),
+        lambda module: _change_sessions(
+            module, attempt, lambda options: _limit_fraction(options, fraction)
+        ),
     )
+
+
+def refuse_at_once(tensorflow: "Any", attempt: "Attempt") -> None:
+    """Let the allocator refuse what it cannot give at once, instead of after up to 10 seconds."""
+    import_hook.after_import(
+        "tensorflow.python.eager.context", lambda module: _refuse_in_eager(module, attempt)
+    )
+    import_hook.after_import(
+        "tensorflow.python.client.session",
+        lambda module: _change_sessions(module, attempt, _refuse),
+    )
+
+
+def _refuse_in_eager(module: "Any", attempt: "Attempt") -> None:
+    initialize = module.Context.ensure_initialized
+
+    def ensure_initialized(self: "Any") -> "Any":
+        if not self._initialized:
+            with attempt:
+                # TensorFlow adds its own options to this one when it starts. There is no other way
+                # to this option than the attribute.
+                config = module.config_pb2.ConfigProto()
+                if self._config is not None:
+                    config.CopyFrom(self._config)
+                _refuse(config.gpu_options)
+                self._config = config
+        return initialize(self)
+
+    ensure_initialized.__doc__ = initialize.__doc__
+    module.Context.ensure_initialized = ensure_initialized
+
+
+def _refuse(options: "Any") -> None:
+    name = "disallow_retry_on_allocation_failure"
+    if not hasattr(getattr(options, "experimental", None), name):
+        raise CannotCall("this TensorFlow has no GPUOptions.experimental.%s" % name)
+    setattr(options.experimental, name, True)
 
 
 def _limit_eager(
@@ -129,8 +168,9 @@ def _configure(tensorflow: "Any", bytes: "int | None", bytes_by_gpu: "Any") -> N
         set_(gpu, [Configuration(memory_limit=limit // MIB)])
 
 
-def _limit_sessions(module: "Any", attempt: "Attempt", fraction: "float | None") -> None:
-    """A session with a ConfigProto of its own does not know the devices of eager mode."""
+def _change_sessions(module: "Any", attempt: "Attempt", change: "Callable[[Any], None]") -> None:
+    """Change the GPU options of every session: a session with a ConfigProto of its own does not
+    know the devices of eager mode."""
     create = module.BaseSession.__init__
 
     def __init__(  # noqa: N807
@@ -142,20 +182,19 @@ def _limit_sessions(module: "Any", attempt: "Attempt", fraction: "float | None")
         **options: "Any",
     ) -> None:
         with attempt:
-            if fraction is None:
-                raise CannotCall("the memory size of the GPU is unknown")
-            config = _limited(module, config, fraction)
+            changed = module.config_pb2.ConfigProto()
+            if config is not None:
+                changed.CopyFrom(config)
+            change(changed.gpu_options)
+            config = changed
         create(self, target, graph, config, *more, **options)
 
     __init__.__doc__ = create.__doc__
     module.BaseSession.__init__ = __init__
 
 
-def _limited(module: "Any", config: "Any", fraction: "float | None") -> "Any":
-    limited = module.config_pb2.ConfigProto()
-    if config is not None:
-        limited.CopyFrom(config)
-    options = limited.gpu_options
+def _limit_fraction(options: "Any", fraction: "float | None") -> None:
+    if fraction is None:
+        raise CannotCall("the memory size of the GPU is unknown")
     given = options.per_process_gpu_memory_fraction
     options.per_process_gpu_memory_fraction = min(given, fraction) if given else fraction
-    return limited
