@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import each
 from whygpu.errors import UsageError
+from whygpu.guard import splitting
 from whygpu.guard.guard_report import Record
 from whygpu.guard.splitting import CannotSplit, Sizes, Splitter, balanced
 
@@ -147,3 +148,39 @@ def test_exact_refuses_differences() -> None:
 def test_a_micro_batch_has_a_sample_at_least() -> None:
     with pytest.raises(UsageError, match="micro_batch=0"):
         splitter(micro_batch=0)
+
+
+@each(
+    ("free", "parts"),
+    [
+        (None, [1, 2, 4, 8]),
+        # 64 GiB were asked for at once. A half and a quarter of that are more than is free.
+        (15, [1, 8]),
+        (16, [1, 4, 8]),
+        (31, [1, 4, 8]),
+        (100, [1, 2, 4, 8]),
+        (0, [1, 64]),
+    ],
+)
+def test_parts_that_cannot_fit_are_not_tried(
+    free: int | None, parts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts: list[int] = []
+
+    def step(sizes: Sizes) -> None:
+        attempts.append(len(sizes))
+        if max(sizes) > 8:
+            raise RuntimeError(f"CUDA out of memory. Tried to allocate {max(sizes)}.00 GiB.")
+
+    monkeypatch.setattr(splitting, "free_on_gpu", lambda: None if free is None else free << 30)
+    splitter().run(64, step)
+    assert attempts == parts
+
+
+def test_what_is_free_on_a_gpu_says_nothing_of_main_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(splitting, "free_on_gpu", lambda: 0)
+    memory = Memory(room=10)
+    splitter().run(33, memory.step)
+    assert [len(sizes) for sizes in memory.attempts] == [1, 2, 4]

@@ -1,4 +1,4 @@
-"""The rule of a guard: if a step runs out of memory, try it again in twice as many parts."""
+"""The rule of a guard: if a step runs out of memory, try it again in more parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from whygpu.errors import UsageError
-from whygpu.guard.freeing import add_note, release
+from whygpu.guard.freeing import add_note, free_on_gpu, release
 from whygpu.guard.guard_report import Cut, Record, say, shortage_words
 from whygpu.model.shortage import Shortage
 
@@ -67,10 +67,10 @@ class Splitter:
                     raise
                 release(error)
                 refused = (error, shortage) if refused is None else refused
+                parts = _more_parts(samples, parts, shortage)
             else:
                 self._succeeded(samples, parts, refused[1] if refused else None)
                 return result
-            parts = min(2 * parts, samples)
 
     def differs(self, text: str) -> None:
         """Something differs by more than rounding in parts: record it, or refuse."""
@@ -116,6 +116,24 @@ class Splitter:
             words = f"the batch has one sample and cannot be split ({shortage_words(shortage)})"
         say(words)
         add_note(error, words)
+
+
+def _more_parts(samples: int, parts: int, shortage: Shortage) -> int:
+    """Twice as many, or more if what was asked for would not fit even into all that is free now.
+
+    A request shrinks at most in proportion to its part, so fewer parts are not worth an attempt:
+    TensorFlow's allocator waits 10 s before each refusal.
+    """
+    free = free_on_gpu() if shortage.place == "gpu" and shortage.asked else None
+    asked_per_sample = (shortage.asked or 0) / balanced(samples, parts)[0]
+    parts *= 2
+    while (
+        free is not None
+        and parts < samples
+        and asked_per_sample * balanced(samples, parts)[0] > free
+    ):
+        parts *= 2
+    return min(parts, samples)
 
 
 def balanced(samples: int, parts: int) -> Sizes:
