@@ -34,7 +34,7 @@ def _validator(name: str) -> Draft202012Validator:
                 obeyed.add(key)
             yield from errors
 
-    kind = extend(Draft202012Validator, {"$ref": reference})
+    kind = extend(Draft202012Validator, {"$ref": reference})  # type: ignore[no-untyped-call]
     validator: Draft202012Validator = kind(json.loads(path.read_text()))
     return validator
 

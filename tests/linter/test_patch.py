@@ -68,7 +68,7 @@ def diff_of(folder: pathlib.Path, *names: str) -> bytes:
         assert cli.main(["lint", "--diff", *(names or (".",))]) == 1
         answer.flush()
         answer.seek(0)
-        return answer.buffer.read()
+        return bytes(answer.buffer.read())
 
 
 def apply(tool: str, folder: pathlib.Path, diff: bytes) -> None:
