@@ -132,3 +132,27 @@ def test_names_that_no_release_has(module: str, name: str, right: str) -> None:
 def test_a_name_that_another_release_has_is_another_matter() -> None:
     error = "AttributeError: module 'tensorflow._api.v2.config' has no attribute 'experimental'"
     assert "no-such-device-name" not in {f.cause for f in explained(error).root_causes}
+
+
+WITHOUT_STATEMENT = """\
+Traceback (most recent call last):
+  File "<string>", line 2, in <module>
+IndexError: list index out of range
+"""
+NO_LIBRARIES = (
+    "W0000 00:00:1794831397.048607   22688 gpu_device.cc:2365] Cannot dlopen some GPU libraries. "
+    "Please make sure the missing libraries mentioned above are installed properly\n"
+    "Skipping registering GPU devices...\n"
+)
+
+
+def test_a_short_list_that_is_not_shown_may_be_the_list_of_gpus() -> None:
+    assert explained(WITHOUT_STATEMENT).verdict == "unknown"
+    lost = explained(NO_LIBRARIES + WITHOUT_STATEMENT)
+    assert lost.verdict == "found"
+    assert lost.root_causes[0].cause == "cuda-runtime-missing"
+
+
+def test_a_short_list_of_data_is_not_the_list_of_gpus() -> None:
+    shown = WITHOUT_STATEMENT.replace("IndexError", "    print(rows[5])\nIndexError")
+    assert explained(NO_LIBRARIES + shown).verdict == "not-gpu"

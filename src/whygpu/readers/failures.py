@@ -118,7 +118,9 @@ def failures(
     ends = _without_echoes([f for f in found if not _survived(f, worked)])
     shown = {exception.line: exception for exception in raised}
     return tuple(
-        failure._replace(about_gpu=_about_gpu(lines, failure, shown.get(failure.line)))
+        failure._replace(
+            about_gpu=failure.about_gpu or _about_gpu(lines, failure, shown.get(failure.line))
+        )
         for failure in _with_reasons(lines, tuple(ends))
     )
 
@@ -286,7 +288,10 @@ def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[F
     """
     last = 0
     for failure in found:
-        row = unexplained(failure.text) if failure.kind in ("exception", "fatal") else None
+        row = None
+        if failure.kind in ("exception", "fatal"):
+            shown = _shows_statement(lines, failure.line)
+            row = unexplained(failure.text, statement_shown=shown)
         if row is None:
             yield failure
         else:
@@ -295,8 +300,19 @@ def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[F
                 text = f"{record.text.strip()}\n{failure.text}"
                 yield failure._replace(line=record.number, text=text)
             elif not last:
-                yield failure._replace(says_why=False)
+                yield failure._replace(says_why=False, about_gpu=row.of_missing_gpu)
         last = failure.last
+
+
+_FRAME = re.compile(r"\s{0,16}File \"[^\"\n]{1,400}\", line \d")
+
+
+def _shows_statement(lines: Sequence[Line], raised_at: int) -> bool:
+    """Whether code stands between the innermost frame and its exception; Python leaves it out if
+    it cannot read the file, as for `python -c`."""
+    place = bisect_left(lines, raised_at, key=lambda line: line.number)
+    above = lines[place - 1].text if place else ""
+    return above.startswith(" ") and _FRAME.match(above) is None
 
 
 def _last_error(

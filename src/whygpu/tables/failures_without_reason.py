@@ -30,6 +30,10 @@ class Unexplained(NamedTuple):
     """The usual reasons, most common first."""
     written_by: frozenset[str] = _NO_FILES
     """Native source files whose error records give the reason."""
+    unless_shown: bool = False
+    """The statement that failed gives the reason, if the traceback shows it."""
+    of_missing_gpu: bool = False
+    """If the log shows that the framework has no GPU, that is the likely reason."""
 
 
 _LAUNCHED = (
@@ -116,9 +120,27 @@ FAILURES: tuple[Unexplained, ...] = (
         "is in the lines below this one, which are not in the log",
         ("GPU memory ran out", "the data do not match the model", "cuDNN cannot start"),
     ),
+    Unexplained(
+        late(r"^IndexError: list index out of range\Z"),
+        "the program took an element from a list that is too short",
+        "is in the statement that failed, which the traceback does not show",
+        (
+            "the list of GPUs is empty, as in list_physical_devices('GPU')[0]",
+            "a list of the program's own data",
+        ),
+        unless_shown=True,
+        of_missing_gpu=True,
+    ),
 )
 
 
-def unexplained(text: str) -> Unexplained | None:
+def unexplained(text: str, *, statement_shown: bool = False) -> Unexplained | None:
     """The row of a failure that does not say why; None for one that does."""
-    return next((row for row in FAILURES if row.words.search(text)), None)
+    return next(
+        (
+            row
+            for row in FAILURES
+            if row.words.search(text) and not (row.unless_shown and statement_shown)
+        ),
+        None,
+    )
