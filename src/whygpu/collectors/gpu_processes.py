@@ -19,6 +19,7 @@ from whygpu.collectors.proc_worker import Fact
 from whygpu.host.base import Host
 from whygpu.host.own_process import own_command, own_environ
 from whygpu.model.driver import Gpu, GpuProcess
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.tables.loaded_libraries import DRIVER_LIBRARY, GPU_LIBRARIES
 from whygpu.tables.memory_defaults import VARIABLES
@@ -34,10 +35,10 @@ _IN_USE = "reports/{pid}.in-use"
 _SEVERAL_GPUS = Unknown("the program uses several GPUs and numbers them in its own way")
 _STUCK = "/proc/{pid} does not answer: the process hangs in the kernel"
 _LONGEST_COMMAND = 60
-_PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
+_PYTHON = late(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
 _VALUED = ("-W", "-X", "-Q", "--check-hash-based-pycs")
 """Options of Python whose value is the next word."""
-_GIVEN = re.compile(r"-[a-zA-Z]*?([cm])(.*)", re.DOTALL)
+_GIVEN = late(r"-[a-zA-Z]*?([cm])(.*)", re.DOTALL)
 
 Answers = dict[int, dict[str, Fact] | Unknown]
 """By process number."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import os.path
 import re
@@ -13,12 +11,13 @@ from typing import Any, NamedTuple
 
 from whygpu.collectors.interpreter import pyvenv
 from whygpu.host.base import Host
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.target import Interpreter, Manager, ManagerName
 
-_NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
-_POETRY_ENVIRONMENT = re.compile(r"/pypoetry/virtualenvs/[^/]+-(?P<hash>[\w-]{8})-py\d[\d.]*")
-_HATCH_ENVIRONMENT = re.compile(r"/hatch/env/virtual/[^/]+/")
+_NAME = late(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
+_POETRY_ENVIRONMENT = late(r"/pypoetry/virtualenvs/[^/]+-(?P<hash>[\w-]{8})-py\d[\d.]*")
+_HATCH_ENVIRONMENT = late(r"/hatch/env/virtual/[^/]+/")
 _LOCK_FILES: tuple[tuple[str, ManagerName], ...] = (
     ("uv.lock", "uv"),
     ("poetry.lock", "poetry"),
@@ -100,10 +99,10 @@ def _pipenv(environment: _Environment) -> Manager | None:
     """pipenv writes the folder of the project into the environment."""
     project = (environment.read(f"{environment.prefix}/.project") or "").strip()
     content = _toml(environment, f"{project}/Pipfile") if os.path.isabs(project) else {}
-    digest = hashlib.sha256(f"{project}/Pipfile".encode(errors="surrogateescape")).digest()
-    suffix = f"-{base64.urlsafe_b64encode(digest[:6]).decode()}"
-    own = environment.prefix == f"{project}/.venv" or environment.prefix.endswith(suffix)
-    if not content or not own:
+    if not content:
+        return None
+    suffix = f"-{_digest(f'{project}/Pipfile')[:8]}"
+    if environment.prefix != f"{project}/.venv" and not environment.prefix.endswith(suffix):
         # In a copy of the environment, pipenv would change the other one.
         return None
     return Manager("pipenv", project, True, _names(_table(content, "packages")))
@@ -132,8 +131,15 @@ def _poetry_project(environment: _Environment, wanted: str) -> str:
 
 def poetry_hash(folder: str) -> str:
     """The part of an environment's name that poetry computes from the project's folder."""
-    digest = hashlib.sha256(folder.encode(errors="surrogateescape")).digest()
-    return base64.urlsafe_b64encode(digest).decode()[:8]
+    return _digest(folder)[:8]
+
+
+def _digest(path: str) -> str:
+    import base64
+    import hashlib
+
+    digest = hashlib.sha256(path.encode(errors="surrogateescape")).digest()
+    return base64.urlsafe_b64encode(digest).decode()
 
 
 def _poetry_manager(environment: _Environment, project: str) -> Manager | None:

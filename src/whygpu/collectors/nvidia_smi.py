@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Literal
 
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
@@ -84,6 +83,8 @@ def _state(words: str) -> DriverState:
 
 
 def _rows(text: str) -> list[list[str]]:
+    import csv
+
     return [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if row]
 
 

@@ -6,7 +6,6 @@ process and not for NVML. A fact is {"value": ...} or {"error": NVML's code, "te
 
 from __future__ import annotations
 
-import ctypes
 import json
 import sys
 from collections.abc import Callable
@@ -34,6 +33,8 @@ def survey() -> dict[str, Any]:
     try:
         if sys.platform != "win32":
             # pynvml only says that it found no library; the loader's message says why.
+            import ctypes
+
             ctypes.CDLL("libnvidia-ml.so.1")
     except OSError as error:
         return {"error": LIBRARY_NOT_FOUND, "text": str(error)}

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import operator
-import re
 
 from whygpu.host.base import Platform
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.target import Interpreter, Package, RequirementConflict, active
 from whygpu.tables.distributions import matters, normalised
 
-_REQUIREMENT = re.compile(
+_REQUIREMENT = late(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^]]*\])?\s*\(?(?P<versions>[^();@]*)\)?\s*"
     r"(?P<url>@[^;]*)?"
 )
-_EXTRA = re.compile(r"\bextra\s*==")
+_EXTRA = late(r"\bextra\s*==")
 _SYSTEMS = {"Linux": "linux", "Darwin": "darwin", "Windows": "win32"}
 
 
@@ -76,9 +76,9 @@ def _conflict(package: Package, line: str, installed: dict[str, str]) -> Require
     return RequirementConflict(package.name, requirement, found)
 
 
-_RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,5}")
-_COMPARED = re.compile(rf"\s*(?P<compared>>=|<=|==|!=|<|>)\s*(?P<release>{_RELEASE.pattern})\s*")
-_PYTHON_MARKER = re.compile(
+_RELEASE = late(r"\d{1,9}(?:\.\d{1,9}){0,5}")
+_COMPARED = late(rf"\s*(?P<compared>>=|<=|==|!=|<|>)\s*(?P<release>{_RELEASE.pattern})\s*")
+_PYTHON_MARKER = late(
     rf"\s*python_version\s*(?P<compared>[<>]=?)\s*[\"'](?P<release>{_RELEASE.pattern})[\"']\s*"
 )
 _COMPARISONS = {

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from whygpu.model.finding import Remedy
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known
 from whygpu.model.project_commands import note_on_manager, project_commands
 from whygpu.model.remedy import (
@@ -36,26 +37,26 @@ from whygpu.model.shell import Shell, for_windows, quoted
 from whygpu.model.target import PLAIN_PIP, Installer
 
 LONGEST_VALUE = 4096
-_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,198}[A-Za-z0-9_+])?")
-_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
-_NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20}){0,5}")
-_INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]{0,8}[a-z]{0,2}")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
-_INDEX = re.compile(r"https://[A-Za-z0-9.-]{1,100}(?:/[A-Za-z0-9_.-]{1,100}){0,8}/?")
-_PLAIN_IN_POWERSHELL = re.compile(r"[A-Za-z0-9_./:=+-]+")
-_SPECIAL_IN_POWERSHELL = re.compile(r'["$`%^!\\\u2018-\u201f]')
+_NAME = late(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,198}[A-Za-z0-9_+])?")
+_PACKAGE = late(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
+_NUMBER = late(r"\d{1,20}(?:\.\d{1,20}){0,5}")
+_INTERPRETER = late(r"(?:python|pypy)[0-9.]{0,8}[a-z]{0,2}")
+_VARIABLE = late(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_INDEX = late(r"https://[A-Za-z0-9.-]{1,100}(?:/[A-Za-z0-9_.-]{1,100}){0,8}/?")
+_PLAIN_IN_POWERSHELL = late(r"[A-Za-z0-9_./:=+-]+")
+_SPECIAL_IN_POWERSHELL = late(r'["$`%^!\\\u2018-\u201f]')
 """Double quotes work in PowerShell and in cmd, but these characters keep a meaning in them."""
 _ON_WINDOWS = (
     *("compute-sanitizer", "conda", "docker", "kubectl", "nvidia-smi", "python", "tf_upgrade_v2"),
     *("uv", "where.exe", "whygpu", "winget", "wsl"),
 )
 """Programs of remedies that Windows has, or can have."""
-_NOT_ON_A_MAC = re.compile(
+_NOT_ON_A_MAC = late(
     r"\b(?:ldconfig|ldd|dmesg|nvidia-smi|modprobe|systemctl|apt(?:-get)?|rocminfo|winget|wsl)\b"
     r"|\bsudo\b|/dev/|/proc/|/usr/local/cuda|LD_LIBRARY_PATH|\bCUDA_"
 )
 """Programs, files and variables of Linux and of NVIDIA's driver, which a Mac does not have."""
-_SPECIAL_IN_DOUBLE_QUOTES = re.compile(r'["$`\\!]')
+_SPECIAL_IN_DOUBLE_QUOTES = late(r'["$`\\!]')
 """`!` because an interactive bash expands it there."""
 _OPTIONS = {
     "upgrade": ("--upgrade",),

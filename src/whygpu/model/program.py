@@ -7,7 +7,6 @@ file.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
@@ -21,10 +20,11 @@ from whygpu.model.events import (
     Setting,
     Taking,
 )
+from whygpu.model.lazy_regex import late
 from whygpu.model.values import Value
 
-_WORD_AT_START = re.compile(r"^[\w+/=.-]{1,200}")
-_WORD_AT_END = re.compile(r"[\w+/=.-]{1,200}$")
+_WORD_AT_START = late(r"^[\w+/=.-]{1,200}")
+_WORD_AT_END = late(r"[\w+/=.-]{1,200}$")
 LONGEST_EXCERPT = 1_000
 """How many characters of a source line a finding keeps."""
 

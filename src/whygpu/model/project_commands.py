@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from whygpu.model.lazy_regex import late
 from whygpu.model.remedy import Install, InstallOption, Word, a_name, a_path, a_requirement
 from whygpu.model.target import Manager, ManagerName
 
 Words = tuple[Word, ...]
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_NAME = late(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 class _Tool(NamedTuple):

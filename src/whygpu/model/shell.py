@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable
 from typing import Literal
 
+from whygpu.model.lazy_regex import late
+
 Shell = Literal["posix", "windows"]
 """`windows` is cmd.exe and PowerShell: the commands work in both."""
 
-_PLAIN_ON_WINDOWS = re.compile(r"[A-Za-z0-9_.+=:/\\~-]+")
-_SPECIAL_ON_WINDOWS = re.compile(r"[\"%$`!^]")
+_PLAIN_ON_WINDOWS = late(r"[A-Za-z0-9_.+=:/\\~-]+")
+_SPECIAL_ON_WINDOWS = late(r"[\"%$`!^]")
 """What cmd.exe or PowerShell expands or ends a string with, even within double quotes."""
-_PYTHON = re.compile(r"python(\d+\.\d+)")
+_PYTHON = late(r"python(\d+\.\d+)")
 
 
 def quoted(word: str) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from whygpu.model.lazy_regex import late
+
 UNMISTAKABLE = ("cuda", "gpu", "nccl", "nvml")
 """Also in source code, where they are names of functions and modules."""
 
@@ -51,28 +53,28 @@ PHRASES = (
     r"(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
 )
 
-_IN_MESSAGES = re.compile(
+_IN_MESSAGES = late(
     "|".join((*UNMISTAKABLE, *LIBRARIES, *HARDWARE, *FRAMEWORK_PARTS, *PHRASES)), re.IGNORECASE
 )
-_CASE_MATTERS = re.compile("|".join((*OTHER_INTERFACES, *CALLS)))
-_IN_CODE = re.compile("|".join(UNMISTAKABLE), re.IGNORECASE)
-_SURELY = re.compile(
+_CASE_MATTERS = late("|".join((*OTHER_INTERFACES, *CALLS)))
+_IN_CODE = late("|".join(UNMISTAKABLE), re.IGNORECASE)
+_SURELY = late(
     r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
     r"|[/\\]\w{0,40}cuda\w{0,40}\.(?:cpp|cuh?|cc|hpp|h):\d"
     r"|/(?:device:)?(?:XLA_)?(?:GPU|gpu):[\d*]"
 )
 """Source files of code for GPUs and TensorFlow's names of devices, which look like paths."""
-_TENSOR = re.compile(
+_TENSOR = late(
     r"\bTensor\(\"[^\n]{1,300}?, dtype=\w{1,20}(?:, device=[^)\n]{1,120})?\)"
     r"|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>"
     r"|\[\[(?:\{\{)?[Nn]ode:? [^\n]{1,600}\]\]"
 )
 """A message that shows a tensor or a node also shows where it is; it may be about its shape."""
-_PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
+_PATH = late(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
 """The names of a user's folders say nothing about the failure."""
 
 
-_OF_THE_MATHEMATICS = re.compile(
+_OF_THE_MATHEMATICS = late(
     r"shapes? [^\n]{0,80}(?:cannot be multiplied|not (?:aligned|compatible))|[Ss]ize mismatch"
     r"|must match the (?:existing )?size of tensor|[Ii]ncompatible shapes|have the same dtype"
     r"|(?:Input|weight) type \([^()\n]{4,40}\) (?:and|should)"

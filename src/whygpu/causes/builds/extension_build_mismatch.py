@@ -261,7 +261,7 @@ _COUNTED_AS = {
 than the installed ones, or without GPU code."""
 _MINORS_FIT = 11
 """From this CUDA release on, code works with every release of its major version."""
-_LABEL = re.compile(
+_LABEL = late(
     r"(?:(?P<cuda>cu\d{2,3})|(?P<cpu>cpu)|(?:pt|torch)(?P<torch>\d(?:\.?\d{1,2}){1,2}))",
     re.IGNORECASE,
 )
@@ -394,8 +394,8 @@ _INSTALLED = late(
     r"\b(?:torch|[Pp]y[Tt]orch)(?: version|\.__version__)?[=:\s'\"()-]{1,6}(?P<release>\d\.\d{1,2}\.\d)"
     r"(?:\+(?P<build>cu\d{2,3}))?\b"
 )
-_IN_TEXT = re.compile(r"PyTorch (?P<release>\d+\.\d+\.\d+)(?:\+(?P<build>cu\d{2,3}))?")
-_FOR_CUDA = re.compile(r"PyTorch for CUDA (?P<cuda>[\d.]+)")
+_IN_TEXT = late(r"PyTorch (?P<release>\d+\.\d+\.\d+)(?:\+(?P<build>cu\d{2,3}))?")
+_FOR_CUDA = late(r"PyTorch for CUDA (?P<cuda>[\d.]+)")
 _ASK = (
     "Which PyTorch is installed? `python -c 'import torch; print(torch.__version__, "
     "torch.version.cuda)'`; and which release of the extension? `python -m pip list`"

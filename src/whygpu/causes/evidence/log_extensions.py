@@ -114,14 +114,12 @@ _SYMBOL = late(
     r"|_Z\d{1,3}THP\w{1,300}|THP[A-Z]\w{1,60}|THC\w{1,60}|aoti_torch_\w{1,80})"
 )
 """A symbol of PyTorch's own libraries."""
-_OF_TORCH = re.compile(
+_OF_TORCH = late(
     r"(?:^|[/\\])torch[/\\](?:lib|_C|bin)\b"
     r"|(?:^|[/\\])lib(?:torch|torch_(?:cpu|cuda\w*|hip|python|global_deps)|c10\w*|caffe2\w*|shm)\.so"
 )
-_PACKAGES = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\](?:[^/\\]{1,120}\.egg[/\\])?(?P<name>\w{1,80})"
-)
-_CACHE = re.compile(
+_PACKAGES = late(r"[/\\](?:site|dist)-packages[/\\](?:[^/\\]{1,120}\.egg[/\\])?(?P<name>\w{1,80})")
+_CACHE = late(
     r"^(?P<folder>\S{1,300}?/torch_extensions(?:/py\d{1,4}_(?:cu(?P<cuda>\d{2,4})|cpu))?"
     r"/(?P<name>\w{1,80}))/"
 )
@@ -183,7 +181,7 @@ _CUDA_LIBRARIES = (
     "curand",
     "nvrtc",
 )
-_IMPORTED = re.compile(r"^\s{0,8}(?:>>> )?(?:import|from) (?P<name>\w{2,60})\b")
+_IMPORTED = late(r"^\s{0,8}(?:>>> )?(?:import|from) (?P<name>\w{2,60})\b")
 _MINORS_FIT = 11
 """From this release on, a library has one name in all releases of a major number."""
 
@@ -274,7 +272,7 @@ _MODULE = late(
     r"'(?P<package>[\w.]{1,120})'"
     r"|name '(?P<native>_C|_ext)' is not defined"
 )
-_NAMED_AFTER_CUDA = re.compile(r"\w{1,60}_cuda")
+_NAMED_AFTER_CUDA = late(r"\w{1,60}_cuda")
 _WITHOUT_EXTENSIONS = ("torch", "numpy", "tensorflow", "jax", "jaxlib")
 """If compiled files of these are missing, something else is wrong: a copy of the source."""
 
@@ -489,11 +487,11 @@ def _asked(match: Match) -> str:
 
 # Tracebacks: which package was at work.
 
-_LOADS_FOR_OTHERS = re.compile(
+_LOADS_FOR_OTHERS = late(
     r"<frozen|[/\\]importlib[/\\]|[/\\]ctypes[/\\]|[/\\]torch[/\\](?:_ops|_classes|_library|utils)\b"
 )
 """Code that loads a library for another package."""
-_OF_TORCH_FRAME = re.compile(r"[/\\]torch[/\\]")
+_OF_TORCH_FRAME = late(r"[/\\]torch[/\\]")
 
 
 def _raised_at(log: Log, line: int) -> Raised | None:

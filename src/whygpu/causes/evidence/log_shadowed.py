@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 from whygpu.model.lazy_regex import late
@@ -24,15 +23,15 @@ _SOURCE = late(
     r"you should not try to import (?P<name>\w{2,20}) from\s{1,12}its source directory"
     r"|PyTorch has loaded the `(?P<torch>torch)/_C` folder"
 )
-_MISSING = re.compile(
+_MISSING = late(
     r"No module named ['\"]?(?P<module>\w{2,20})[.'\"\w]{0,100}"
     r"|cannot import name '?\w{1,60}'?(?: from (?:partially initialized module )?'(?P<package>\w{2,20})"
     r"[\w.]{0,100}')?"
     r"|module '(?P<whole>\w{2,20})' has no attribute"
 )
-_LOCATION = re.compile(r"\((?P<path>unknown location|(?:/|[A-Za-z]:\\)[^()\n]{1,300})\)\s{0,4}$")
+_LOCATION = late(r"\((?P<path>unknown location|(?:/|[A-Za-z]:\\)[^()\n]{1,300})\)\s{0,4}$")
 _KINDS = ("ImportError", "ModuleNotFoundError", "AttributeError")
-_INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python\d")
+_INSTALLED = late(r"/(?:site|dist)-packages/|/lib/python\d")
 
 
 def shadow_in(log: Log) -> Shadow | None:
