@@ -6,6 +6,11 @@ import gc
 import os
 import signal
 import tempfile
+from collections.abc import Generator
+
+import pytest
+
+from tests import targets, tested_frameworks
 
 
 def pytest_configure() -> None:
@@ -32,3 +37,42 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """pytest searches for garbage several times at its end: spare it what the tests have cached."""
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let the report say which frameworks the test asked for."""
+    asked = tested_frameworks.noted()
+    item.user_properties += [(tested_frameworks.PROPERTY, target) for target in asked]
+    report = yield
+    report.user_properties = list(item.user_properties)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which frameworks were tested for real, and loudly which were not."""
+    ended = [
+        tested_frameworks.Ended(asked, outcome == "passed", _reason(report))
+        for outcome in ("passed", "skipped", "failed", "error")
+        for report in terminalreporter.getreports(outcome)
+        if (asked := tuple(value for name, value in report.user_properties))
+    ]
+    names = {name for test in ended for name in test.targets}
+    versions = {name: tested_frameworks.versions_in(targets.folder() / name) for name in names}
+    on_request = [name for name, spec in targets.TARGETS.items() if not spec.everyday]
+    found = tested_frameworks.summary(ended, versions, on_request)
+    if any(found):
+        terminalreporter.section("frameworks tested for real")
+    for line in found.tested:
+        terminalreporter.line(line)
+    for line in found.on_request:
+        terminalreporter.line(f"not tested, because it is built on request: {line}")
+    for line in found.untested:
+        terminalreporter.line(f"NOT TESTED: {line}", red=True, bold=True)
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """Why a test was skipped."""
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else ""

@@ -15,6 +15,8 @@ import sys
 import time
 from dataclasses import dataclass
 
+from tests import tested_frameworks
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -24,6 +26,8 @@ class TargetSpec:
     """Versions that will do, best first."""
     requirements: tuple[str, ...]
     """What pip is told to install."""
+    index: str = ""
+    """Where else pip looks for it, if the package index that it is set up for lacks it."""
     first_use: str = ""
     """What is run once after the installation, so that byte code is there for what tests import."""
     pip: str = ""
@@ -37,19 +41,26 @@ class TargetSpec:
 
 
 TENSORFLOW = "import tensorflow as tf; tf.keras.Sequential"
+TORCH = "torch==2.13.0+cpu"
+"""The local version keeps pip from taking the default build with its gigabytes of CUDA wheels,
+which is another subject. PyPI has no other build for Linux: if neither pip's settings nor PyTorch's
+own index lead to this one, PyTorch is not tested, and the summary of the tests says so."""
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 KERAS = "import os; os.environ['KERAS_BACKEND'] = '{}'; import keras"
 MODERN = ("3.11", "3.12", "3.13", "3.10")
 
 TARGETS = {
     "tensorflow-2.21": TargetSpec(MODERN, ("tensorflow==2.21.0",), TENSORFLOW),
     "jax": TargetSpec(("3.12", "3.13", "3.11"), ("jax", "keras"), KERAS.format("jax")),
-    # The local version keeps pip from taking the default build with its gigabytes of CUDA wheels.
-    "torch": TargetSpec(("3.11",), ("torch==2.13.0+cpu", "keras"), KERAS.format("torch")),
+    "torch": TargetSpec(
+        MODERN, (TORCH, "keras"), index=TORCH_INDEX, first_use=KERAS.format("torch")
+    ),
     # One model on every backend, for comparisons.
     "keras-all": TargetSpec(
-        ("3.11",),
-        ("tensorflow==2.21.0", "jax", "torch==2.13.0+cpu"),
-        KERAS.format("torch"),
+        MODERN,
+        ("tensorflow==2.21.0", "jax", TORCH),
+        index=TORCH_INDEX,
+        first_use=KERAS.format("torch"),
     ),
     "tensorflow-gpu-1.15": TargetSpec(
         ("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21"), TENSORFLOW
@@ -97,6 +108,7 @@ def python_of(name: str) -> str:
     """The interpreter of a target that is built; skips the calling test when it is not."""
     import pytest
 
+    tested_frameworks.note(name)
     python = folder() / name / "bin" / "python"
     if not python.exists():
         pytest.skip(f"the target {name} is not built: {_why_not(name)}")
@@ -152,14 +164,17 @@ def build(name: str, spec: TargetSpec) -> str:
     subprocess.run([interpreter, "-m", "venv", place], check=True)
     # Byte code is made when a module is first imported; compiling all of it takes a minute.
     install = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", "--no-compile"]
-    steps = [[*install, spec.pip]] if spec.pip else []
-    for step in [*steps, [*install, "--prefer-binary", *spec.requirements]]:
-        done = subprocess.run(step, capture_output=True, text=True)
-        if done.returncode:
-            break
+    if spec.pip:
+        subprocess.run([*install, spec.pip], check=True)
+    wanted = [*install, "--prefer-binary", *spec.requirements]
+    done = subprocess.run(wanted, capture_output=True, text=True)
+    if done.returncode and spec.index:
+        again = [*wanted, "--extra-index-url", spec.index]
+        done = subprocess.run(again, capture_output=True, text=True)
     if done.returncode:
         shutil.rmtree(place, ignore_errors=True)
-        note.write_text(f"pip install {' '.join(spec.requirements)} failed: {done.stderr[-500:]}")
+        asked = " ".join(spec.requirements)
+        note.write_text(f"pip install {asked} failed: {done.stderr.strip()[-500:]}")
         return note.read_text()
     # Probes write no byte code into a target, and compiling it in memory triples each import.
     if spec.first_use:
