@@ -204,3 +204,8 @@ def test_some_write_bytes_and_do_not_say_so() -> None:
 def test_advice_for_the_case_that_memory_runs_out_is_no_failure() -> None:
     advice = "Graphs take more memory per GPU. If you are running out of memory, use fewer of them."
     assert not read_text(advice).allocations
+
+
+def test_the_code_for_lack_of_memory_is_a_refused_request() -> None:
+    found = only("cuMemAlloc_v2(&pointer, size) failed with error 2")
+    assert (found.place, found.final, found.of) == ("gpu", True, "cuda")

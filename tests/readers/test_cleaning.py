@@ -262,3 +262,8 @@ def test_what_stands_before_every_line_is_left_out(margin: str, text: str) -> No
     assert read_text(shifted).text == text
     assert read_text(f"{shifted}\nmore").text == f"{shifted}\nmore", "not before the last line"
     assert read_text(f"{margin}a\n{margin}b").text == f"{margin}a\n{margin}b", "too few lines"
+
+
+def test_what_follows_a_progress_bar_is_a_line_of_its_own() -> None:
+    bar = "  0%|          | 0/1256 [00:00<?, ?it/s]"
+    assert cleaned(f"{bar}LLVM ERROR: Cannot select".encode()) == [bar, "LLVM ERROR: Cannot select"]

@@ -255,3 +255,27 @@ def test_an_error_of_a_call_ends_a_program_whose_log_shows_nothing_else() -> Non
     error = "CUDA error: out of memory\n  current device: 0, in function alloc at x.cu:7\n"
     assert [failure.line for failure in read_text(error).failures] == [1]
     assert [failure.line for failure in read_text(error + "Aborted\n").failures] == [3]
+
+
+STATEMENT = """Traceback (most recent call last):
+  File "gen.py", line 9, in <module>
+    model = load("my/model").to("cuda")
+"""
+
+
+@each(
+    ("error", "about_gpu"),
+    [
+        ("KeyError: 'cuda'", False),
+        ("NameError: name 'gpu_count' is not defined", False),
+        ("AttributeError: 'dict' object has no attribute 'cuda'", False),
+        ("AssertionError: train_batch_size is not equal to micro_batch_per_gpu * steps", False),
+        (f"{STATEMENT}OSError: my/model is not a local folder", False),
+        (f"{STATEMENT}RuntimeError: it went wrong", True),
+        ("KeyError: 'sm_120'", True),
+        ("KeyError: 'CUDA_PATH'", True),
+        ("AssertionError: not enough GPUs", True),
+    ],
+)
+def test_an_error_of_the_programs_own_code_may_name_the_gpu(error: str, about_gpu: bool) -> None:
+    assert [failure.about_gpu for failure in read_text(error).failures] == [about_gpu]

@@ -51,6 +51,10 @@ SAID = "failed call to cuInit: CUDA_ERROR_NO_DEVICE"
         ("[INFO|trainer.py:1713] 2023-12-04 13:36:18,647 >> ", "info", "trainer.py"),
         ("10:12:13 ERROR ", "error", ""),
         ("[ERROR] ", "error", ""),
+        ("[warning] ", "warning", ""),
+        ("[2024-07-09 15:40:02.113] [error] ", "error", ""),
+        ("ts=2024-02-03T10:20:30Z level=error msg=", "error", ""),
+        ("level=warn component=loader msg=", "warning", ""),
     ],
 )
 def test_a_record_is_split_from_its_head(head: str, level: Level, source: str) -> None:

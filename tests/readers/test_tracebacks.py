@@ -244,3 +244,8 @@ def test_a_message_does_not_run_over_a_gap_in_a_long_log() -> None:
     ordinary = "\n".join(f"step {number} of many" for number in range(5_000))
     log = read_text(f"{ordinary}\nKeyError: 1\n{ordinary}")
     assert all(failure.last - failure.line < 100 for failure in log.failures)
+
+
+def test_an_exception_that_python_ignores_is_handled_without_a_traceback_too() -> None:
+    text = "Exception ignored in: <function Adam.__del__>\nAttributeError: no attribute 'x'\n"
+    assert [exception.handled for exception in raised(text)] == [True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whygpu.model.log import ADVICE, Allocation, Line
+from whygpu.model.log import ADVICE, Allocation, Line, Status
 from whygpu.model.units import logged_size
 from whygpu.tables.out_of_memory import (
     PAGING_FILE,
@@ -21,6 +21,7 @@ _ABOUT_MEMORY = re.compile(
     rf"|{PAGING_FILE}",
     re.I,
 )
+_OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 _WRAPPED = 3
 """The most further lines into which a terminal may have wrapped a long message."""
 _WIDEST = 400
@@ -30,6 +31,16 @@ _WIDEST = 400
 def allocations(lines: Sequence[Line]) -> tuple[Allocation, ...]:
     return tuple(
         found for index, line in enumerate(lines) for found in _of_line(line, lines, index)
+    )
+
+
+def by_status(statuses: Sequence[Status], known: Sequence[Allocation]) -> tuple[Allocation, ...]:
+    """Requests that CUDA refused with its code for lack of memory, in whatever words."""
+    lines = {allocation.line for allocation in known}
+    return tuple(
+        Allocation(status.line, "gpu", final=True, of="cuda")
+        for status in statuses
+        if status.name in _OUT_OF_MEMORY and status.line not in lines
     )
 
 

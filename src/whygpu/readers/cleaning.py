@@ -69,6 +69,8 @@ _LAST_BAR = re.compile(
     r"(?=(?:Killed|Terminated|Segmentation fault|Aborted|Illegal instruction|Bus error"
     r"|Floating point exception)(?: \(core dumped\))?$)"
 )
+_AFTER_BAR = re.compile(r"(?<=(?:it/s|s/it)\])(?=[A-Z]\w)")
+"""What the program writes next begins on the same line."""
 
 _TEXT_KEYS = ("message", "msg", "log", "text", "line", "MESSAGE", "content", "textPayload", "event")
 _TRACE_KEYS = ("exc_info", "exception", "traceback", "stack_trace", "stacktrace", "exc_text")
@@ -86,7 +88,8 @@ def cleaned(raw: bytes) -> list[str]:
     for part in _OVERTYPED.split(text) if "\x08" in text else [text]:
         for line in _unpacked(_CONTROL.sub("", part).rstrip()):
             line = _without_prefixes(_without_entities(_without_colour(line))).rstrip()
-            lines.append(in_english(_LAST_BAR.sub("", line) if line.endswith(_ENDS) else line))
+            line = _LAST_BAR.sub("", line) if line.endswith(_ENDS) else line
+            lines += map(in_english, _AFTER_BAR.split(line) if "it" in line else [line])
     return lines
 
 

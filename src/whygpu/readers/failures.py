@@ -148,9 +148,30 @@ def _raised_in_python(lines: Sequence[Line], place: int) -> bool:
     return any(_RAISES.match(line.text.strip()) for line in lines[max(place - 2, 0) : place])
 
 
+_OF_THE_LANGUAGE = re.compile(
+    r"(?:KeyError|NameError|UnboundLocalError|SyntaxError|IndentationError|ZeroDivisionError"
+    r"|RecursionError|Unicode(?:De|En)codeError|JSONDecodeError|NotADirectoryError|FileExistsError"
+    r"|AttributeError: '(?:NoneType|dict|list|str|tuple|int|float|bool|function|Namespace)')"
+)
+"""Mistakes in the text or the data of a program, even if its message names a GPU."""
+_NAMES_CUDA = re.compile(r"\bsm_\d|\bcompute_\d|\bCUDA_[A-Z]|\bgfx\d")
+"""A table without the GPU's architecture, or an environment without a variable of CUDA."""
+
+
+_OF_ARGUMENTS = re.compile(r"(?:Value|Type|Assertion|Attribute)Error: ")
+_PARAMETER = re.compile(r"\b[a-z]{1,30}(?:_[a-z]{1,30}){1,6}\b")
+"""The name of an argument or a setting (micro_batch_per_gpu), whose value is wrong."""
+_OF_FILES = ("OSError", "FileNotFoundError", "EOFError", "UnpicklingError", "TypeError")
+"""Raised by a statement that also names the GPU, such as load(path).to("cuda")."""
+
+
 def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -> bool:
     if elsewhere(failure.text):
         return False
+    if _OF_THE_LANGUAGE.match(failure.text) and not _NAMES_CUDA.search(failure.text):
+        return False
+    if _OF_ARGUMENTS.match(failure.text):
+        failure = failure._replace(text=_PARAMETER.sub("", failure.text))
     place = bisect_left(lines, failure.line, key=lambda line: line.number)
     if is_of_the_mathematics(failure.text):
         return False
@@ -163,7 +184,7 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -
         return True
     # The statement is the last line of a traceback. Newer Pythons add a line that underlines it.
     code = [line for line in lines[max(place - 2, 0) : place] if line.number >= failure.line - 2]
-    follows_code = raised is not None and bool(raised.frames)
+    follows_code = raised is not None and bool(raised.frames) and raised.type not in _OF_FILES
     return follows_code and any(code_is_about_gpu(line.text) for line in code)
 
 
@@ -219,11 +240,13 @@ _CALL = re.compile(
 )
 
 
-def _of_calls(lines: Sequence[Line]) -> Iterator[Failure]:
+def _of_calls(lines: Sequence[Line]) -> list[Failure]:
     """Programs in C and C++ print the error of a call and end; the log may not show how."""
-    for line in lines:
-        if line.level not in ("info", "warning") and _CALL.match(line.text):
-            yield Failure(line.number, line.number, "fatal", line.text)
+    return [
+        Failure(line.number, line.number, "fatal", line.text)
+        for line in lines
+        if line.level not in ("info", "warning") and _CALL.match(line.text)
+    ]
 
 
 def _of_cuda(line: Line) -> bool:

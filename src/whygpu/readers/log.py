@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from whygpu.model.log import Log
-from whygpu.readers.allocations import allocations
+from whygpu.readers.allocations import allocations, by_status
 from whygpu.readers.cleaning import cleaned
 from whygpu.readers.device_reports import device_reports
 from whygpu.readers.devices import devices
@@ -131,12 +131,15 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
         starts.append(at)
         at += len(line.text) + 1
     text = "\n".join(line.text for line in lines)
+    codes = statuses(lines)
+    refused = allocations(lines)
+    refused = tuple(sorted((*refused, *by_status(codes, refused)), key=lambda each: each.line))
     return Log(
         lines=tuple(lines),
         raised=exceptions,
         libraries=events(lines, exceptions),
-        statuses=statuses(lines),
-        allocations=allocations(lines),
+        statuses=codes,
+        allocations=refused,
         devices=devices(lines),
         reports=device_reports(lines),
         versions=versions(lines),

@@ -52,11 +52,11 @@ _PYTHON = re.compile(
     # [INFO|trainer.py:1713] 2023-12-04 13:36:18,647 >> text
     rf"|\[(?P<f>{_WORD})\|(?P<f_name>[\w./-]{{1,120}}):\d{{1,6}}\] "
     r"[\d-]{8,10} [\d:,.]{8,16} >> ?"
-    # [ERROR] text
-    rf"|\[(?P<e>{_WORD})\][\s:]{{1,4}}"
+    # [ERROR] text, [2024-07-09 15:40:02.113] [error] text, [warning] text
+    rf"|(?:\[[\d:., /T-]{{8,30}}\] {{1,2}})?\[(?P<e>{_WORD}|{_WORD.lower()})\][\s:]{{1,4}}"
     # time=2024-02-03T10:20:30Z level=INFO source=gpu.go:12 msg="text"
-    rf"|time=\S{{10,40}} level=(?P<g>{_WORD})"
-    r"(?: source=(?P<g_name>[\w./-]{1,120}):\d{1,6})? msg="
+    rf"|(?:(?:time|ts|t)=\S{{6,40}} )?level=(?P<g>{_WORD}|{_WORD.lower()})"
+    r"(?: source=(?P<g_name>[\w./-]{1,120}):\d{1,6})?(?: \w{1,20}=\S{1,120})? msg="
 )
 
 
@@ -85,4 +85,4 @@ def _plain(number: int, text: str) -> Line:
     word = match["a"] or match["b"] or match["c"] or match["d"] or match["e"] or match["f"]
     word = word or match["g"]
     name = match["a_name"] or match["c_name"] or match["f_name"] or match["g_name"] or ""
-    return Line(number, text[match.end() :].rstrip() or text, _LEVELS[word], name)
+    return Line(number, text[match.end() :].rstrip() or text, _LEVELS[word.upper()], name)

@@ -120,6 +120,9 @@ class _Reader:
         source, self._after_frame = self._after_frame, False
         if self._header is not None and _IPYTHON_SOURCE.match(text):
             return 1
+        if _IGNORED.match(text):
+            self._ignored = True
+            return 1
         match = _LAST.match(text)
         if match is None and self._frames and not source:
             match = _LAST_OF_TRACEBACK.fullmatch(text)

@@ -61,7 +61,7 @@ _IN_CODE = late("|".join(UNMISTAKABLE), re.IGNORECASE)
 _SURELY = late(
     r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
     r"|[/\\]\w{0,40}cuda\w{0,40}\.(?:cpp|cuh?|cc|hpp|h):\d"
-    r"|/(?:device:)?(?:XLA_)?(?:GPU|gpu):[\d*]"
+    r"|/(?:device:)?(?:XLA_)?(?:GPU|gpu):[\d*]|nvidia-installer|NVIDIA-Linux-|/nvidia/\d{3}\."
 )
 """Source files of code for GPUs and TensorFlow's names of devices, which look like paths."""
 _TENSOR = late(

@@ -145,6 +145,9 @@ FORMS: tuple[Form, ...] = (
         r"unable to (?:open|write to|mmap|resize) (?:shared memory|file <?/?torch)"
         rf"(?![^\n]{{0,160}}(?:{_NOT_ROOM}))",
         r"No space left on device[^\n]{0,120}(?:/dev/shm|/torch_|psm_)",
+        r"[Uu]nable to initialize shared memory key|[Ff]ailed to (?:increase|allocate|create)"
+        r" (?:the )?shared memory (?:pool|region|segment)",
+        r"[Ii]nsufficient shared memory \(shm\)|[Nn]ot enough (?:shared memory|space in /dev/shm)",
         r"(?:/dev/shm|/torch_\d)[^\n]{0,120}No space left on device",
         # NCCL 2.9, and later ones, which name the file and since 2.21 the reason. That a segment
         # could not be created is said for other reasons as well.
