@@ -382,9 +382,48 @@ def test_their_relatives(lines: tuple[str, ...], cause: str) -> None:
             "not supported",
             "kernel-bug-illegal-access",
         ),
+        # Two versions in one sentence: the required one, and the one that is there.
+        ("EngineError: needs driver 525.60 or newer, found 470.57", "driver-too-old-for-cuda"),
+        ("RuntimeError: kernels need compute capability 8.0; this GPU has 7.5",
+         "compute-capability-too-old"),
+        ("RuntimeError: GPU with compute capability 12.0; this build supports 5.0, 6.0 or 7.0",
+         "compute-capability-too-new"),
+        ("ImportError: compiled for CUDA 12.4, the toolkit here is CUDA 11.8",
+         "cuda-version-mismatch"),
+        ("[error] this release only supports drivers for CUDA 11.x or 12.x, yours is for CUDA 13.0",
+         "cuda-version-mismatch"),
+        ("RuntimeError: built with cuDNN 9.1 but found 8.9.2", "cudnn-version-mismatch"),
+        ("RuntimeError: torch 2.1 needs tokenizers 0.14 or newer for CUDA, found 0.13", "unknown"),
+        # A part of the toolkit that ends a build.
+        ("ops/gemm.h:6:10: fatal error: cuda_profiler_api.h: No such file or directory",
+         "cuda-runtime-missing"),
+        ("CMake Error at build.cmake:7 (message):\n  Failed to find nvcc.", "cuda-runtime-missing"),
+        ("nvcc fatal   : Cannot find compiler 'cl.exe' in PATH", "not-gpu"),
+        ("crt/host_config.h:139:2: error: #error -- unsupported GNU version! gcc versions later "
+         "than 11 are not supported!", "cuda-version-mismatch"),
+        # Words of a container engine, and of NVIDIA's part of it.
+        ("Error: crun: error executing hook `/usr/bin/nvidia-container-toolkit` (exit code: 1)",
+         "docker-no-gpu-runtime"),
+        ("docker: Error response from daemon: Bind for 0.0.0.0:80 failed: port of nvidia-app",
+         "unknown"),
+        # AMD's software.
+        ('level=WARN source=amd.go:9 msg="amdgpu is not supported" gpu_type=gfx1031',
+         "non-nvidia-backend"),
+        ('level=WARN msg="get mem info" error="failed call to hipMemGetInfo: 1011"',
+         "non-nvidia-backend"),
+        ("LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.shfl.sync.bfly.i32",
+         "compute-capability-too-old"),
+        ("Tesla M40 24GB\nRuntimeError: cublas error: CUBLAS_STATUS_NOT_SUPPORTED",
+         "compute-capability-too-old"),
+        ("RuntimeError: NVML_SUCCESS == DriverAPI::get()->nvmlInit_v2_() INTERNAL ASSERT FAILED at "
+         '"../c10/cuda/CUDACachingAllocator.cpp":963', "nvidia-kernel-module-state"),
+        ('ERROR: An error occurred while performing the step: "Building kernel modules". See '
+         "/var/log/nvidia-installer.log", "nvidia-kernel-module-state"),
+        ("$ kubectl logs vllm-0\nRuntimeError: Failed to infer device type",
+         "docker-no-gpu-runtime"),
         # The name of the native source file shows that it may be about a GPU.
         ("CatBoostError: /src/cuda_manager.cpp:7: Condition violated: x", "unknown"),
     ],
-)
+)  # fmt: skip
 def test_programs_in_other_languages_and_of_other_kinds(line: str, cause: str) -> None:
     assert cause_of(line) == cause

@@ -422,7 +422,10 @@ def test_an_architecture_that_ptxas_lacks_is_too_old_or_too_new(
 
 @each(
     ("opened", "slugs"),
-    [("libcudart.so.13", []), ("libcudart.so.9.0", ["compute-capability-too-new"])],
+    [
+        ("libcudart.so.13", ["compute-capability-too-old"]),
+        ("libcudart.so.9.0", ["compute-capability-too-new"]),
+    ],
 )
 def test_a_compiler_that_dropped_a_gpu_does_not_make_it_new(opened: str, slugs: list[str]) -> None:
     log = (

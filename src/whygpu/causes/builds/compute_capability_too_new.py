@@ -112,11 +112,13 @@ from whygpu.causes.evidence.log_gpu_generations import (
     age_of,
     age_of_unnamed,
     cuda_of,
+    dropped_by_compiler,
     gpus_of,
     judged_by_list,
 )
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.evidence.log_triton import outdated_compiler
+from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
@@ -125,7 +127,6 @@ from whygpu.model.log import Log
 from whygpu.model.remedy import Action
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
-from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
     "WG303",
@@ -253,11 +254,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         # Triton's compiler does not know the GPU, which says nothing about the framework's code.
         return
     statement = log.first(STATEMENTS)
-    if statement is not None and _no_longer_known(log, statement.text):
+    if statement is not None and dropped_by_compiler(log) is not None:
         return
     if statement is not None and not log.says(REFUSED_AND_OLD):
         what = f"this GPU is newer than the build: {excerpt(statement.text)}"
         yield _from_log(log, [statement.line], what, "likely")
+        return
+    unmet = unmet_requirement(log)
+    if unmet is not None and unmet.of == "capability" and not unmet.too_old:
+        what = f"{framework_title(log)} needs another GPU: {excerpt(unmet.text)}"
+        yield _from_log(log, [unmet.line], what, "likely")
         return
     compiled = log.first(COMPILED)
     if compiled is not None and not _works(log, compiled.line):
@@ -269,18 +275,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _from_log(log, [compiled.line], what, "certain")
         return
     yield from _by_generation(log)
-
-
-_ARCHITECTURE = late(r"Value '(?:sm|compute)_(?P<number>\d{2,3})")
-_DROPPED = (13, 75)
-"""From this CUDA release on, the compiler knows no GPU before this architecture."""
-
-
-def _no_longer_known(log: Log, statement: str) -> bool:
-    """The compiler is too new for the GPU, not the GPU for the compiler."""
-    named = _ARCHITECTURE.search(statement)
-    cuda = release_numbers(cuda_of(log) or "")
-    return named is not None and cuda[:1] >= _DROPPED[:1] and int(named["number"]) < _DROPPED[1]
 
 
 def _works(log: Log, line: int) -> bool:

@@ -102,11 +102,13 @@ from whygpu.causes.evidence.log_gpu_generations import (
     LogGpu,
     age_of,
     age_of_unnamed,
+    dropped_by_compiler,
     gpus_of,
     judged_by_list,
 )
 from whygpu.causes.evidence.log_libraries import WITHOUT_GPU
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
+from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
@@ -209,6 +211,7 @@ STATEMENTS = late(
     r"|kernel requires [\d.]+ capability|minimum required compute capability [\d.]+|ERROR: Arch mismatch"
     r"|current machine is (?:Fermi|Kepler|Maxwell|Pascal|Volta), which is not compatible with Paddle"
     r"|Minimum capability: \d{2,3}\. Current capability: \d{2,3}"
+    r"|LLVM ERROR: Cannot select: intrinsic %llvm\.nvvm\."
     r"|[Cc]an ?not use cuDNN on context \S{1,20}: Device not supported"
 )
 NO_CODE = (
@@ -217,6 +220,13 @@ NO_CODE = (
     "cudaErrorInvalidDeviceFunction",
 )
 _OF_AMD = late(r"\bHIP error|hipError|\bROCm\b")
+_UNSUPPORTED = (
+    "CUBLAS_STATUS_NOT_SUPPORTED",
+    "CUBLAS_STATUS_ARCH_MISMATCH",
+    "CUDNN_STATUS_NOT_SUPPORTED",
+)
+_VOLTA = (7, 0)
+"""The first GPUs with tensor cores, which many operations of cuBLAS and cuDNN need."""
 _OLDEST = (3, 0)
 """No framework binary has ever run on an older GPU."""
 
@@ -229,6 +239,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
     statement = log.first(STATEMENTS) or log.first(REFUSED_AND_OLD)
+    statement = statement or dropped_by_compiler(log)
     if statement is not None and (lacking := _DATA_TYPE.search(statement.text)) is not None:
         yield _lacks_type(log, statement, lacking["type"])
         return
@@ -240,9 +251,20 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         used = ready and not ended_after(log, statement.line)
         yield _ignored(log, statement, used=used)
         return
+    unmet = unmet_requirement(log)
+    if unmet is not None and unmet.of == "capability" and unmet.too_old:
+        what = f"{framework_title(log)} needs another GPU: {excerpt(unmet.text)}"
+        yield _from_log(log, [unmet.line], what, "likely")
+        return
     age, gpu = age_of(log)
     if gpu is not None and gpu.capability < _OLDEST and log.failures:
         yield _from_log(log, [gpu.line], f"{gpu} is too old for any release", "likely")
+        return
+    lacking_operation = log.status_named(*_UNSUPPORTED)
+    if lacking_operation and gpu is not None and gpu.capability < _VOLTA:
+        lines = [gpu.line, *(status.line for status in lacking_operation)]
+        what = f"a CUDA library does not support an operation on {gpu}"
+        yield _from_log(log, lines, what, "likely")
         return
     statuses = log.status_named(*NO_CODE)
     if statuses and not log.says(_OF_AMD):

@@ -161,7 +161,7 @@ from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.remedy import Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
@@ -520,7 +520,8 @@ _HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statements = [m for m in log.find(_ENGINE_SAYS) if not _NOT_ABOUT_CONTAINERS.search(m.text)]
+    found = list(log.find(_ENGINE_SAYS)) or list(_of_engines(log))
+    statements = [match for match in found if not _NOT_ABOUT_CONTAINERS.search(match.text)]
     if statements and _HOST_DRIVER.search(statements[0].text) and _failed_on_the_host(log):
         return
     suspect = suspected(log, CAUSE.slug)
@@ -542,6 +543,22 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         effect="broken" if statements or failed_at(log, lines) else "cpu",
         ask=None if statements or suspect is None else suspect.ask,
     )
+
+
+_ENGINE = late(
+    r"\bOCI\b|\brunc\b|\bcrun\b|containerd|[Ee]rror response from daemon|\bCDI\b|\bpodman\b|\bkubelet\b"
+)
+_PART_OF_NVIDIA = late(
+    r"nvidia-(?:container|ctk|smi|docker|cuda-mps|persistenced)|nvidia\.com/gpu|--gpus\b|\[gpu\]"
+    r"|libnvidia-|/dev/nvidia|nvidia runtime|runtime\W{1,3}nvidia"
+)
+
+
+def _of_engines(log: Log) -> Iterator[Match]:
+    """Failures of a container engine that name NVIDIA's part of it, in any words."""
+    for failure in log.failures:
+        if _ENGINE.search(failure.text) and _PART_OF_NVIDIA.search(failure.text):
+            yield Match(failure.line, failure.text, {})
 
 
 def _failed_on_the_host(log: Log) -> bool:

@@ -268,6 +268,16 @@ _ROCM = late(
     r"|Memory access fault by GPU node|amdgpu[^\n]{0,60}(?:ring \w{2,20} timeout|GPU reset)",
     re.MULTILINE,
 )
+_OF_AMD = (
+    r"(?:\bamdgpu\b|\bgfx\d{3,4}[a-f]?\b|\bROCm\b|\brocm\b|\bHIP\b|\bhip[A-Z]\w{3,40}|\bMIO[Pp]en"
+    r"|\b(?:roc|hip)(?:blas|BLAS|fft|FFT|solver|sparse|rand)\w{0,30}|\b(?:HIPBLAS|MIOPEN)_STATUS_\w{3,40})"
+)
+_TROUBLE = (
+    r"(?:[Nn]ot (?:supported|found|available)|[Uu]nsupported|[Ff]ailed|[Ff]ailure|[Ee]rror|[Cc]annot"
+    r"|[Uu]nable|too old)"
+)
+_AMD_TROUBLE = late(rf"{_OF_AMD}[^\n]{{0,120}}?{_TROUBLE}|{_TROUBLE}[^\n]{{0,80}}?{_OF_AMD}")
+"""AMD's software and a word of failure in one sentence, for messages without a known form."""
 _ROCM_LIBRARIES = (
     "amdhip64",
     "hipblas",
@@ -340,6 +350,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         lines = [m.line for m in log.find(pattern) if not _PROBED_BY_JAX.search(m.text)]
         if backend.startswith("ROCm"):
             lines += [event.line for event in log.library_events("not-found", _ROCM_LIBRARIES)]
+            lines = lines or _trouble_of_amd(log)
         if lines:
             yield _in_log(log, backend, tuple(lines[:8]))
             return
@@ -376,6 +387,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence="likely",
         effect="broken",
     )
+
+
+def _trouble_of_amd(log: Log) -> list[int]:
+    """Warnings, errors and failures about AMD's software where no GPU of NVIDIA is seen."""
+    if log.devices or log.reports_gpu():
+        return []
+    ends = log.failed_lines()
+    return [
+        match.line
+        for match in log.find(_AMD_TROUBLE)
+        if not _PROBED_BY_JAX.search(match.text)
+        and (match.line in ends or log.line(match.line).level in ("warning", "error"))
+    ]
 
 
 def _in_log(log: Log, backend: str, lines: tuple[int, ...]) -> Finding:

@@ -121,6 +121,7 @@ from whygpu.causes.evidence.log_cuda_start import (
     weight,
 )
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
+from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
@@ -305,7 +306,7 @@ _STATEMENTS = late(
     r"NVIDIA driver on your system is too old(?: \(found version (?P<number>\d{4,5})\))?"
     r"|requirement error: unsatisfied condition: (?P<condition>[a-z]{4,6} ?[<>=]{1,2} ?[\d.]{1,9})"
     r"|unsatisfied condition: (?P<other>cuda ?>= ?[\d.]{1,9})"
-    r"|built for NVIDIA Driver Release (?P<release>[\d.]{3,9}) or later, but\s{1,4}version"
+    r"|built for NVIDIA Driver Release (?P<release>[\d.]{3,9}) or later, but\s{1,12}version"
     r" (?P<detected>[\d.]{3,20}) was detected|unsupported CUDA version: driver [\d.]{3,6} <"
     r"|PTX was compiled with an unsupported toolchain|PTX_VERSION\b|UnsupportedPtxVersion"
     # The driver's own compiler uses this name for its input.
@@ -318,6 +319,11 @@ _STATEMENTS = late(
     r"|driver version \(?[\d.]{3,20}\)? (?:is )?(?:too old|insufficient|not supported)"
     r"|(?:NVIDIA|CUDA|GPU|[Dd]isplay|[Gg]raphics) drivers? (?:version )?(?:is|are) (?:too old"
     r"|outdated)"
+)
+_OF_NEWER_CODE = (
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    "cudaErrorUnsupportedPtxVersion",
+    "cudaErrorCallRequiresNewerDriver",
 )
 _CONTINUES = late(r"disabling parallel compilation|Relying on driver to perform ptx")
 _BUILT_FOR = late(r"CUDA used to build PyTorch: (?P<cuda>\d{1,2}\.\d)\b")
@@ -334,9 +340,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     suspect = suspected(log, CAUSE.slug)
     compat = lines_of(named(log, COMPAT)) if compat_of_newer_cuda(log) else ()
     unclear = log.first(_START_FAILED)
+    unmet = unmet_requirement(log)
+    newer = log.status_named(*_OF_NEWER_CODE)
     if statement is not None:
         lines = tuple(m.line for m in log.find(_STATEMENTS)) + lines_of(named(log, INSUFFICIENT))
         yield _in_log(log, (*lines, *compat), statement.groups, "certain")
+    elif unmet is not None and unmet.of == "driver" and unmet.too_old:
+        yield _in_log(log, (unmet.line,), {}, "likely")
+    elif newer:
+        yield _in_log(log, lines_of(newer), {}, "certain")
     elif suspect is not None:
         sure = _too_old_by_versions(log)
         confidence: Confidence = "certain" if sure else suspect.confidence

@@ -406,6 +406,9 @@ _MODULE_ERRORS = late(
     r"modprobe: (?:ERROR|FATAL): [^\n]{0,80}nvidia|could not insert '?nvidia"
     r"|Unable to load the kernel module 'nvidia|Kernel module load error: "
     r"|nvidia[^\n]{0,40}: Key was rejected by service|RmInitAdapter failed|rm_init_adapter failed"
+    r"|performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
+    r"|Unable to build the NVIDIA kernel module|Bad return status for module build on kernel"
+    r"|Nouveau kernel driver is currently in use by your system"
     r"|The NVIDIA probe routine (?:failed|was not called)|No NVIDIA (?:graphics adapter"
     r"|devices) found"
     r"|does not support CUDA Virtual Memory Management|(?:[Ff]abric [Mm]anager|nv-fabricmanager)"
@@ -415,8 +418,11 @@ _MODULE_ERRORS = late(
 _BUSY = ("cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE")
 _MODES = late(r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
 """Compute modes that do not let every process use a GPU."""
-_PROPERTIES = late(r"[Ff]ailed to get device properties, error code: (?:30|999)\b")
-"""The call failed for a GPU that was ready before."""
+_PROPERTIES = late(
+    r"[Ff]ailed to get device properties, error code: (?:30|999)\b"
+    r"|NVML_SUCCESS == [^\n]{0,60}nvmlInit\w{0,8}\(\) INTERNAL ASSERT FAILED"
+)
+"""The call failed for a GPU that was ready before, or that CUDA has opened."""
 _AFTER_SLEEP = Remedy(
     "End all CUDA programs and reload nvidia_uvm; this helps after the machine was suspended.",
     Steps((command_line("sudo modprobe -r nvidia_uvm"), command_line("sudo modprobe nvidia_uvm"))),

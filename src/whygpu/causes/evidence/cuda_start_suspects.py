@@ -96,6 +96,7 @@ def suspects(log: Log) -> tuple[Suspect, ...]:
         _outdated,
         _tools_only,
         _unavailable,
+        _none_seen,
     ):
         found = judge(log, story)
         if found:
@@ -304,6 +305,18 @@ def _unavailable(log: Log, story: Story) -> tuple[Suspect, ...]:
     if not lines:
         return ()
     return (Suspect("visible-devices-hides-gpu", "possible", lines, ask),)
+
+
+def _none_seen(log: Log, story: Story) -> tuple[Suspect, ...]:
+    """The program ended because it sees no GPU, and nothing says why: the place may."""
+    if not story.wanted or log.statuses or log.devices:
+        return ()
+    lines = (*story.wanted, *story.place_lines)
+    if story.place == "wsl":
+        return (Suspect("wsl-no-gpu", "possible", lines, _ASK_SMI),)
+    if story.place == "container":
+        return (Suspect("docker-no-gpu-runtime", "possible", lines, _ASK_CONTAINER),)
+    return ()
 
 
 _NVML_FAILED = late(r"nvml(?: vram)? init failure: 999\b")

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.causes.evidence.log_torch_builds import cuda_of_torch
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.tables.architectures import parse_capability, parse_code
 from whygpu.tables.cuda_architectures import built_for
 from whygpu.tables.gpus import find
@@ -170,3 +170,17 @@ def judged_by_list(log: Log) -> Listed | None:
     name = match.text.partition(" with CUDA")[0].rpartition("UserWarning:")[2].strip(" :")
     codes = tuple((match.groups["codes"] or "").strip(" .").split())
     return Listed(match.line, name, (int(own[:-1]), int(own[-1])), codes)
+
+
+_NOT_DEFINED = late(r"Value '(?:sm|compute)_(?P<number>\d{2,3})\w?' is not defined for option '")
+_DROPPED = (13, 75)
+"""From this CUDA release on, the compiler knows no GPU before this architecture."""
+
+
+def dropped_by_compiler(log: Log) -> Match | None:
+    """Where ptxas says that it does not know a GPU which its release no longer supports."""
+    match = log.first(_NOT_DEFINED)
+    number = int(match.groups["number"] or 0) if match else 0
+    cuda = release_numbers(cuda_of(log) or "")
+    new_enough = not cuda or cuda[:1] >= _DROPPED[:1]
+    return match if new_enough and 0 < number < _DROPPED[1] else None

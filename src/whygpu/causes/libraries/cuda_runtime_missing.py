@@ -232,7 +232,7 @@ _STATEMENTS = late(
     r"|cudaGetErrorString symbol not found|could not find an appropriate CUDA runtime to use"
 )
 _TOOLKIT = (
-    r"(?:\bnvcc(?:\.exe)?\b|CUDA[_ -]?(?:[Tt]oolkit|[Tt]oolset|TOOLKIT)|\bCUDA_(?:HOME|PATH|ROOT)\b"
+    r"(?:\bnvcc(?:\.exe)?\b(?! {1,4}(?:fatal|error|warning))|CUDA[_ -]?(?:[Tt]oolkit|[Tt]oolset|TOOLKIT)|\bCUDA_(?:HOME|PATH|ROOT)\b"
     r"|CUDA compiler|-l(?:cudart|cublas|cublasLt|cusolver|cusparse|curand|cufft|nvrtc)\b"
     r"|\b(?:cuda|cuda_runtime|cuda_fp16|cublas|cusolver|cusparse|curand|cufft|nvrtc|driver_types)"
     r"\w{0,24}\.(?:hp?p?|lib)\b)"
@@ -241,7 +241,7 @@ _ABSENT = (
     r"(?:[Nn]ot found|not installed|not in (?:the |your )?PATH|not recognized|(?:is|isn't|not) set\b"
     r"|is missing|doesn't exist|does not exist|[Nn]o such file|identification is unknown"
     r"|(?:[Cc]annot|[Cc]ould (?:not|NOT)|[Uu]nable to|[Ff]ailed to) (?:be )?(?:open|find|found|locate|detect)"
-    r"|^No\b)"
+    r"|^\s{0,4}No\b)"
 )
 _PART_ABSENT = late(
     rf"{_TOOLKIT}[^\n]{{0,80}}?{_ABSENT}|{_ABSENT}[^\n]{{0,60}}?{_TOOLKIT}", re.MULTILINE

@@ -139,6 +139,7 @@ from whygpu.causes.evidence.library_faults import (
 )
 from whygpu.causes.evidence.library_installs import install_remedies
 from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_libraries import (
     Missing,
     asked_release,
@@ -152,7 +153,8 @@ from whygpu.causes.evidence.log_libraries import (
     other_release_opened,
     which_question,
 )
-from whygpu.causes.evidence.log_subjects import ended_after, subject_of
+from whygpu.causes.evidence.log_subjects import ended_after, excerpt, subject_of
+from whygpu.causes.evidence.log_unmet_requirements import Unmet, unmet_requirement
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -280,6 +282,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if engine is not None:
         yield _other_engine(log, engine)
         return
+    unmet = unmet_requirement(log)
+    if unmet is not None and unmet.line in lines_about_extensions(log):
+        unmet = None
+    if unmet is not None and (unmet.of == "cuda" or (unmet.of == "driver" and not unmet.too_old)):
+        yield _unmet(log, unmet)
+        return
     missing = missing_libraries(log)
     if missing is None:
         yield from _by_reported_versions(log)
@@ -315,6 +323,21 @@ def _other_engine(log: Log, statement: Match) -> Finding:
                 command_line(PYTHON, "-c 'import tensorrt; print(tensorrt.__version__)'"),
             ),
         ),
+    )
+
+
+def _unmet(log: Log, unmet: Unmet) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken",
+        message=f"another CUDA release is needed than the one that is there: {excerpt(unmet.text)}",
+        evidence=log.evidence(unmet.line, *ended_after(log, unmet.line)),
+        remedies=(
+            Remedy("Install the release that the message asks for, of either of the two parts."),
+        ),
+        confidence="likely",
+        ask="Which CUDA does the program need, and which one does `nvidia-smi` or `nvcc "
+        "--version` show?",
     )
 
 

@@ -141,10 +141,12 @@ from whygpu.causes.evidence.log_cuda_wheels import install_cudnn
 from whygpu.causes.evidence.log_libraries import Missing, missing_libraries, names, other_cudnn
 from whygpu.causes.evidence.log_subjects import (
     ended_after,
+    excerpt,
     framework_title,
     is_tensorflow,
     subject_of,
 )
+from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
 from whygpu.causes.evidence.run_advice import REPAIRED_RUN
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
@@ -326,6 +328,17 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     statement = log.first(_LOADED)
     if statement is not None:
         yield _mismatch(log, statement)
+        return
+    unmet = unmet_requirement(log)
+    if unmet is not None and unmet.of == "cudnn":
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=f"another cuDNN release is needed than the loaded one: {excerpt(unmet.text)}",
+            evidence=log.evidence(unmet.line, *ended_after(log, unmet.line)),
+            remedies=_log_remedies(log, None),
+            confidence="likely",
+            ask=_WHICH_COPY,
+        )
         return
     missing = missing_libraries(log)
     other = other_cudnn(log, missing) if missing is not None and missing.cudnn else None

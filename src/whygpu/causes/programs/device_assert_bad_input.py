@@ -87,6 +87,7 @@ _WRAPPED = late(
     r"block: ?\[[\d, ]{1,30}\], ?thread: ?\[[\d, ]{1,30}\] ?Assertion [`']?(?P<claim>[^`'\n]{1,200})"
 )
 _TRIGGERED = late(r"device-side assert(?:ion)?\b|cudaErrorAssert\b|CUDA_ERROR_ASSERT\b")
+_ASSERTED = ("CUDA_ERROR_ASSERT", "cudaErrorAssert")
 _MEANINGS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         late(r"n_classes|cur_target|target_val|ClassNLL|NLLLoss|SpatialClassNLL|label"),
@@ -124,6 +125,7 @@ _MOST_LINES = 6
 def detect_in_log(log: Log) -> Iterator[Finding]:
     claims = list(log.find(_ASSERTION)) or list(log.find(_WRAPPED))
     triggered = [match.line for match in log.find(_TRIGGERED)]
+    triggered = triggered or [status.line for status in log.status_named(*_ASSERTED)]
     if not claims and not triggered:
         yield from _perhaps(log)
         return

@@ -87,6 +87,10 @@ _LABELLED = late(
     r"(?P<number>\d{1,6}\.\d{1,18}) ?(?:s|sec|seconds)?$",
     re.M,
 )
+_WARNED = late(
+    r"does not have many workers which may be a bottleneck|[Dd]ata loading is (?:slow|a bottleneck)"
+)
+"""The program itself suspects that it loads its data too slowly."""
 _START = late(
     r"instructions that this TensorFlow binary|wasn't compiled to use|optimized with oneAPI"
 )
@@ -120,7 +124,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     waits = _waits(log)
     if waits is not None:
         yield _waits_for_data(log, waits)
-    elif idle is not None and len(idle.lines) >= ENOUGH:
+    elif idle is not None and (len(idle.lines) >= ENOUGH or log.says(_WARNED)):
         yield _idle(log, idle)
     elif any(device.event == "ready" for device in log.devices):
         yield from _slower_than_cpu(log)
