@@ -406,7 +406,34 @@ def test_their_relatives(lines: tuple[str, ...], cause: str) -> None:
          "docker-no-gpu-runtime"),
         ("docker: Error response from daemon: Bind for 0.0.0.0:80 failed: port of nvidia-app",
          "unknown"),
-        # AMD's software.
+        # Libraries in the words of other languages.
+        ("System.DllNotFoundException: Unable to load DLL 'cudnn64_8.dll' or a dependency",
+         "cudnn-missing"),
+        ('thread \'main\' panicked at lib.rs:1: Unable to dynamically load the "cublas" shared '
+         "library", "cuda-runtime-missing"),
+        ("java.lang.UnsatisfiedLinkError: no jnicudart in java.library.path",
+         "cuda-runtime-missing"),
+        ("Failed to load shared library 'libcufft.so.11'\nRuntimeError: Failed to load backend",
+         "cuda-runtime-missing"),
+        ("com.example.CudaException: CUDA driver not found", "no-nvidia-driver"),
+        ("thread 'main' panicked at build.rs:5: Failed to execute `nvcc`: NotFound",
+         "cuda-runtime-missing"),
+        ('{"level":"error","msg":"inference failed","error":"CUDA error: out of memory"}',
+         "oom-model-too-big"),
+        # Numbers of GPUs.
+        ("Error: requested GPU 3 but only 2 devices are present", "invalid-device-ordinal"),
+        ("terminate called after throwing an instance of 'x'\n  what():  Invalid GPU device 4",
+         "invalid-device-ordinal"),
+        # Errors of programs that say nothing else.
+        ("Error: listen tcp 127.0.0.1:11434: bind: address already in use", "not-gpu"),
+        ("Error: pull model manifest: file does not exist", "not-gpu"),
+        ("llama: error loading model: unknown model architecture: 'abc'", "not-gpu"),
+        ("Error: the GPU did something odd", "unknown"),
+        # Software of other makers.
+        ("RuntimeError: MPS does not support cumsum op with int64 input", "non-nvidia-backend"),
+        ("RuntimeError: Can't detect Intel GPU: Level Zero loader missing", "non-nvidia-backend"),
+        ("LightGBMError: No OpenCL device found, error -1", "non-nvidia-backend"),
+        ("RuntimeError: the MPS server failed", "unknown"),
         ('level=WARN source=amd.go:9 msg="amdgpu is not supported" gpu_type=gfx1031',
          "non-nvidia-backend"),
         ('level=WARN msg="get mem info" error="failed call to hipMemGetInfo: 1011"',

@@ -833,3 +833,18 @@ def test_ordinary_output_shows_that_the_program_went_on(
 ) -> None:
     answer = explain(read_text("\n".join(("no driver here", *after))), (NO_GPU,))
     assert answer.verdict == verdict
+
+
+@each(
+    ("between", "end", "verdict"),
+    [
+        (0, "RuntimeError: Failed to load backend", "found"),
+        (9, "RuntimeError: Failed to load backend", "unknown"),
+        (0, "Segmentation fault", "unknown"),
+    ],
+)
+def test_what_directly_precedes_a_failure_without_a_reason_is_its_cause(
+    between: int, end: str, verdict: str
+) -> None:
+    log = read_text("no driver here\n" + "ok\n" * between + end)
+    assert explain(log, ALL).verdict == verdict

@@ -267,3 +267,9 @@ def test_what_stands_before_every_line_is_left_out(margin: str, text: str) -> No
 def test_what_follows_a_progress_bar_is_a_line_of_its_own() -> None:
     bar = "  0%|          | 0/1256 [00:00<?, ?it/s]"
     assert cleaned(f"{bar}LLVM ERROR: Cannot select".encode()) == [bar, "LLVM ERROR: Cannot select"]
+
+
+def test_the_reason_of_a_line_of_json_follows_its_message() -> None:
+    record = {"level": "error", "msg": "inference failed", "error": "CUDA error: out of memory"}
+    expected = ["inference failed: CUDA error: out of memory"]
+    assert cleaned(json.dumps(record).encode()) == expected

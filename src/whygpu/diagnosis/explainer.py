@@ -37,6 +37,8 @@ _SUSPICIOUS = re.compile(
     re.IGNORECASE,
 )
 _MOST_UNEXPLAINED = 8
+_CLOSE = 3
+"""The most lines between a message and the failure that directly follows it."""
 _ENOUGH_RECORDS = 2
 """So many records of the program's own logger show that it went on."""
 _ENOUGH_LINES = 3
@@ -241,7 +243,7 @@ def _verdict(
     if strangers and not any(_ends_it(root, log) for root in weighty):
         if not any(_gives_reason(failure) for failure in strangers):
             # A failure without a reason may have any reason, including a GPU library.
-            return "found" if weighty else "unknown"
+            return "found" if weighty or _just_before(roots, strangers) else "unknown"
         # The program continued after the messages about the GPU, and something else stopped it.
         return "not-gpu"
     if weighty and (log.failures or not log.progress or not _only_possible(weighty)):
@@ -255,6 +257,18 @@ def _verdict(
     if _open_error(log, noise):
         return "unknown"
     return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+def _just_before(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:
+    """Whether something about the GPU directly precedes a message that only says that an operation
+    failed. A crash says even less: it may come from any code."""
+    return any(
+        root.confidence != "possible"
+        and any(e.line is not None and 0 < failure.line - e.line <= _CLOSE for e in root.evidence)
+        for root in roots
+        for failure in failures
+        if failure.kind in ("exception", "fatal")
+    )
 
 
 def _leads_to(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:

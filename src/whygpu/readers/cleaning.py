@@ -73,6 +73,8 @@ _AFTER_BAR = re.compile(r"(?<=(?:it/s|s/it)\])(?=[A-Z]\w)")
 """What the program writes next begins on the same line."""
 
 _TEXT_KEYS = ("message", "msg", "log", "text", "line", "MESSAGE", "content", "textPayload", "event")
+_REASON_KEYS = ("error", "err", "reason")
+"""Servers write what failed as the message, and why under a key of its own."""
 _TRACE_KEYS = ("exc_info", "exception", "traceback", "stack_trace", "stacktrace", "exc_text")
 _JSON_STRING = re.compile(r'^\s{0,80}"((?:[^"\\]|\\.){0,65536})"\s{0,8},?')
 _ESCAPED = re.compile(r"\\([nrt\"])")
@@ -142,13 +144,14 @@ def _messages_in_json(text: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         return
     inner = [value for value in record.values() if isinstance(value, dict)]
+    reason = next((record[key] for key in _REASON_KEYS if isinstance(record.get(key), str)), "")
     for keys in (_TEXT_KEYS, _TRACE_KEYS):
         for mapping in (record, *inner):
             message = next(
                 (mapping[key] for key in keys if isinstance(mapping.get(key), str)), None
             )
             if message is not None:
-                yield message
+                yield f"{message.rstrip()}: {reason}" if reason and keys is _TEXT_KEYS else message
                 break
 
 

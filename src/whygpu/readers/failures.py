@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Failure, FailureKind, Line, Raised
-from whygpu.tables.failures_elsewhere import ENDED_BY_SCHEDULER, elsewhere
+from whygpu.tables.failures_elsewhere import ENDED_BY_SCHEDULER, elsewhere, reason_elsewhere
 from whygpu.tables.failures_without_reason import unexplained
 from whygpu.tables.gpu_vocabulary import (
     code_is_about_gpu,
@@ -51,7 +51,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|^docker: Error response|[Cc]ould not (?:find or )?load the Qt platform plugin"
             r"|no Qt platform plugin could be initialized|^qt\.qpa\.xcb: could not connect"
             r"|[Kk]ernel (?:appears to have )?died|\bDead kernel\b|[Ww]orker died"
-            r"|^thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
+            r"|^\s{0,8}thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
             # ComfyUI
             r"|^!!! Exception during processing !!! \S"
@@ -113,7 +113,7 @@ def failures(
     if not raised:
         found += [*_of_operations(lines), *_of_tests(lines)]
     if not found:
-        found += _of_calls(lines)
+        found += _of_calls(lines) or _of_plain_errors(lines, worked)
     found.sort(key=lambda failure: (failure.line, failure.kind))
     ends = _without_echoes([f for f in found if not _survived(f, worked)])
     shown = {exception.line: exception for exception in raised}
@@ -246,6 +246,27 @@ def _of_calls(lines: Sequence[Line]) -> list[Failure]:
         Failure(line.number, line.number, "fatal", line.text)
         for line in lines
         if line.level not in ("info", "warning") and _CALL.match(line.text)
+    ]
+
+
+_PLAIN_ERROR = re.compile(
+    r"(?:[\w.-]{1,40}: ){0,2}(?:[Ee]rror|ERROR|fatal|FATAL)(?: [\w-]{1,30}){0,4}: \S"
+)
+
+
+def _of_plain_errors(lines: Sequence[Line], worked: Sequence[int]) -> list[Failure]:
+    """Errors of programs in any language, if the log shows no other failure and no later work.
+
+    They count if they are about the GPU, or give a reason that is not.
+    """
+    last = max(worked, default=0)
+    return [
+        Failure(line.number, line.number, "fatal", line.text)
+        for line in lines
+        if line.number > last
+        and line.level == "none"
+        and _PLAIN_ERROR.match(line.text)
+        and (message_is_about_gpu(line.text) or reason_elsewhere(line.text))
     ]
 
 

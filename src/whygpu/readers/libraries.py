@@ -58,12 +58,32 @@ _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
         ),
         "not-found",
     ),
-    (re.compile(rf"(?<![\w.-]){_LIBRARY}['\"]? (?:was |is )?not found"), "not-found"),
+    (re.compile(rf"(?<![\w.-]){_LIBRARY}['\"]? (?:=> |was |is )?not found"), "not-found"),
+    (
+        # Any other sentence that says so, such as those of .NET and Java.
+        re.compile(
+            r"(?:[Uu]nable to|[Cc]ould ?n(?:o|')t|[Cc]annot|[Ff]ailed to|[Ee]rror while) "
+            r"(?:dynamically )?(?:load|open|find|locate|dlopen)[^\n]{0,40}?"
+            rf"(?:['\"`(: ]|/){_LIBRARY}"
+        ),
+        "not-found",
+    ),
+    (
+        re.compile(
+            r"(?:load the \"|no jni)(?P<library>cu[a-zA-Z]{2,12}|nvrtc|nccl)"
+            r"(?:\" shared library| in java\.library\.path)"
+        ),
+        "not-found",
+    ),
     (re.compile(rf"depends on [\"']{_LIBRARY}[\"'] which is missing"), "not-found"),
 )
 
 _RENAMED = re.compile(r"-[0-9a-f]{8}$")
-_STOPPING = ("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleNotFoundError")
+_STOPPING = (
+    *("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleNotFoundError"),
+    *("UnsatisfiedLinkError", "DllNotFoundException"),
+)
+_FILE_WORDS = (".so", ".dll", ".dylib", "shared library", "java.library.path")
 
 
 def events(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[LibraryEvent, ...]:
@@ -78,7 +98,7 @@ def events(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[LibraryEven
 
 
 def _of_line(line: Line, stops: bool) -> Iterator[LibraryEvent]:
-    if ".so" not in line.text and ".dll" not in line.text and ".dylib" not in line.text:
+    if not any(word in line.text for word in _FILE_WORDS):
         return
     seen: set[str] = set()
     for pattern, outcome in _EVENTS:

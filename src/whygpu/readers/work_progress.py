@@ -32,7 +32,8 @@ _WORK = re.compile(
             r"(?:/|of) ?\d",
             # services
             r"Serving (?:Flask|on)|Running on https?://|Uvicorn running",
-            r"Application startup complete|Starting \w{0,20} ?server at http",
+            r"Started (?:GRPCInference|HTTP|Metrics)Service at|\d tokens per second"
+            r"|Application startup complete|Starting \w{0,20} ?server at http",
             # a GPU that answers
             r"Num GPUs Available: +[1-9]|PhysicalDevice\(name='/physical_device:GPU",
             r"\[(?:Cuda|Gpu)Device\(|is_available\(\)\W{0,8}True|^tf\.Tensor\(",

@@ -107,5 +107,22 @@ FAILURES: tuple[Elsewhere, ...] = (
 )
 
 
+_REASONS = late(
+    r"(?:[Ff]ile|[Dd]irectory|[Pp]ath|[Mm]odel|[Cc]onfig\w{0,12}|[Mm]anifest)[^\n]{0,80}"
+    r"(?:does(?:n't| not) exist|not found)|[Nn]o such file or directory|[Pp]ermission denied"
+    r"|[Cc]onnection (?:refused|reset|timed out)|[Uu]nauthori[sz]ed|[Aa]ccess denied|\b40[134]\b"
+    r"|(?:[Uu]nknown|[Uu]nsupported) model (?:architecture|type|format)|invalid magic"
+    r"|corrupt(?:ed)?\b|incomplete|truncated|not within the file bounds|[Pp]arse error"
+    r"|[Ss]yntax error|[Aa]ddress already in use"
+)
+"""Files, networks, rights and formats. Libraries and device nodes of the GPU are files as well, so
+such a reason counts only in a message without a word about the GPU."""
+
+
+def reason_elsewhere(text: str) -> bool:
+    """Whether a message gives a reason that has nothing to do with a GPU."""
+    return _REASONS.search(text) is not None
+
+
 def elsewhere(text: str) -> Elsewhere | None:
     return next((row for row in FAILURES if row.words.search(text)), None)

@@ -115,6 +115,18 @@ FAILURES: tuple[Unexplained, ...] = (
         ("anything that a framework reports: memory, the driver, a kernel, its input",),
     ),
     Unexplained(
+        late(
+            r"\A(?:\w{1,60}(?:Error|Exception): |[Ee]rror: )?"
+            r"(?:Failed|Unable|Could not|Cannot|Can't)(?: to)? "
+            r"(?:load|initiali[sz]e|init|start|create|run|execute|launch|open)"
+            r"(?: (?!from|with|because)[\w'\"-]{1,30}){0,4}[.!]?\Z",
+            re.IGNORECASE,
+        ),
+        "an operation failed",
+        "is in the lines above it",
+        ("a library that could not be loaded", "lack of memory", "a file that is missing"),
+    ),
+    Unexplained(
         late(r"^(?:\w{1,40}Error): Graph execution error:?\s*\Z"),
         "TensorFlow stopped while it ran a graph",
         "is in the lines below this one, which are not in the log",

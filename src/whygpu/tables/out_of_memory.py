@@ -172,7 +172,7 @@ FORMS: tuple[Form, ...] = (
         r"\boom[-_]kill(?:er)?\b",
         r"OOMKilled",
         r"[Ee]xceeded (?:job |step )?memory limit",
-        r"node (?:was |is )?running low on memory",
+        r"node (?:was |is )?running low on memory|low on resource: memory",
         r"exceeded \d{1,3}% memory budget",
         r"tried to allocate more memory than is available",
     ),

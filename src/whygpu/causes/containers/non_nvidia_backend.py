@@ -127,7 +127,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
-from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.log_subjects import ended_by, subject_of
 from whygpu.causes.evidence.other_cards import OTHER_CARD
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
@@ -274,10 +274,31 @@ _OF_AMD = (
 )
 _TROUBLE = (
     r"(?:[Nn]ot (?:supported|found|available)|[Uu]nsupported|[Ff]ailed|[Ff]ailure|[Ee]rror|[Cc]annot"
-    r"|[Uu]nable|too old)"
+    r"|[Uu]nable|too old|[Cc]an't|does(?:n't| not) support|suspended)"
 )
 _AMD_TROUBLE = late(rf"{_OF_AMD}[^\n]{{0,120}}?{_TROUBLE}|{_TROUBLE}[^\n]{{0,80}}?{_OF_AMD}")
 """AMD's software and a word of failure in one sentence, for messages without a known form."""
+_OF_OTHERS = (
+    (
+        "Metal (Apple GPUs)",
+        r"(?:\bMPS\b(?! (?:client|server|control|daemon))|\bMTL[A-Z]\w{3,30}|ggml_metal)",
+    ),
+    (
+        "DirectML (Windows)",
+        r"(?:[Dd]irect[Mm][Ll]|\bDml[A-Z]\w{3,30}|\bDXGI_\w{3,40}|\b887A000\d\b)",
+    ),
+    (
+        "oneAPI (Intel GPUs)",
+        r"(?:\bSYCL\b|\bsycl::|[Ll]evel[ -][Zz]ero|Intel GPU|\bXPU\b|\boneAPI\b)",
+    ),
+    ("OpenCL", r"(?:OpenCL|\bcl[A-Z][A-Za-z]{4,30}\b|\bCL_[A-Z_]{6,40})"),
+    ("Vulkan", r"(?:ggml_vulkan|\bVulkan\d?\b|\bVK_ERROR_[A-Z_]{4,40})"),
+)
+_IN_OTHER_WORDS = tuple(
+    (backend, late(rf"{words}[^\n]{{0,120}}?{_TROUBLE}|{_TROUBLE}[^\n]{{0,120}}?{words}"))
+    for backend, words in _OF_OTHERS
+)
+"""The same for other interfaces. It counts in what ended the program."""
 _ROCM_LIBRARIES = (
     "amdhip64",
     "hipblas",
@@ -353,6 +374,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             lines = lines or _trouble_of_amd(log)
         if lines:
             yield _in_log(log, backend, tuple(lines[:8]))
+            return
+    for backend, pattern in _IN_OTHER_WORDS:
+        ended = ended_by(log, pattern)
+        if ended is not None and not (log.allocations or log.devices or log.statuses):
+            yield _in_log(log, backend, (ended.line,))._replace(confidence="likely")
             return
     rocm_build = log.first(_ROCM_BUILD)
     if rocm_build is not None and log.devices and log.without_gpu():

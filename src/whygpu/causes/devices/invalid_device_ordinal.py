@@ -71,7 +71,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_cuda_start import MAKES_CONTEXT, lines_of
-from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
+from whygpu.causes.evidence.log_subjects import ended_by, excerpt, gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
@@ -117,6 +117,12 @@ _STATEMENTS = late(
     r"|number of required GPUs exceeds the total number of available GPUs"
     r"|invalid device ordinal value \(\d+\)|Device ordinal \d+ (?:is )?(?:invalid|not found)"
 )
+_GPU_NUMBER = r"(?:GPU|[Cc][Uu][Dd][Aa](?: device)?|[Dd]evice)(?: (?:id|number|index|ordinal|device))?[ :#=]{1,3}\d{1,2}\b"
+_IN_OTHER_WORDS = late(
+    rf"{_GPU_NUMBER}[^\n]{{0,40}}(?:out of range|does(?:n't| not) exist|but only \d|only \d)"
+    rf"|(?:[Ii]nvalid|[Uu]nknown|[Nn]o such) {_GPU_NUMBER}"
+)
+"""The number of a GPU, and that there is none with it. It counts in what ended the program."""
 _MORE_PROCESSES = late(
     r"nproc[_-]per[_-]node[ =]\S|local_rank|torchrun|torch\.distributed\.launch|mpirun|horovod"
     r"|accelerate launch|deepspeed"
@@ -126,12 +132,24 @@ _MORE_PROCESSES = late(
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     statements = list(log.find(_STATEMENTS))
+    otherwise = None if statements else ended_by(log, _IN_OTHER_WORDS)
     # From calls that only count GPUs, this code means that the driver itself does not work.
     statuses = [
         status
         for status in log.status_named(*_STATUSES)
         if status.call not in _ONLY_COUNTS and not _IN_A_KERNEL.search(log.line(status.line).text)
     ]
+    if not statements and not statuses and otherwise is not None:
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=f"{_message(None)}: {excerpt(otherwise.text)}",
+            evidence=log.evidence(otherwise.line),
+            remedies=_remedies([], many=False),
+            confidence="likely",
+            ask="How many GPUs does `nvidia-smi -L` list, and which of them does "
+            "CUDA_VISIBLE_DEVICES leave visible?",
+        )
+        return
     if not statements and not statuses:
         yield from _none_of_the_list(log)
         return

@@ -240,7 +240,8 @@ _TOOLKIT = (
 _ABSENT = (
     r"(?:[Nn]ot found|not installed|not in (?:the |your )?PATH|not recognized|(?:is|isn't|not) set\b"
     r"|is missing|doesn't exist|does not exist|[Nn]o such file|identification is unknown"
-    r"|(?:[Cc]annot|[Cc]ould (?:not|NOT)|[Uu]nable to|[Ff]ailed to) (?:be )?(?:open|find|found|locate|detect)"
+    r"|(?:[Cc]annot|[Cc]ould (?:not|NOT)|[Uu]nable to|[Ff]ailed to) (?:be )?"
+    r"(?:open|find|found|locate|detect|execute|start)|failed to start"
     r"|^\s{0,4}No\b)"
 )
 _PART_ABSENT = late(
