@@ -30,6 +30,7 @@ _WANTS_GPU = re.compile(r"--gpus?(?:=|$)|^cuda(?::\d)?$|--device=cuda|--use[-_](
 _JOB_WANTS_GPU = re.compile(
     r"^(?:nvidia-smi|nvcc)$|^(?:cuda|cudnn|nvhpc)(?:[/\d.-]|$)|--(?:nv|gpus?)$", re.IGNORECASE
 )
+_CPU = re.compile(r"(?:^|[-_=.])cpu(?:$|[-_.:])|--no-?(?:gpu|cuda)", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>.*)$")
 _MANAGES_NODES = frozenset({"DaemonSet", "ClusterPolicy", "CustomResourceDefinition"})
 _ADDED_LATER = frozenset({"Kustomization", "Component", "ConfigMap"})
@@ -96,13 +97,16 @@ def _services(path: str, text: str, files: ProjectFiles, judge: Judge) -> Iterat
     if yaml_tree.is_template(text):
         return
     granted = _granted_beside(path, files)
-    for service in compose.read(path, _yaml(path, text), text).services:
+    services = compose.read(path, _yaml(path, text), text).services
+    for service in services:
         image = _image_of_service(service, path, files, judge)
         reasons = list(image.for_gpu) if image is not None else []
         reasons += _gpu_variables(service.variables)
         if any(map(_WANTS_GPU.search, service.command)):
             reasons.append(Reason("its command asks for a GPU", service.place))
         elsewhere = service.gets_more
+        if any(_same_image(service, other) and other.grants for other in services):
+            elsewhere = "another service runs the same image with a GPU"
         if service.name in granted:
             elsewhere = f"{granted[service.name]} gives it GPUs"
         yield Setup(
@@ -110,13 +114,27 @@ def _services(path: str, text: str, files: ProjectFiles, judge: Judge) -> Iterat
             name=service.name,
             place=service.place,
             for_gpu=tuple(reasons),
-            for_cpu=image.for_cpu if image is not None else (),
+            for_cpu=(*(image.for_cpu if image is not None else ()), *_for_cpu(service)),
             grants=service.grants,
             grant_elsewhere=elsewhere,
             commented_grant=service.commented_grant,
             variables=service.variables,
             image=image,
         )
+
+
+def _same_image(one: compose.Service, other: compose.Service) -> bool:
+    def image(service: compose.Service) -> tuple[str, ...]:
+        if service.build_folder:
+            return (service.build_folder, service.dockerfile, service.target)
+        return (service.image,)
+
+    return one is not other and image(one) == image(other)
+
+
+def _for_cpu(service: compose.Service) -> list[Reason]:
+    words = (service.name, *service.command)
+    return [Reason("it is for the CPU", service.place)] if any(map(_CPU.search, words)) else []
 
 
 def _gpu_variables(variables: tuple[VariableSetting, ...]) -> list[Reason]:

@@ -40,7 +40,7 @@ _PYTHON_FOLDERS = re.compile(
     r"venv|site-packages|dist-packages|/usr/local|/opt|\.local|conda|install|/app"
 )
 _NO_GPUS = ("none", "void", "")
-_CPU_NAME = re.compile(r"(?:^|[._/-])cpu(?:[._/-]|$)", re.IGNORECASE)
+_CPU_NAME = re.compile(r"cpu(?![a-z])", re.IGNORECASE)
 _CPU_COMMENT = re.compile(
     r"cpu[- ]?(?:only|version|build|wheel|torch|support)|only (?:the )?cpu|on cpu"
     r"|no gpu|without gpu",
@@ -134,7 +134,8 @@ def _for_gpu(
 
 
 def _for_cpu(dockerfile: Dockerfile, last: Stage) -> Iterator[Reason]:
-    for name in (os.path.basename(dockerfile.path), last.name):
+    folder, file = os.path.split(dockerfile.path)
+    for name in (file, os.path.basename(folder), last.name):
         if _CPU_NAME.search(name):
             yield Reason(f"it is called {name}", last.place)
     for comment in dockerfile.comments:

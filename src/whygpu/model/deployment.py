@@ -79,6 +79,11 @@ class ShellCommand(NamedTuple):
     place: FileLine
     may_fail: bool = False
     """`command || true`: its failure does not count."""
+    word_places: tuple[FileLine, ...] = ()
+    """The line of each word; empty if all are on one line."""
+
+    def place_of(self, number: int) -> FileLine:
+        return self.word_places[number] if self.word_places else self.place
 
 
 class Setup(NamedTuple):

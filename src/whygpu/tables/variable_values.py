@@ -76,7 +76,8 @@ def _members(reading: Members, value: str) -> Judgement:
 def value_problem(name: str, value: str, others: Container[str] = ()) -> str:
     """Why a value that is written in a file has no effect anywhere; empty if it may have one."""
     row = row_of(name)
-    if row is None:
+    if row is None or name == "KERAS_BACKEND":
+        # A file may be for an old Keras, which had other backends.
         return ""
     if isinstance(row.reading, GpuList):
         entries = [entry.strip() for entry in value.split(",")]

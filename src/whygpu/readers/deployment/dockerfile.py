@@ -199,7 +199,7 @@ class _Reader:
         match = _FROM.fullmatch(instruction.text)
         if match is None:
             return
-        base = substituted(match["base"], self._global)
+        base = substituted(match["base"].strip("\"'"), self._global)
         parent = next((s for s in self._stages if s.name.lower() == base.lower() and s.name), None)
         self._known = {}
         if parent is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -50,96 +51,103 @@ class PackageInstall(NamedTuple):
     python: str
     """The Python that the command names, as in python3.9 -m pip; mostly empty."""
     unread: tuple[UnreadLine, ...]
+
+
+def plain_words(command: ShellCommand) -> tuple[str, ...]:
+    """The words without the assignments before them."""
+    return tuple(word.text for word in _plain(command))
+
+
+class _Word(NamedTuple):
+    text: str
     place: FileLine
 
 
-def plain_words(command: ShellCommand) -> Sequence[str]:
-    """The words without the assignments before them."""
-    words: Sequence[str] = command.words
-    while words and _ASSIGNMENT.fullmatch(words[0]):
+def _plain(command: ShellCommand) -> list[_Word]:
+    words = [_Word(text, command.place_of(n)) for n, text in enumerate(command.words)]
+    while words and (_ASSIGNMENT.fullmatch(words[0].text) or words[0].text == "env"):
         words = words[1:]
-    if words[:1] == ("env",):
-        return plain_words(command._replace(words=tuple(words[1:])))
     return words
 
 
 def package_installs(commands: Sequence[ShellCommand]) -> Iterator[PackageInstall]:
     for command in commands:
-        words = list(plain_words(command))
+        words = _plain(command)
         if not words:
             continue
         if _CONDA.fullmatch(_program(words[0])):
-            found = _conda(words, command.place)
+            found = _conda(words)
             if found is not None:
                 yield found
                 continue
             # conda run -n name pip install ...
-            first = next(
-                (n for n, word in enumerate(words) if _PIP.fullmatch(_program(word))), len(words)
-            )
-            words = words[first:]
+            first = next((n for n, w in enumerate(words) if _PIP.fullmatch(_program(w))), None)
+            words = words[first:] if first is not None else []
         python, arguments = _pip_arguments(words)
         if arguments is not None:
-            yield _pip(arguments, python, command.place)
+            yield _pip(arguments, python)
 
 
-def _pip_arguments(words: list[str]) -> tuple[str, list[str] | None]:
+def _pip_arguments(words: list[_Word]) -> tuple[str, list[_Word] | None]:
     """The Python that is named, and what follows `pip install`; None for another command."""
     python = ""
+    texts = [word.text for word in words]
     if words and (match := _PYTHON.fullmatch(_program(words[0]))) is not None:
-        if "-m" not in words[1:4]:
+        if "-m" not in texts[1:4]:
             return "", None
         python = _minor(match[1])
-        words = words[words.index("-m") + 1 :]
-    elif words[:1] == ["uv"]:
+        words = words[texts.index("-m") + 1 :]
+    elif texts[:1] == ["uv"]:
         words = words[1:]
     match = _PIP.fullmatch(_program(words[0])) if words else None
     if match is None:
         return "", None
     python = python or _minor(match[1])
     rest = words[1:]
-    while rest and rest[0].startswith("-"):
+    while rest and rest[0].text.startswith("-"):
         rest = rest[1:]
-    return python, rest[1:] if rest[:1] == ["install"] else None
+    return python, rest[1:] if rest and rest[0].text == "install" else None
 
 
-def _program(word: str) -> str:
-    return word.rpartition("/")[2]
+def _program(word: _Word) -> str:
+    return word.text.rpartition("/")[2]
 
 
 def _minor(version: str | None) -> str:
     return version if version and "." in version else ""
 
 
-def _pip(arguments: list[str], python: str, place: FileLine) -> PackageInstall:
+def _pip(arguments: list[_Word], python: str) -> PackageInstall:
     requirements, unread = list[PinnedRequirement](), list[UnreadLine]()
     files, projects, sources = list[str](), list[str](), list[PackageSource]()
     words = iter(arguments)
-    for word in words:
-        name, has_value, value = word.partition("=") if word.startswith("--") else (word, "", "")
+
+    def value_of(given: str, has_value: str) -> str:
+        return given if has_value else next(words, _NO_WORD).text
+
+    for text, place in words:
+        name, has_value, value = text.partition("=") if text.startswith("--") else (text, "", "")
         if name in ("-r", "--requirement", "--requirements"):
-            files.append(value if has_value else next(words, ""))
-        elif word.startswith("-r") and len(word) > 2 and word[2] != "-":
-            files.append(word[2:])
+            files.append(value_of(value, has_value))
+        elif text.startswith("-r") and len(text) > 2 and text[2] != "-":
+            files.append(text[2:])
         elif name in _SOURCES:
-            url = value if has_value else next(words, "")
-            sources.append(PackageSource(url, _SOURCES[name], place))
+            sources.append(PackageSource(value_of(value, has_value), _SOURCES[name], place))
         elif name in ("-c", "--constraint", "-e", "--editable"):
-            given = value if has_value else next(words, "")
+            given = value_of(value, has_value)
             if name in ("-e", "--editable") and "://" not in given:
                 projects.append(given)
         elif name in _WITH_VALUE:
-            if not has_value:
-                next(words, "")
-        elif word.startswith(("-", ">", "<", "2>")):
+            value_of(value, has_value)
+        elif text.startswith(("-", ">", "<", "2>")):
             continue
-        elif word == "." or word.startswith(("./", "../", "/", ".[")):
-            if not word.endswith(".whl"):
-                projects.append(word.partition("[")[0])
-        elif "$" in word:
-            unread.append(UnreadLine(place, f"the value of {word} is not known"))
+        elif text == "." or text.startswith(("./", "../", "/", ".[")):
+            if not text.endswith(".whl"):
+                projects.append(text.partition("[")[0])
+        elif "$" in text:
+            unread.append(UnreadLine(place, f"the value of {text} is not known"))
         else:
-            found = pip_requirement(word, place._replace(text=word))
+            found = pip_requirement(text, place._replace(text=text))
             if isinstance(found, UnreadLine):
                 unread.append(found)
             else:
@@ -152,33 +160,32 @@ def _pip(arguments: list[str], python: str, place: FileLine) -> PackageInstall:
         given_sources,
         python,
         tuple(unread),
-        place,
     )
 
 
-def _conda(words: list[str], place: FileLine) -> PackageInstall | None:
+def _conda(given: list[_Word]) -> PackageInstall | None:
     """conda install, conda create, conda env create -f"""
+    words = [word.text for word in given]
     actions = [word for word in words[1:] if not word.startswith("-")]
     if actions[:2] in (["env", "create"], ["env", "update"]):
-        files = tuple(
-            words[number + 1] for number, word in enumerate(words[:-1]) if word in ("-f", "--file")
-        ) or tuple(word.partition("=")[2] for word in words if word.startswith("--file="))
-        return PackageInstall((), files or ("environment.yml",), (), (), "", (), place)
+        named = [b for a, b in itertools.pairwise(words) if a in ("-f", "--file")]
+        named += [word.partition("=")[2] for word in words if word.startswith("--file=")]
+        return PackageInstall((), tuple(named or ["environment.yml"]), (), (), "", ())
     if actions[:1] not in (["install"], ["create"]):
         return None
     requirements, unread, channel, python = list[PinnedRequirement](), list[UnreadLine](), "", ""
-    rest = iter(words[words.index(actions[0]) + 1 :])
-    for word in rest:
-        if word in ("-c", "--channel"):
-            channel = channel or next(rest, "")
-        elif word in ("-n", "--name", "-p", "--prefix", "--file"):
-            next(rest, "")
-        elif word.startswith("-"):
+    rest = iter(given[words.index(actions[0]) + 1 :])
+    for text, place in rest:
+        if text in ("-c", "--channel"):
+            channel = channel or next(rest, _NO_WORD).text
+        elif text in ("-n", "--name", "-p", "--prefix", "--file"):
+            next(rest, _NO_WORD)
+        elif text.startswith("-"):
             continue
-        elif "$" in word:
-            unread.append(UnreadLine(place, f"the value of {word} is not known"))
+        elif "$" in text:
+            unread.append(UnreadLine(place, f"the value of {text} is not known"))
         else:
-            found = conda_requirement(word, place._replace(text=word))
+            found = conda_requirement(text, place._replace(text=text))
             if isinstance(found, UnreadLine):
                 unread.append(found)
             elif found.name == "python":
@@ -186,9 +193,10 @@ def _conda(words: list[str], place: FileLine) -> PackageInstall | None:
                 python = match[0] if match else ""
             else:
                 requirements.append(found._replace(channel=found.channel or channel))
-    return PackageInstall(tuple(requirements), (), (), (), python, tuple(unread), place)
+    return PackageInstall(tuple(requirements), (), (), (), python, tuple(unread))
 
 
+_NO_WORD = _Word("", FileLine("", 1, ""))
 _APT = frozenset({"apt-get", "apt", "yum", "dnf", "microdnf", "zypper", "aptitude"})
 
 

@@ -58,7 +58,9 @@ class _Splitter:
         self._variables = variables
         self._found: list[ShellCommand] = []
         self._words: list[str] = []
+        self._places: list[FileLine] = []
         self._word: str | None = None
+        self._word_line: NumberedLine | None = None
         self._start: NumberedLine | None = None
         self._quote = ""
         self._count = 0
@@ -141,20 +143,23 @@ class _Splitter:
 
     def _add(self, text: str, line: NumberedLine) -> None:
         self._start = self._start or line
+        self._word_line = self._word_line or line
         self._word = (self._word or "") + text
 
     def _end_word(self) -> None:
         if self._word is not None:
             self._words.append(substituted(self._word, self._variables))
-            self._word = None
+            line = self._word_line or NumberedLine(1, "")
+            self._places.append(FileLine(self._path, line.number, line.text.strip()))
+            self._word = self._word_line = None
             self._count += 1
 
     def _end_command(self, operator: str) -> None:
         self._end_word()
-        words = self._words
+        words, places = self._words, self._places
         while words and words[0] in _KEYWORDS:
-            words = words[1:]
+            words, places = words[1:], places[1:]
         if words and self._start is not None:
-            place = FileLine(self._path, self._start.number, self._start.text.strip())
-            self._found.append(ShellCommand(tuple(words), place, operator in ("||", "|")))
-        self._words, self._start = [], None
+            may_fail = operator in ("||", "|")
+            self._found.append(ShellCommand(tuple(words), places[0], may_fail, tuple(places)))
+        self._words, self._places, self._start = [], [], None
