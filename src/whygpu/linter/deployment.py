@@ -156,7 +156,7 @@ def _image_of_service(
         return _built_image(file, context, service.target, files, judge)
     if not service.image or "$" in service.image:
         return None
-    return published_image(service.image, service.place)
+    return published_image(service.image, service.image_place)
 
 
 def _built_image(
@@ -191,7 +191,14 @@ def _granted_beside(path: str, files: ProjectFiles) -> dict[str, str]:
 def _pods(path: str, text: str) -> Iterator[Setup]:
     if "apiVersion" not in text or "containers" not in text or yaml_tree.is_template(text):
         return
-    for pod in kubernetes.read(path, _yaml(path, text), text):
+    try:
+        documents = _yaml(path, text)
+    except NotRead as error:
+        if error.is_syntax and ("{{" in text or "nvidia.com/gpu" not in text):
+            # A template of another kind, or not about GPUs.
+            return
+        raise
+    for pod in kubernetes.read(path, documents, text):
         yield from _containers(pod)
 
 
@@ -206,11 +213,13 @@ def _containers(pod: kubernetes.Pod) -> Iterator[Setup]:
         elsewhere = "its runtime class may give it all GPUs of the node"
     elif pod.has_claims:
         elsewhere = "it has a resource claim"
+    elif any(container.other_device for container in plain):
+        elsewhere = "it asks for another accelerator"
     for number, container in enumerate(plain):
         image = None
         reasons: list[Reason] = []
         if container.image and not TOOL_IMAGES.search(container.image):
-            image = published_image(container.image, container.place)
+            image = published_image(container.image, container.image_place)
             reasons += [] if granted and not container.grants else image.for_gpu
         if pod.node_choice is not None and number == 0 and not granted:
             reasons.append(

@@ -152,6 +152,21 @@ spec:
       image: busybox
 ```
 
+Another accelerator.
+
+```
+==> tpu.yaml <==
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec:
+  nodeSelector:
+    cloud.google.com/gke-tpu-accelerator: tpu-v5-lite-podslice
+  containers:
+    - name: main
+      image: example/train:1
+```
+
 It manages the GPUs of its nodes.
 
 ```

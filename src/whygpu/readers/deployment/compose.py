@@ -32,6 +32,7 @@ class Service(NamedTuple):
     place: FileLine
     image: str
     """Empty if the service is built; with a `$` if it is not known."""
+    image_place: FileLine
     build_folder: str
     """The build context; empty if the service is not built."""
     dockerfile: str
@@ -70,6 +71,7 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         name=name,
         place=place,
         image=substituted(text(node, "image"), {}),
+        image_place=node.key_places.get("image", place),
         build_folder=substituted(folder, {}),
         dockerfile=text(build, "dockerfile"),
         target=text(build, "target"),

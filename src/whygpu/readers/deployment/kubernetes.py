@@ -26,22 +26,31 @@ from whygpu.readers.deployment.yaml_tree import (
 )
 
 _GPU_RESOURCE = re.compile(
-    r"^(?:nvidia|amd|gpu\.intel|aliyun|tencent|volcano|huawei|cambricon|hami|baidu|alibabacloud)"
-    r"[\w.-]{0,60}/[\w.-]{0,60}(?:gpu|mig|i915|xe|ascend|mlu|dcu)[\w.-]{0,60}"
+    r"^(?:nvidia|aliyun|tencent|volcano|hami|baidu|alibabacloud)[\w.-]{0,60}"
+    r"/[\w.-]{0,60}(?:gpu|mig)[\w.-]{0,60}"
 )
+_OTHER_DEVICE = re.compile(
+    r"^(?:amd\.com|gpu\.intel\.com|google\.com/tpu|aws\.amazon\.com/neuron|habana\.ai|huawei\.com"
+    r"|cambricon\.com|hygon\.com|[\w.-]{0,60}fpga)"
+)
+"""Resources of other makers."""
 _COMMENTED = re.compile(r"^\s*#\s*-?\s*[\"']?nvidia\.com/(?:gpu|mig)[\w.-]*[\"']?\s*:")
-_GPU_NODE = re.compile(r"nvidia|gpu(?!-?none)|accelerator|a100|h100|v100", re.IGNORECASE)
+_GPU_NODE = re.compile(r"nvidia|gpu", re.IGNORECASE)
+_NO_GPU_NODE = re.compile(r"tpu|neuron|gaudi|amd|intel|:(?:false|none|0|no|cpu)$", re.IGNORECASE)
 
 
 class Container(NamedTuple):
     name: str
     place: FileLine
     image: str
+    image_place: FileLine
     is_init: bool
     grants: tuple[Grant, ...]
     variables: tuple[VariableSetting, ...]
     command: tuple[str, ...]
     commented_grant: FileLine | None
+    other_device: str
+    """A resource of another maker that it asks for; mostly empty."""
 
 
 class Pod(NamedTuple):
@@ -119,7 +128,8 @@ def _pod(path: str, kind: str, name: str, node: Map, lines: list[str]) -> Pod:
 def _node_choice(node: Map) -> tuple[FileLine | None, str]:
     for key, value, place in entries(node, "nodeSelector"):
         word = value.value if isinstance(value, Text) else ""
-        if _GPU_NODE.search(key) and word not in ("false", "none", "None"):
+        chosen = f"{key}:{word}"
+        if _GPU_NODE.search(chosen) and not _NO_GPU_NODE.search(chosen):
             return place, f"nodeSelector {key}"
     for toleration in items(node, "tolerations"):
         if "nvidia.com/gpu" in text(toleration, "key"):
@@ -132,11 +142,21 @@ def _container(path: str, node: Map, is_init: bool, lines: list[str]) -> Contain
         name=text(node, "name"),
         place=node.place,
         image=text(node, "image"),
+        image_place=node.key_places.get("image", node.place),
         is_init=is_init,
         grants=tuple(_grants(node)),
         variables=tuple(_variables(node)),
         command=(*words(child(node, "command")), *words(child(node, "args"))),
         commented_grant=_commented(path, node, lines),
+        other_device=next(
+            (
+                key
+                for part in ("limits", "requests")
+                for key, _, _ in entries(node, "resources", part)
+                if _OTHER_DEVICE.match(key)
+            ),
+            "",
+        ),
     )
 
 

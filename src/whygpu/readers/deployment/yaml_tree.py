@@ -11,7 +11,11 @@ from whygpu.model.requirement_file import FileLine
 
 MOST_NODES = 200_000
 """Anchors that contain anchors can describe more nodes than a machine can hold."""
-_TEMPLATE = re.compile(r"\{\{-?\s|\{%-?\s")
+_TEMPLATE = re.compile(
+    r"\{\{-?\s{0,9}(?:[.$]|if\b|range\b|with\b|include\b|template\b|toYaml\b|define\b|end\b|else\b)"
+    r"|\{%"
+)
+"""Argo's "{{inputs.parameters.x}}" is filled in later, in a file that is valid YAML."""
 
 
 class NotYaml(ValueError):
