@@ -17,7 +17,8 @@ _COMMENTED = re.compile(
     r"^\s*#\s*#+\s*(?:SBATCH|PBS|BSUB)\b.*(?:gres|gpus|ngpus|-gpu|-G\b)|^\s*#\s+#?SBATCH\s.*(?:gres|gpus)"
 )
 _GPU_COUNT = re.compile(r"(?:^|[:=])(\d+)\s*$")
-_PBS_GPUS = re.compile(r"\b(?:ngpus|gpus|naccelerators)=(\d+)|\bngpus\b|:gpus?\b|:\w{0,20}gpu")
+_PBS_GPUS = re.compile(r"\b(?:ngpus|gpus|naccelerators)=(\d+)")
+_PBS_GPU_NODES = re.compile(r"\bngpus\b|:\w{0,20}gpu")
 _LSF_GPUS = re.compile(r"\bnum=(\d+)|ngpus\w{0,20}=(\d+)")
 _SLURM_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "-G")
 
@@ -115,10 +116,10 @@ def _grants(directive: _Directive) -> Iterator[Grant]:
             if name in options and re.search("gpu|shard|mps", options[name], re.IGNORECASE):
                 yield Grant(f"{name}={options[name]}", place, _count(options[name]))
     elif directive.scheduler == "PBS":
-        match = _PBS_GPUS.search(options.get("-l", ""))
-        if match is not None:
-            count = int(match[1]) if match[1] else None
-            yield Grant(f"-l {options['-l']}", place, count)
+        wanted = options.get("-l", "")
+        match = _PBS_GPUS.search(wanted)
+        if match is not None or _PBS_GPU_NODES.search(wanted):
+            yield Grant(f"-l {wanted}", place, int(match[1]) if match else None)
     else:
         wanted = f"{options.get('-gpu', '')} {options.get('-R', '')}"
         match = _LSF_GPUS.search(wanted)

@@ -1,0 +1,139 @@
+"""Files that are not Python: the chain from the service to the requirement, and its findings."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+import whygpu
+from whygpu.model.code_finding import LintReport
+from whygpu.readers.deployment import yaml_tree
+
+WRONG_CUDA = "FROM nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu20.04\n"
+
+
+def project(folder: pathlib.Path, files: dict[str, str]) -> LintReport:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return whygpu.lint(folder)
+
+
+def found(folder: pathlib.Path, report: LintReport) -> list[tuple[str, str, int]]:
+    return [
+        (item.finding.code, str(pathlib.Path(item.path).relative_to(folder)), item.line)
+        for item in report.findings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "requirements"),
+    [
+        ("COPY requirements.txt .\nRUN pip install -r requirements.txt\n", "requirements.txt"),
+        ("COPY requirements.txt /tmp/r.txt\nRUN pip install -r /tmp/r.txt\n", "requirements.txt"),
+        ("WORKDIR /app\nCOPY . .\nRUN pip install -r deps/gpu.txt\n", "deps/gpu.txt"),
+        ("WORKDIR /app\nADD deps /x/\nRUN cd /x\nRUN pip install -r /x/gpu.txt\n", "deps/gpu.txt"),
+        ("COPY req*.txt ./\nRUN pip install -r requirements.txt\n", "requirements.txt"),
+        ("COPY . /app\nWORKDIR /app\nRUN pip install .\n", "pyproject.toml"),
+    ],
+)
+def test_files_that_a_dockerfile_copies_are_followed(
+    tmp_path: pathlib.Path, dockerfile: str, requirements: str
+) -> None:
+    text = "numpy\ntensorflow==2.3.0\n"
+    if requirements.endswith("toml"):
+        text = '[project]\nname = "x"\ndependencies = [\n  "tensorflow==2.3.0",\n]\n'
+    report = project(tmp_path, {"Dockerfile": WRONG_CUDA + dockerfile, requirements: text})
+    line = 4 if requirements.endswith("toml") else 2
+    assert found(tmp_path, report) == [("WG812", requirements, line)]
+
+
+def test_a_file_above_the_dockerfile_is_found_by_its_context(tmp_path: pathlib.Path) -> None:
+    docker = WRONG_CUDA + "COPY app/requirements.txt /r.txt\nRUN pip install -r /r.txt\n"
+    files = {"docker/Dockerfile": docker, "app/requirements.txt": "tensorflow==2.3.0\n"}
+    assert found(tmp_path, project(tmp_path, files)) == [("WG812", "app/requirements.txt", 1)]
+
+
+def test_nothing_outside_of_the_build_context_is_read(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "outside.txt").write_text("tensorflow==2.3.0\n")
+    copied = "COPY ../outside.txt /r.txt\nRUN pip install -r /r.txt\n"
+    report = project(tmp_path / "in", {"Dockerfile": WRONG_CUDA + copied})
+    assert report.findings == ()
+
+
+def test_a_file_that_two_images_install_is_reported_once(tmp_path: pathlib.Path) -> None:
+    docker = WRONG_CUDA + "COPY requirements.txt .\nRUN pip install -r requirements.txt\n"
+    files = {"Dockerfile": docker, "Dockerfile.dev": docker, "requirements.txt": "tensorflow-gpu\n"}
+    assert found(tmp_path, project(tmp_path, files)) == [("WG318", "requirements.txt", 1)]
+
+
+def test_the_chain_from_the_service_to_the_requirement(tmp_path: pathlib.Path) -> None:
+    files = {
+        "compose.yaml": "services:\n  train:\n    build: {context: app}\n    gpus: all\n",
+        "app/Dockerfile": "FROM python:3.10\nCOPY r.txt .\nRUN pip install -r r.txt\n",
+        "app/r.txt": "tensorflow==2.11.0\n",
+    }
+    report = project(tmp_path, files)
+    assert found(tmp_path, report) == [("WG812", "app/r.txt", 1)]
+    message = report.findings[0].finding.message
+    assert "the service train gets a GPU" in message
+    assert "python:3.10" in message
+
+
+def test_comments_take_findings_back(tmp_path: pathlib.Path) -> None:
+    above = "# whygpu: ignore[WG814] the builder has a GPU\nRUN nvidia-smi\n"
+    report = project(tmp_path, {"Dockerfile": "FROM nvidia/cuda:12.4.1-base-ubuntu22.04\n" + above})
+    assert report.findings == ()
+    assert [item.reason for item in report.ignored] == ["the builder has a GPU"]
+
+
+def test_safe_fixes_keep_the_rest_of_the_file(tmp_path: pathlib.Path) -> None:
+    docker = tmp_path / "Dockerfile"
+    docker.write_bytes(
+        b"FROM nvidia/cuda:12.4.1-base-ubuntu22.04\r\n"
+        b"ENV A=1 \\\r\n    NVIDIA_DRIVER_CAPABILITIES=utility \\\r\n    B=2\r\n"
+        b"RUN pip install torch\r\n"
+    )
+    assert whygpu.lint(docker, fix=True).fixed == 1
+    assert b"    NVIDIA_DRIVER_CAPABILITIES=compute,utility \\\r\n" in docker.read_bytes()
+    assert whygpu.lint(docker).findings == ()
+
+
+def test_without_the_reader_for_yaml_lint_says_what_it_left_out(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(yaml_tree, "find_spec", lambda name: None)
+    report = project(tmp_path, {"compose.yaml": "services: {}\n"})
+    assert "whygpu[infra]" in report.problems[0].message
+    assert report.exit_code == 2
+
+
+def test_templates_are_not_guessed_at(tmp_path: pathlib.Path) -> None:
+    text = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: {{ .Values.image }}\n"
+    report = project(tmp_path, {"templates/pod.yaml": text})
+    assert (report.findings, report.problems) == ((), ())
+
+
+def test_broken_manifests_about_gpus_are_reported(tmp_path: pathlib.Path) -> None:
+    text = "apiVersion: v1\nkind: Pod\nspec:\n  containers: [\n  nvidia.com/gpu: 1\n"
+    (problem,) = project(tmp_path, {"pod.yaml": text}).problems
+    assert problem.kind == "syntax"
+
+
+def test_other_yaml_and_scripts_are_not_counted(tmp_path: pathlib.Path) -> None:
+    files = {"a.yaml": "x: 1\n", "b.sh": "echo\n", "c.sh": "#SBATCH -p cpu\n", "d.py": "x = 1\n"}
+    assert project(tmp_path, files).files == 2
+
+
+def test_a_dev_container_in_its_hidden_folder_is_found(tmp_path: pathlib.Path) -> None:
+    text = '{\n  "image": "nvcr.io/nvidia/pytorch:24.01-py3"\n}\n'
+    report = project(tmp_path, {".devcontainer/devcontainer.json": text})
+    assert [item.finding.code for item in report.findings] == ["WG811"]
+
+
+def test_settings_apply_to_the_file_of_the_finding(tmp_path: pathlib.Path) -> None:
+    settings = '[tool.whygpu.lint.per-file-ignores]\n"requirements.txt" = ["WG318"]\n'
+    files = {"pyproject.toml": settings, "requirements.txt": "tensorflow-gpu\n"}
+    assert project(tmp_path, files).findings == ()

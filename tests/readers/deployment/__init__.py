@@ -1,0 +1,1 @@
+"""Tests of the readers for images, services, pods and jobs."""
