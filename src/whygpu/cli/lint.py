@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   whygpu lint train.py                 one file
-  whygpu lint src notebooks            Python files and notebooks in folders
+  whygpu lint .                        everything that it reads in a folder
   whygpu lint --fix --diff .           show what --fix would change
   whygpu lint --sarif . > lint.sarif   for code scanning
   cat train.py | whygpu lint -         from standard input

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
+from whygpu.errors import UsageError
 from whygpu.host.files import read_start
+from whygpu.linter.project_files import kind_of
 from whygpu.model.program import TensorFlowLine
+from whygpu.model.requirement_file import PinnedRequirement
+from whygpu.readers.deployment import dockerfile
+from whygpu.readers.deployment.package_installs import package_installs
+from whygpu.readers.requirement_files import read_requirements
+from whygpu.tables.base_images import base_image
 
 _FILES = re.compile(
     r"requirements[\w.-]*\.txt|setup\.(py|cfg)|pyproject\.toml|environment\.ya?ml|Pipfile"
@@ -15,11 +23,14 @@ _FILES = re.compile(
     re.IGNORECASE,
 )
 _PIN = re.compile(
-    r"\btensorflow(?:[-_](?:gpu|cpu))?(?:\[[^\]]*\])?[\"']?\s*(?:[=~<]=?=?|:|=\s*[\"'])\s*[\"'^~=<]*"
-    r"\s*(\d+)(?:\.\d+|\b)|tensorflow/tensorflow:(\d+)\.",
+    r"\btensorflow(?:[-_](?:gpu|cpu))?(?:\[[^\]]*\])?[\"']?\s*(?:[=~]=|:|=\s*[\"'])\s*[\"'^~=]*"
+    r"\s*(\d+)(?:\.\d+|\b)",
     re.IGNORECASE,
 )
-_NVIDIA_IMAGE = re.compile(r"nvidia/tensorflow:(?:\d\d\.\d\d-tf([12])|1[789]\.\d\d)")
+"""A pin in a file that no reader reads."""
+_PACKAGES = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
+_CLAUSE = re.compile(r"(===?|~=|<=?)\s*(\d+)([\d.*]*)\S*")
+_NVIDIA_TAG = re.compile(r"\d\d\.\d\d-tf([12])|1[789]\.\d\d")
 _README = re.compile(r"(README|INSTALL)[\w.-]*", re.IGNORECASE)
 _SAID = re.compile(
     r"(?<![\w./-])(?:tensorflow|tf)(?:[-_ ]?(?:gpu|cpu))?[\s`*_\"'()\[\]:,-]{0,4}"
@@ -102,13 +113,46 @@ def _text(path: str) -> str:
 
 def _majors(path: str) -> set[int]:
     text = _text(path)
-    found = set()
-    for match in _PIN.finditer(text):
-        number = int(match.group(1) or match.group(2))
-        # `tensorflow<2` is a pin to 1.
-        below = "<" in match.group(0) and "<=" not in match.group(0)
-        found.add(number - 1 if below and "." not in match.group(0) else number)
-    for match in _NVIDIA_IMAGE.finditer(text):
-        # The images of 2017 to 2019 have TensorFlow 1; later images have the version in the name.
-        found.add(int(match.group(1)) if match.group(1) else 1)
+    if "tensorflow" not in text:
+        return set()
+    if kind_of(path) == "dockerfile":
+        found = _majors_of_image(dockerfile.read(path, text))
+    else:
+        try:
+            read = read_requirements(path, _text)
+        except UsageError:
+            # setup.py and its like have no reader.
+            found = {int(match[1]) for match in _PIN.finditer(text)}
+        else:
+            found = {m for each in read.requirements for m in _majors_of(each)}
     return found & {1, 2}
+
+
+def _majors_of_image(file: dockerfile.Dockerfile) -> set[int]:
+    found: set[int] = set()
+    for stage in file.stages:
+        base = base_image(stage.base or "", stage.place)
+        match = _NVIDIA_TAG.match(base.tag) if base.name.endswith("nvidia/tensorflow") else None
+        if match is not None:
+            # The images of 2017 to 2019 have TensorFlow 1; later images have it in the name.
+            found.add(int(match[1] or 1))
+        elif base.framework == "tensorflow" and base.version:
+            found.add(int(base.version.partition(".")[0]))
+        for run in stage.runs:
+            for install in package_installs(run.commands):
+                found.update(m for each in install.requirements for m in _majors_of(each))
+    return found
+
+
+def _majors_of(requirement: PinnedRequirement) -> Iterator[int]:
+    """The major release that a requirement on TensorFlow leads to; none for a lower bound."""
+    if requirement.name not in _PACKAGES:
+        return
+    for clause in filter(None, requirement.specifier.split(",")):
+        match = _CLAUSE.fullmatch(clause.strip())
+        if match is None:
+            continue
+        operator, major, rest = match.groups()
+        # `<2` and `<2.0` are pins to 1.
+        is_below = operator == "<" and not rest.strip(".0*")
+        yield int(major) - 1 if is_below else int(major)
