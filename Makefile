@@ -13,13 +13,13 @@ REAL := -n 2 --dist loadfile
 # Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: check test test-fast fuzz test-lab-full lint fix docs new-cause targets targets-cuda benchmark package clean
+.PHONY: check test test-fast fuzz test-lab-full lint fix docs site new-cause targets targets-cuda benchmark package clean
 
 check: $(VENV)/ready ## Diagnose this machine
 	@$(BIN)/whygpu check; code=$$?; \
 	if [ $$code -eq 1 ] || [ $$code -eq 4 ]; then exit 0; else exit $$code; fi
 
-test: lint targets ## Everything: style, types, and all tests, real frameworks included
+test: lint targets $(VENV)/docs ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest $(FAST)
 	$(BIN)/python -m pytest $(REAL) tests/faults
 	$(BIN)/python -m pytest $(REAL) tests/lab tests/real
@@ -42,11 +42,16 @@ fix: $(VENV)/dev ## Repair style where that can be done by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/dev ## Generate docs/causes, the ledger of codes, the JSON schemas and the package graph
+docs: $(VENV)/dev ## Generate docs/causes, the ledger, the schemas, the reference, and the output on pages
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.phrase_words
 	$(BIN)/python -m tools.package_graph
+	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.docs_commands
+
+site: $(VENV)/docs ## The documentation as a site, in site
+	$(BIN)/zensical build --strict
 
 new-cause: $(VENV)/dev ## make new-cause FAMILY=libraries SLUG=some-defect
 	$(BIN)/python -m tools.new_cause "$(FAMILY)" "$(SLUG)"
@@ -66,7 +71,7 @@ package: $(VENV)/dev ## The source distribution and the wheel of the last commit
 	$(BIN)/python -m tools.build_package
 
 clean:
-	rm -rf $(VENV) .targets build dist src/*.egg-info
+	rm -rf $(VENV) .targets build dist site .cache src/*.egg-info
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "whygpu needs Python 3.10 or newer; set PYTHON=/path/to/python3"; exit 1; }
@@ -81,3 +86,7 @@ $(VENV)/dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/ready
+
+$(VENV)/docs: $(VENV)/dev
+	$(BIN)/python -m pip install -q -e '.[docs]'
+	@touch $@

@@ -30,7 +30,7 @@ ON_A_GPU: tuple[Sighting, ...] = (
         "library-path-conflict",
         H200,
         "check names the cause after `pip install 'tensorflow[and-cuda]==2.21.0'`",
-        "README.md",
+        "docs/check.md",
     ),
     Sighting(
         "library-path-conflict",
@@ -56,7 +56,7 @@ ON_A_GPU: tuple[Sighting, ...] = (
         "visible-devices-hides-gpu",
         H200,
         "check names the cause for Keras, JAX, PyTorch, CuPy and Numba",
-        "README.md",
+        "docs/check.md",
     ),
 )
 

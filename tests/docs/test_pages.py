@@ -1,0 +1,127 @@
+"""Links of the documentation lead somewhere, and its programs do not have the defects we lint."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import whygpu
+from tools.docs_commands import ROOT, pages
+from tools.reference import FOLDER as REFERENCE
+from tools.reference import pages as reference_pages
+
+DOCS = ROOT / "docs"
+SITE = "https://whygpu.readthedocs.io/en/latest/"
+REPOSITORY = "https://github.com/whygpu/whygpu/blob/main/"
+PAGES = (*pages(), *sorted(DOCS.glob("causes/*.md")), *sorted(DOCS.glob("reference/*.md")))
+
+_FENCE = re.compile(r"^(```|~~~)(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+_FUNCTION = re.compile(r"\bwhygpu\.(\w+)\(")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """What the site builder makes of the headings."""
+    seen: Counter[str] = Counter()
+    found = set()
+    for heading in _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        plain = unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode()
+        slug = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+        found.add(f"{slug}_{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
+    return found
+
+
+def target_of(page: Path, link: str) -> tuple[Path, str] | None:
+    """The file and the anchor that a link leads to; None if it leads out of the project."""
+    address, _, anchor = link.partition("#")
+    if address.startswith(SITE):
+        place = DOCS / (address.removeprefix(SITE).rstrip("/") or "index")
+        found = place / "README.md" if place.is_dir() else place.with_suffix(".md")
+    elif address.startswith(REPOSITORY):
+        found = ROOT / address.removeprefix(REPOSITORY)
+    elif re.match(r"\w+:", address):
+        return None
+    else:
+        found = (page.parent / address) if address else page
+    return found, anchor
+
+
+def broken(page: Path, link: str) -> bool:
+    target = target_of(page, link)
+    if target is None:
+        return False
+    file, anchor = target
+    return not file.is_file() or bool(anchor and anchor not in anchors(file))
+
+
+def test_every_link_leads_to_a_page_and_a_heading() -> None:
+    wrong = [
+        f"{name(page)}: {link}"
+        for page in PAGES
+        for link in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+        if broken(page, link)
+    ]
+    assert wrong == []
+
+
+def test_links_to_nowhere_are_noticed() -> None:
+    page = DOCS / "index.md"
+    assert broken(page, "nothing.md")
+    assert broken(page, f"{SITE}check/#nothing")
+    assert broken(page, f"{REPOSITORY}NOTHING.md")
+    assert not broken(page, f"{SITE}check/#the-answer")
+
+
+def test_pages_of_the_site_have_no_links_that_leave_the_site_by_file() -> None:
+    """A link from docs/ to a file beside it would work in the repository and not on the site."""
+    for page in PAGES:
+        if DOCS in page.parents:
+            for link in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+                target = target_of(page, link)
+                assert (
+                    target is None
+                    or SITE in link
+                    or REPOSITORY in link
+                    or (DOCS in target[0].resolve().parents)
+                ), f"{name(page)}: {link}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=name)
+def test_functions_that_a_page_names_exist(page: Path) -> None:
+    named = set(_FUNCTION.findall(page.read_text(encoding="utf-8")))
+    assert named <= set(dir(whygpu))
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=name)
+def test_programs_of_the_tutorials_are_what_lint_recommends(page: Path) -> None:
+    programs = [
+        body
+        for _, language, body in _FENCE.findall(page.read_text("utf-8"))
+        if language == "python"
+    ]
+    for program in programs:
+        found = whygpu.lint(program)
+        assert found.problems == ()
+        assert [(it.finding.code, it.line) for it in found.findings] == []
+
+
+def test_the_reference_is_what_the_program_says() -> None:
+    for file, text in reference_pages().items():
+        assert (REFERENCE / file).read_text(encoding="utf-8") == text, f"{file}: run `make docs`"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = set(re.findall(r": ([\w/-]+\.md)$", navigation, re.MULTILINE))
+    written = {str(page.relative_to(DOCS)) for page in PAGES if DOCS in page.parents}
+    assert listed == {page for page in written if not re.match(r"causes/WG", page)}
