@@ -36,8 +36,11 @@ def test_every_page_is_built(site: Path) -> None:
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     loads = re.compile(r'<(?:script|img|link rel="stylesheet")[^>]* (?:src|href)="(https?:[^"]*)')
+    asks_for_stars = 'data-md-component="source"'
     for page in site.rglob("*.html"):
-        assert loads.findall(page.read_text(encoding="utf-8")) == [], page
+        text = page.read_text(encoding="utf-8")
+        assert loads.findall(text) == [], page
+        assert asks_for_stars not in text, page
 
 
 def test_causes_can_be_searched_by_the_words_of_a_log(site: Path) -> None:
