@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Losses of PyTorch and JAX loops, whole and in micro-batches; run in a target, prints JSON."""
+"""Losses of loops in PyTorch, JAX and TensorFlow, whole and in micro-batches; prints JSON."""
 
 from __future__ import annotations
 
@@ -282,5 +282,123 @@ def jax_cases():
     }
 
 
+# --- TensorFlow
+
+
+def tensorflow_cases():
+    import tensorflow as tf
+
+    inner, outer = tf.Variable(INNER), tf.Variable(OUTER)
+    words = tf.Variable(INNER.T)
+    calls = tf.Variable(0, trainable=False, name="calls")
+    x, y, chosen = tf.constant(X), tf.constant(Y), tf.constant(CHOSEN)
+    ids = tf.constant([row % 8 for row in range(SAMPLES)])
+
+    def out(x):
+        return tf.tanh(x @ inner) @ outer
+
+    def mean(x, y, c):
+        return tf.reduce_mean((out(x) - y) ** 2)
+
+    def total(x, y, c):
+        return tf.reduce_sum((out(x) - y) ** 2)
+
+    def between(x, y, c):
+        z = out(x)
+        return tf.reduce_mean(tf.reduce_logsumexp(z @ tf.transpose(z), axis=1))
+
+    def over_chosen(x, y, c):
+        return tf.reduce_sum(tf.reduce_sum((out(x) - y) ** 2, 1) * c) / tf.reduce_sum(c)
+
+    def dropped(x, y, c):
+        return tf.reduce_mean((tf.nn.dropout(tf.tanh(x @ inner), 0.5) @ outer - y) ** 2)
+
+    def embedded(ids, y, c):
+        return tf.reduce_mean((tf.gather(words, ids) @ inner @ outer - y) ** 2)
+
+    def counting(x, y, c):
+        calls.assign_add(1)
+        return mean(x, y, c)
+
+    def in_bfloat16(x, y, c):
+        z = tf.tanh(tf.cast(x, "bfloat16") @ tf.cast(inner, "bfloat16"))
+        return tf.reduce_mean((tf.cast(z @ tf.cast(outer, "bfloat16"), "float32") - y) ** 2)
+
+    def compared(loss, weight=None, x=x, variables=(inner, outer), **options):
+        guard = whygpu.oom_guard(micro_batch=MICRO, **options)
+        before = int(calls)
+        try:
+            given = guard.gradients(loss, variables, weight=weight)(x, y, chosen)
+        except UsageError as error:
+            return {"refused": str(error), "clean": int(calls) == before}
+        with tf.GradientTape() as tape:
+            value = loss(x, y, chosen)
+        expected = [value, *tape.gradient(value, variables)]
+        told = [tf.convert_to_tensor(each).numpy() for each in (given[0], *given[1])]
+        expected = [tf.convert_to_tensor(each).numpy() for each in expected]
+        return {
+            "gap": gap(told, expected),
+            "size": size(expected),
+            "differences": guard.report.differences,
+            "in_parts": guard.report.steps_in_parts,
+        }
+
+    def fails_late(loss):
+        """The whole batch fails after it has changed a variable; so does a check of two rows."""
+        failures = []
+
+        def failing(x, y, c):
+            calls.assign_add(1)
+            found = mean(x, y, c)
+
+            def fail(rows):
+                failures.append(int(rows))
+                if rows > 7:
+                    raise MemoryError("Unable to allocate 2.00 GiB for an array")
+                return rows
+
+            with tf.control_dependencies([tf.py_function(fail, [tf.shape(x)[0]], tf.int32)]):
+                return tf.identity(found)
+
+        before = int(calls)
+        guard = whygpu.oom_guard()
+        guard.gradients(failing, [inner, outer])(x, y, chosen)
+        return {
+            "calls": int(calls) - before,
+            "parts": guard.report.cuts[0].micro_batches,
+            "differences": guard.report.differences,
+        }
+
+    def inside_function():
+        try:
+            tf.function(whygpu.oom_guard().gradients(mean, [inner]))(x, y, chosen)
+        except Exception as error:
+            # TensorFlow puts an exception of its own around it.
+            return str(error)
+        return ""
+
+    return {
+        "same": {
+            "mean": compared(mean),
+            "sum": compared(total),
+            "weighed": compared(over_chosen, weight=lambda x, y, c: tf.reduce_sum(c)),
+            "rows of an embedding": compared(embedded, x=ids, variables=(words, inner)),
+            "no part in the loss": compared(embedded, x=ids, variables=(words,)),
+            "a mean, unchecked": compared(mean, check=False),
+        },
+        "refused": {
+            "between samples": compared(between),
+            "over chosen": compared(over_chosen),
+            "exact": compared(counting, exact=True),
+            "a loss per sample": compared(lambda x, y, c: (out(x) - y) ** 2),
+        },
+        "in bfloat16": compared(in_bfloat16),
+        "dropout": compared(dropped),
+        "fails late": fails_late(mean),
+        "inside a graph": inside_function(),
+    }
+
+
 if __name__ == "__main__":
-    print(json.dumps({"torch": torch_cases, "jax": jax_cases}[sys.argv[1]]()))
+    made_by = {"torch": torch_cases, "jax": jax_cases, "tensorflow": tensorflow_cases}
+    print(json.dumps(made_by[sys.argv[1]]()))

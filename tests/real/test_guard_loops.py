@@ -1,4 +1,4 @@
-"""Loops of one's own in PyTorch and JAX: gradients in parts, and losses that have no parts."""
+"""Loops in PyTorch, JAX and TensorFlow: gradients in parts, and losses that have no parts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ SOURCE = pathlib.Path(whygpu.__path__[0]).parent
 FLOAT32_EPSILON = 2.0**-23
 BFLOAT16_EPSILON = 2.0**-7
 SAMPLES = 13
+TARGETS = {"tensorflow": "tensorflow-2.21"}
 
 
 def cases(framework: str, home: pathlib.Path) -> Any:
-    need(framework, "bfloat16")
+    target = TARGETS.get(framework, framework)
+    need(target, "bfloat16")
     environ = environment(PYTHONPATH=str(SOURCE), HOME=str(home), OMP_NUM_THREADS="1")
-    command = [python_of(framework), str(PROGRAM), framework]
+    command = [python_of(target), str(PROGRAM), framework]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -41,7 +43,12 @@ def jax(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return cases("jax", tmp_path_factory.mktemp("home"))
 
 
-@pytest.mark.parametrize("framework", ["torch", "jax"])
+@pytest.fixture(scope="module")
+def tensorflow(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return cases("tensorflow", tmp_path_factory.mktemp("home"))
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
 def test_gradients_of_parts_are_those_of_the_batch(
     framework: str, request: pytest.FixtureRequest
 ) -> None:
@@ -52,7 +59,7 @@ def test_gradients_of_parts_are_those_of_the_batch(
         assert len(case["differences"]) == ("unchecked" in name), name
 
 
-@pytest.mark.parametrize("framework", ["torch", "jax"])
+@pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
 def test_work_in_few_digits_is_not_taken_for_another_loss(
     framework: str, request: pytest.FixtureRequest
 ) -> None:
@@ -75,6 +82,10 @@ def test_work_in_few_digits_is_not_taken_for_another_loss(
         ("jax", "auxiliary", "the auxiliary value"),
         ("jax", "raw key", "jax.random.key()"),
         ("jax", "rows", "one row per sample"),
+        ("tensorflow", "between samples", "neither the mean nor the sum"),
+        ("tensorflow", "over chosen", "neither the mean nor the sum"),
+        ("tensorflow", "exact", "the state in calls:0 changed once for each micro-batch"),
+        ("tensorflow", "a loss per sample", "a tensor of shape (13, 3)"),
     ],
 )
 def test_what_would_train_something_else_is_refused(
@@ -95,7 +106,9 @@ def test_batch_norm_is_told_of_and_its_means_are_those_of_the_batch(torch: Any) 
     assert parts[2] == whole[2] == 1
 
 
-@pytest.mark.parametrize(("framework", "word"), [("torch", "dropout"), ("jax", "random")])
+@pytest.mark.parametrize(
+    ("framework", "word"), [("torch", "dropout"), ("jax", "random"), ("tensorflow", "random")]
+)
 def test_random_numbers_are_told_of(
     framework: str, word: str, request: pytest.FixtureRequest
 ) -> None:
@@ -116,3 +129,13 @@ def test_processes_that_train_together_are_refused(torch: Any) -> None:
 
 def test_jax_is_guarded_outside_jit(jax: Any) -> None:
     assert "Call it outside" in jax["inside jit"]
+
+
+def test_tensorflow_is_guarded_outside_its_graphs(tensorflow: Any) -> None:
+    assert "Call them outside" in tensorflow["inside a graph"]
+
+
+def test_variables_that_a_failed_step_changed_are_put_back(tensorflow: Any) -> None:
+    told = tensorflow["fails late"]
+    assert (told["calls"], told["parts"]) == (2, 2)
+    assert told["differences"] == ["the state in calls:0 changed once for each micro-batch"]

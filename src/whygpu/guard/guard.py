@@ -13,12 +13,15 @@ from whygpu.guard.guard_report import GuardReport, Record, say
 from whygpu.guard.jax_loop import JaxLoop
 from whygpu.guard.keras_fit import KerasFit, in_fit, is_keras_model, refuse_old_keras
 from whygpu.guard.splitting import Splitter
+from whygpu.guard.tensorflow_loop import TensorFlowLoop
+from whygpu.guard.tensorflow_waits import refuse_at_once
 from whygpu.guard.torch_gradients import Work
 from whygpu.guard.torch_loop import TorchLoop
 
 _GUARDS_NOTHING = (
     "oom_guard() has guarded nothing: pass it the Keras model, `with whygpu.oom_guard(model):`. In "
-    "your own loop, call guard.backward() (PyTorch) or guard.value_and_grad() (JAX)"
+    "your own loop, call guard.backward() (PyTorch), guard.value_and_grad() (JAX) or "
+    "guard.gradients() (TensorFlow)"
 )
 
 
@@ -54,7 +57,8 @@ class Guard:
         return self._record.report
 
     def __enter__(self) -> Guard:
-        if not self._models and not self._others and "jax" not in sys.modules:
+        loops = {"jax", "tensorflow"} & sys.modules.keys()
+        if not self._models and not self._others and not loops:
             raise UsageError(_GUARDS_NOTHING)
         for model in self._models:
             model.on()
@@ -122,6 +126,33 @@ class Guard:
             check=self._check,
         )
 
+    def gradients(
+        self,
+        loss_fn: Callable[..., Any],
+        variables: Sequence[Any],
+        *,
+        jit_compile: bool | None = None,
+        weight: Callable[..., Any] | None = None,
+    ) -> Callable[..., Any]:
+        """TensorFlow: a function of the batch that returns `loss_fn(*batch)` and its gradients for
+        the variables, as tf.GradientTape computes them, compiled; to be called outside tf.function.
+
+        Every tensor of the batch is cut along its first axis where memory runs out. Variables that
+        the loss function itself changes are put back before each attempt. About the loss see
+        `backward`.
+        """
+        if "tensorflow" not in sys.modules:
+            raise UsageError("gradients() needs TensorFlow, and the program has not imported it")
+        self._guards_a_loop = True
+        return TensorFlowLoop(
+            self._training,
+            loss_fn,
+            variables,
+            weight=weight,
+            jit_compile=jit_compile,
+            check=self._check,
+        )
+
 
 def oom_guard(
     *objects: Any, micro_batch: int | None = None, check: bool = True, exact: bool = False
@@ -143,23 +174,31 @@ def oom_guard(
         step = whygpu.oom_guard().value_and_grad(loss_fn)
         loss, gradients = step(params, x, y)
 
+    In a TensorFlow loop:
+
+        step = whygpu.oom_guard().gradients(loss_fn, variables)
+        loss, gradients = step(x, y)
+
     A step that runs out of memory is computed again in micro-batches whose gradients are added up,
     from the same weights and the same data. `micro_batch` starts with that many samples at once;
     `check=False` leaves out the look at whether the loss of a batch follows from those of its
     parts; `exact=True` refuses where anything but rounding would differ. `guard.report` tells what
     was done.
     """
+    refuse_at_once()
     return Guard(objects, micro_batch=micro_batch, check=check, exact=exact)
 
 
 def OomGuard(*, micro_batch: int | None = None, exact: bool = False) -> Any:  # noqa: N802
     """The guard as a Keras callback: model.fit(..., callbacks=[whygpu.OomGuard()]).
 
-    See whygpu.oom_guard() for what it does; the callback's `report` tells what it did.
+    See whygpu.oom_guard() for what it does; the callback's `report` tells what it did. With
+    TensorFlow, make it before the model: TensorFlow then refuses memory at once, not after 10 s.
     """
     keras: Any = sys.modules.get("keras")
     if keras is None or not hasattr(keras, "ops"):
         raise UsageError("OomGuard() is a callback for Keras 3: import keras first")
+    refuse_at_once()
 
     class GuardCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """Guards the model while it is in `fit`."""

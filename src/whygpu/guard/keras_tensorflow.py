@@ -8,6 +8,7 @@ from typing import Any
 
 from whygpu.guard.keras_eager import VariableState
 from whygpu.guard.keras_engine import Batch, Predictions, call_options, masks_of, with_masks
+from whygpu.guard.tensorflow_gradients import added
 
 
 class TensorFlowEngine(VariableState):
@@ -51,10 +52,10 @@ class TensorFlowEngine(VariableState):
         self._of_outputs = {}
 
     def learn(self, batch: Batch, share: float) -> tuple[Any, Predictions]:
-        loss, predictions, added = self._outputs_apart(
+        loss, predictions, gradient = self._outputs_apart(
             share, lambda: self._learn(batch, self._number(share))
         )
-        self._add(added)
+        self._add(gradient)
         return loss, predictions
 
     def _learn_graph(self, batch: Batch, share: Any) -> Any:
@@ -63,8 +64,7 @@ class TensorFlowEngine(VariableState):
             loss = self._loss(batch, values, True)
             scaled = self._scaled(loss)
             scaled = scaled * self._tf.cast(share, scaled.dtype)
-        added = tape.gradient(scaled, self._weights())
-        return loss, self._predictions(values), added
+        return loss, self._predictions(values), tape.gradient(scaled, self._weights())
 
     def predict(self, x: Any, training: bool) -> tuple[Predictions, list[Any]]:
         predictions, losses = self._predict[training](x)
@@ -106,8 +106,8 @@ class TensorFlowEngine(VariableState):
         return loss, found[: len(weights)], gradient
 
     def pull(self, x: Any, gradient: Any) -> Predictions:
-        predictions, added = self._pull(x, gradient)
-        self._add(added)
+        predictions, found = self._pull(x, gradient)
+        self._add(found)
         result: Predictions = predictions
         return result
 
@@ -115,8 +115,8 @@ class TensorFlowEngine(VariableState):
         with self._tf.GradientTape() as tape:
             values = self._call(x, True)
         flatten = self._keras.tree.flatten
-        added = tape.gradient(flatten(values), self._weights(), output_gradients=flatten(gradient))
-        return self._predictions(values), added
+        found = tape.gradient(flatten(values), self._weights(), output_gradients=flatten(gradient))
+        return self._predictions(values), found
 
     def assess(self, batch: Batch, predictions: Predictions) -> Any:
         self._of_outputs = {}
@@ -189,21 +189,10 @@ class TensorFlowEngine(VariableState):
         # A Python number would be part of the graph, and every other one would make another graph.
         return self._tf.constant(value, dtype="float64")
 
-    def _add(self, added: list[Any]) -> None:
+    def _add(self, new: list[Any]) -> None:
         if not self._gradients:
-            self._gradients = list(added)
+            self._gradients = list(new)
             return
-        for index, new in enumerate(added):
+        for index, each in enumerate(new):
             # One after the other, so that two full sets never exist at the same time.
-            self._gradients[index] = self._sum(self._gradients[index], new)
-
-    def _sum(self, total: Any, new: Any) -> Any:
-        if total is None or new is None:
-            return new if total is None else total
-        slices = self._tf.IndexedSlices
-        if isinstance(total, slices) and isinstance(new, slices):
-            # The rows of an embedding: the rows of all parts are those of the whole batch.
-            values = self._tf.concat([total.values, new.values], 0)
-            indices = self._tf.concat([total.indices, new.indices], 0)
-            return slices(values, indices, total.dense_shape)
-        return self._tf.convert_to_tensor(total) + self._tf.convert_to_tensor(new)
+            self._gradients[index] = added(self._tf, self._gradients[index], each)

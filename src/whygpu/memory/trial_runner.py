@@ -2,8 +2,9 @@
 
 On a GPU, the framework's allocator raises an exception if memory runs out, and the process can go
 on. So the trials share a process, which saves the start of the framework, as long as each trial
-gives back what it held. On the CPU each trial has a process of its own: what is resident depends on
-what the process did before, and the limit may end it.
+gives back what it held, and the free memory is in one piece as in a new process. On the CPU each
+trial has a process of its own: what is resident depends on what the process did before, and the
+limit may end it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ from whygpu.readers import limits
 from whygpu.readers.allocator_state import Refusals
 from whygpu.work.trial_process import TrialProcess
 
-_GIVES_BACK = ("torch", "jax", "tensorflow")
-"""Frameworks that free a GPU's memory after it ran out, so that a smaller batch then has as much of
-it as in a new process (docs/memory-find.md has the measurements)."""
 _KEPT = 0.01
 """Part of the limit. If a trial keeps more than this, the next one gets a new process."""
 _SMALLEST_KEPT = 16 << 20
@@ -90,10 +88,11 @@ class TrialRunner:
             raise
         if self._can_share(process, end, gpu_limit):
             self._shared = process
-            if self._spare is None:
-                self._spare = self._start(_to_preload(end), host_limit, gpu_limit)
         else:
             process.close()
+        if not alone and _released(end) is not None and self._spare is None:
+            # For the next trial, or for the last one, which confirms the answer.
+            self._spare = self._start(_to_preload(end), host_limit, gpu_limit)
         return end, new
 
     def _start(
@@ -116,7 +115,9 @@ class TrialRunner:
     def _can_share(self, process: TrialProcess, end: TaskEnd, gpu_limit: int | None) -> bool:
         """Whether the next trial finds in this process what it would find in a new one."""
         held = _released(end)
-        if not process.can_go_on or held is None or not set(_GIVES_BACK) & set(_frameworks(end)):
+        if not process.can_go_on or held is None or held.in_one_piece is False:
+            return False
+        if held.in_one_piece is None and end.ended != "finished":
             return False
         if self._held_at_first is None:
             self._held_at_first = held.now

@@ -242,6 +242,8 @@ class DeviceReading(NamedTuple):
     """The memory of the largest program, according to the compiler."""
     gradients: int | None = None
     """The peak before the weights were updated."""
+    in_one_piece: bool | None = None
+    """Whether one request could get all that is not in use, after a trial has freed its memory."""
 
 
 class MemoryMessage(NamedTuple):

@@ -32,6 +32,12 @@ LONGEST_LOOK = 0.5
 """Fraction of the time limit for additional steps."""
 
 
+SCRAPS = 1 << 25
+"""Bytes that PyTorch may keep in its cache between trials."""
+NEARLY_ALL = 0.98
+"""Part of the free memory that has to be in one piece."""
+
+
 BEFORE_UPDATES: "list[int]" = []
 """PyTorch's peak on the GPU at the beginning of each update of the weights in this step, in
 bytes."""
@@ -57,7 +63,10 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
                 channel.send_exception(error)
                 drop_frames(error)
             release()
-            channel.send("released", **reading())
+            left = reading()
+            if left["device"] is not None:
+                left["device"]["in_one_piece"] = in_one_piece()
+            channel.send("released", **left)
             channel.send("tried")
             signal.alarm(0)
 
@@ -84,12 +93,64 @@ def release() -> None:
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        # They would otherwise lie elsewhere than in a new process, where the step makes them.
+        forget_workspaces = getattr(
+            getattr(torch, "_C", None), "_cuda_clearCublasWorkspaces", lambda: None
+        )
+        forget_workspaces()
         torch.cuda.empty_cache()
     jax: "Any" = sys.modules.get("jax")
     if hasattr(jax, "clear_caches"):
         # Compiled programs of earlier batches: they keep constants, and count as what is needed.
         jax.clear_caches()
         gc.collect()
+
+
+def in_one_piece() -> "bool | None":
+    """Whether the next trial could get all free memory of the GPU at once, as in a new process.
+
+    A few bytes that stay in the middle of it halve what one request can get. None if unknown.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return torch.cuda.memory_reserved() - torch.cuda.memory_allocated() <= SCRAPS
+    stats = jax_stats()
+    if stats is not None:
+        limit, pool = stats.get("bytes_limit"), stats.get("pool_bytes")
+        largest = stats.get("largest_free_block_bytes")
+        if not limit or largest is None:
+            return None
+        largest = max(largest, limit - pool if pool is not None else 0)
+        return largest >= NEARLY_ALL * (limit - stats["bytes_in_use"])
+    return tensorflow_in_one_piece()
+
+
+def tensorflow_in_one_piece() -> "bool | None":
+    """TensorFlow does not say: one request shows it. This needs a limit that is known."""
+    tensorflow: "Any" = sys.modules.get("tensorflow")
+    names = gauges.tensorflow_gpus(tensorflow)
+    limit = tensorflow_limit() if names else None
+    if limit is None or not tensorflow.executing_eagerly():
+        return None
+    free = limit - tensorflow.config.experimental.get_memory_info(names[0])["current"]
+    try:
+        with tensorflow.device(names[0]):
+            tensorflow.fill([int(NEARLY_ALL * free) // 4], 0.0)
+            tensorflow.test.experimental.sync_devices()
+    except tensorflow.errors.ResourceExhaustedError:
+        return False
+    return True
+
+
+def tensorflow_limit() -> "int | None":
+    """The limit of the first GPU in bytes, if the program or whygpu has set one."""
+    config: "Any" = sys.modules["tensorflow"].config
+    if not hasattr(config, "get_logical_device_configuration"):
+        return None
+    gpus = config.list_physical_devices("GPU")
+    devices = (config.get_logical_device_configuration(gpus[0]) if gpus else None) or []
+    limit = devices[0].memory_limit if devices else None
+    return None if limit is None else int(limit) << 20
 
 
 def try_batch(request: "dict[str, Any]", channel: "Channel") -> None:
@@ -214,6 +275,7 @@ def reading() -> "dict[str, Any]":
             "limit": device_limit(),
             "need": compiled_need(),
             "gradients": max(BEFORE_UPDATES, default=None),
+            "in_one_piece": None,
         }
     return {"host": host, "device": device}
 
@@ -276,7 +338,10 @@ def device_limit() -> "int | None":
         part = getattr(torch.cuda, "get_per_process_memory_fraction", lambda: 1.0)()
         return int(min(free + torch.cuda.memory_reserved(), part * total))
     stats = jax_stats()
-    return stats.get("bytes_limit") if stats else None
+    if stats:
+        return stats.get("bytes_limit")
+    started = gauges.tensorflow_gpus(sys.modules.get("tensorflow"))
+    return tensorflow_limit() if started else None
 
 
 def compiled_need() -> "int | None":
