@@ -81,8 +81,15 @@ class TrialRunner:
             process, self._spare = self._spare or self._start((), host_limit, gpu_limit), None
             self._held_at_first = None
         new = process.is_new
+
+        def prepare_spare(program: ProgramMessage) -> None:
+            """For the next trial, or for the last one, which confirms the answer."""
+            if not alone and self._spare is None and program.frameworks:
+                self._spare = self._start(_to_preload(program), host_limit, gpu_limit)
+
         try:
-            end = process.try_batch(batch, on_progress)
+            on_program = prepare_spare if gpu_limit is not None else _ignore
+            end = process.try_batch(batch, on_progress, on_program)
         except BaseException:
             process.close()
             raise
@@ -90,9 +97,8 @@ class TrialRunner:
             self._shared = process
         else:
             process.close()
-        if not alone and _released(end) is not None and self._spare is None:
-            # For the next trial, or for the last one, which confirms the answer.
-            self._spare = self._start(_to_preload(end), host_limit, gpu_limit)
+        for program in end.sent(ProgramMessage) if _released(end) is not None else ():
+            prepare_spare(program)
         return end, new
 
     def _start(
@@ -131,18 +137,16 @@ def _released(end: TaskEnd) -> DeviceReading | None:
     return readings[-1] if readings else None
 
 
-def _frameworks(end: TaskEnd) -> tuple[str, ...]:
-    sent = end.sent(ProgramMessage)
-    return tuple(sorted(sent[-1].frameworks)) if sent else ()
-
-
-def _to_preload(end: TaskEnd) -> tuple[str, ...]:
+def _to_preload(program: ProgramMessage) -> tuple[str, ...]:
     """The frameworks that a new process may import before the program does. None if the program
     may set variables, which count only if they are set before the import."""
-    sent = end.sent(ProgramMessage)
-    if not sent or not sent[-1].sources or any(map(_sets_variables, sent[-1].sources)):
+    if not program.sources or any(map(_sets_variables, program.sources)):
         return ()
-    return _frameworks(end)
+    return tuple(sorted(program.frameworks))
+
+
+def _ignore(program: ProgramMessage) -> None:
+    """Where there is no GPU, no process is started ahead."""
 
 
 def _sets_variables(path: str) -> bool:

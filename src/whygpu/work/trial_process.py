@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 
 from whygpu.model.task_end import TaskEnd
-from whygpu.model.task_wire import TrialRequest
+from whygpu.model.task_wire import ProgramMessage, TrialRequest
 from whygpu.probes.excerpt import Excerpt
 from whygpu.readers.allocator_state import Refusals
 from whygpu.work.task_process import (
@@ -16,6 +16,8 @@ from whygpu.work.task_process import (
     TaskProcess,
     request_file,
 )
+
+OnProgram = Callable[[ProgramMessage], None]
 
 
 class TrialProcess(TaskProcess):
@@ -33,6 +35,7 @@ class TrialProcess(TaskProcess):
     ) -> None:
         """Raises OSError or ValueError if it cannot be started. `timeout` is for each batch."""
         self._tried = 0
+        self._on_program: OnProgram = lambda program: None
         theirs, self._orders = os.pipe()
         with ExitStack() as stack:
             stack.callback(os.close, self._orders)
@@ -59,11 +62,15 @@ class TrialProcess(TaskProcess):
         """Whether it has tried nothing yet."""
         return self._tried == 0
 
-    def try_batch(self, batch: int, on_progress: OnProgress) -> TaskEnd:
-        """Try one batch. A process that has ended by then, or ends of it, cannot try another."""
+    def try_batch(self, batch: int, on_progress: OnProgress, on_program: OnProgram) -> TaskEnd:
+        """Try one batch. A process that has ended by then, or ends of it, cannot try another.
+
+        `on_program` is called when the process reports what it has imported.
+        """
         self.read_rest()
         self._tried += 1
         self._on_progress = on_progress
+        self._on_program = on_program
         self._log = Excerpt()
         self._messages = []
         self._exception = None
@@ -75,6 +82,13 @@ class TrialProcess(TaskProcess):
             os.write(self._orders, b"%d\n" % batch)
         self.watch()
         return self.end()
+
+    def take(self, line: bytes) -> None:
+        known = len(self._messages)
+        super().take(line)
+        for message in self._messages[known:]:
+            if isinstance(message, ProgramMessage):
+                self._on_program(message)
 
     def is_done(self) -> bool:
         return self._finished
