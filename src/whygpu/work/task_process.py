@@ -38,7 +38,9 @@ from whygpu.readers.allocator_state import Refusals
 MAIN = (Path(__file__).parent / "inside" / "whygpu_work" / "main.py").resolve()
 TEARDOWN_SECONDS = 20.0
 """How long a process may take to exit when its task is done: CUDA can be slow to shut down."""
-
+HOPELESS_SECONDS = 3.0
+"""How long a process may go on after a request that can never be met: an allocator that does not
+wait raises its exception by then."""
 CLEAN_UP_SECONDS = 5.0
 
 OnProgress = Callable[[str], None]
@@ -176,7 +178,7 @@ class TaskProcess(ChildProcess):
         if self._refusals is not None and self._hopeless is None:
             self._hopeless = self._refusals.feed(data)
             if self._hopeless is not None and not self._finished:
-                self.kill()
+                self._deadline = min(self._deadline, time.monotonic() + HOPELESS_SECONDS)
 
     def rest(self) -> float | None:
         return TEARDOWN_SECONDS if self._finished or self._exception else None
@@ -224,11 +226,11 @@ class TaskProcess(ChildProcess):
             return "exception", f"what the task sent cannot be read: {self._unreadable}"
         if self._finished and self._exception is None:
             return "finished", ""
+        if self._exception is not None:
+            return "exception", str(self._exception)
         if self._hopeless is not None:
             asked, limit = size_text(self._hopeless.asked), size_text(self._hopeless.limit)
             return "hopeless-request", f"asked for {asked} at once, and the limit is {limit}"
-        if self._exception is not None:
-            return "exception", str(self._exception)
         if self._timed_out:
             stuck = "" if code is not None else f"; process {self._process.pid} cannot be killed"
             return "timed-out", f"{self._timeout:g} s{stuck}"

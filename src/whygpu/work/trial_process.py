@@ -74,6 +74,7 @@ class TrialProcess(TaskProcess):
         self._log = Excerpt()
         self._messages = []
         self._exception = None
+        self._hopeless = None
         self._finished = False
         self._memory.peak = 0
         self._begin(self._timeout)
