@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from whygpu_work import gauges
-from whygpu_work.tasks import trial
 
 from tests.cases import each
+from tests.comparer.inside import part
 
+GAUGES, TRIAL = part("gauges"), part("tasks.trial")
 MIB = 1 << 20
 EAGER = "tensorflow.python.eager.context"
 BRIDGE = "jax._src.xla_bridge"
@@ -24,7 +24,7 @@ def no_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_known_without_a_framework() -> None:
-    assert trial.in_one_piece() is None
+    assert TRIAL.in_one_piece() is None
 
 
 @each(("reserved", "whole"), [(100, True), (132, True), (133, False)])
@@ -42,10 +42,10 @@ def test_torch_is_empty_if_its_cache_is(
     native = SimpleNamespace(_cuda_clearCublasWorkspaces=lambda: calls.append("workspaces"))
     torch: Any = SimpleNamespace(cuda=cuda, _C=native)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    trial.release()
+    TRIAL.release()
     # What the cache is emptied of last has to be free by then.
     assert calls == ["workspaces", "cache"]
-    assert trial.in_one_piece() is whole
+    assert TRIAL.in_one_piece() is whole
 
 
 @each(
@@ -68,7 +68,7 @@ def test_jax_says_how_large_a_piece_is_free(
     bridge: Any = SimpleNamespace(_backends={"cuda": 1})
     monkeypatch.setitem(sys.modules, "jax", jax)
     monkeypatch.setitem(sys.modules, BRIDGE, bridge)
-    assert trial.in_one_piece() is whole
+    assert TRIAL.in_one_piece() is whole
 
 
 class Exhausted(Exception):
@@ -100,15 +100,15 @@ def test_tensorflow_is_asked_for_one_large_piece(
         errors=SimpleNamespace(ResourceExhaustedError=Exhausted),
     )
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
-    monkeypatch.setattr(gauges, "tensorflow_gpus", lambda module: ["GPU:0"] if module else [])
-    assert trial.in_one_piece() is whole
-    assert trial.device_limit() == (None if limit is None else limit * MIB)
+    monkeypatch.setattr(GAUGES, "tensorflow_gpus", lambda module: ["GPU:0"] if module else [])
+    assert TRIAL.in_one_piece() is whole
+    assert TRIAL.device_limit() == (None if limit is None else limit * MIB)
 
 
 @each(("before", "now", "peak"), [(0, 500, 500), (300, 500, 500), (500, 500, 40)])
 def test_a_peak_of_jax_that_has_not_risen_is_of_an_earlier_trial(
     before: int, now: int, peak: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "jax_peak", lambda: now)
-    monkeypatch.setattr(trial, "EARLIER_PEAK", [before])
-    assert trial.peak_of({"now": 40, "peak": now}) == peak
+    monkeypatch.setattr(TRIAL, "jax_peak", lambda: now)
+    monkeypatch.setattr(TRIAL, "EARLIER_PEAK", [before])
+    assert TRIAL.peak_of({"now": 40, "peak": now}) == peak
