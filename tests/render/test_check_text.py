@@ -30,13 +30,19 @@ def body(report: str) -> str:
 
 def test_a_healthy_machine() -> None:
     assert body(text('only = ["torch"]')) == (
-        "✓ PyTorch uses the GPU\n\n  PyTorch  2.8.0  gpu  computes on NVIDIA RTX A6000\n\n"
+        "✓ PyTorch uses the GPU\n"
+        "  Python 3.11.9 in the virtual environment ~/venv, driver 580.65.06, NVIDIA RTX\n"
+        "  A6000\n"
+        "\n"
+        "  PyTorch  2.8.0  gpu  computes on NVIDIA RTX A6000\n"
+        "\n"
     )
 
 
 def test_a_machine_without_a_gpu() -> None:
     assert body(text('start = "no-gpu"\nonly = ["torch"]')) == (
         "✓ This machine has no GPU; everything runs on the CPU; nothing to fix\n"
+        "  Python 3.11.9 in the virtual environment ~/venv, no driver, no NVIDIA GPU\n"
         "\n"
         "  PyTorch  2.8.0  cpu  computes on the CPU\n"
         "\n"
@@ -46,6 +52,8 @@ def test_a_machine_without_a_gpu() -> None:
 def test_a_root_cause_with_its_evidence_its_fix_and_what_it_explains() -> None:
     assert body(text(CPU_BUILD)) == (
         "✗ PyTorch does not use the GPU (WG301 cpu-only-build)\n"
+        "  Python 3.11.9 in the virtual environment ~/venv, driver 580.65.06, NVIDIA RTX\n"
+        "  A6000\n"
         "\n"
         "  PyTorch  2.8.0+cpu  cpu  computes on the CPU [WG301]\n"
         "\n"
@@ -61,6 +69,45 @@ def test_a_root_cause_with_its_evidence_its_fix_and_what_it_explains() -> None:
         "\n"
         "Details: whygpu rule WG301. Every check: whygpu check -v\n"
     )
+
+
+CONDA = """
+[target.installer.manager]
+name = "conda"
+project = ""
+certain = true
+declared = []
+feature = ""
+"""
+NO_ENVIRONMENT = """
+[target.interpreter]
+path = "/usr/bin/python3"
+isolated = false
+"""
+HINT = "whygpu check --python FOLDER"
+
+
+def examined(toml: str, *, by_default: bool = False) -> str:
+    """The lines below the headline, which say what was examined."""
+    report = render(
+        diagnose(machine(toml)), width=200, color=False, verbose=False, by_default=by_default
+    )
+    return report.partition("\n")[2].partition("\n\n")[0]
+
+
+def test_what_was_examined_is_named() -> None:
+    assert "Python 3.11.9 in the conda environment ~/venv, driver" in examined(CONDA)
+    assert "Python 3.11.9 (/usr/bin/python3), driver" in examined(NO_ENVIRONMENT)
+    unknown = examined('[target]\ninterpreter = {unknown = "it does not start"}')
+    assert unknown.startswith("  Python unknown, driver 580")
+    hung = '[driver]\nstate = "hung"\nversion = {unknown = "no answer"}\n'
+    assert ", driver hung, " in examined(hung + 'gpus = {unknown = "no answer"}')
+
+
+def test_how_to_name_another_python_is_said_if_none_was_chosen() -> None:
+    assert HINT in examined(NO_ENVIRONMENT, by_default=True)
+    assert HINT not in examined(NO_ENVIRONMENT)
+    assert HINT not in examined("", by_default=True)
 
 
 def test_without_probes_one_line_says_what_stays_unknown() -> None:

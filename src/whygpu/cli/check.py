@@ -81,7 +81,11 @@ def run(options: argparse.Namespace) -> int:
 
         output.page(
             report,
-            partial(render_text, verbose=options.verbose),
+            partial(
+                render_text,
+                verbose=options.verbose,
+                by_default=options.python is None and options.snapshot is None,
+            ),
             color=options.color,
             marks=(MARKS, PLAIN_MARKS),
         )

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from whygpu.model.commands import remedy_text, shell_text
-from whygpu.model.derived import display_name, installer_of
+from whygpu.model.derived import display_name, installer_of, usable_gpu
 from whygpu.model.finding import MACHINE, Finding, Remedy
+from whygpu.model.observed import Absent, Known
 from whygpu.model.report import STATUSES, Outcome, Report
+from whygpu.model.snapshot import Snapshot
 from whygpu.model.standing import Standing
-from whygpu.model.target import Installer
+from whygpu.model.target import Installer, Target
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import (
     BOLD,
@@ -60,10 +62,13 @@ def render(
     width: int,
     color: bool,
     verbose: bool,
+    by_default: bool = False,
     marks: Mapping[Standing, str] = MARKS,
 ) -> str:
+    """`by_default`: the user did not say which interpreter to examine."""
     page = Page(width, color)
     headline(page, marks[report.standing], report.headline, HEADLINE_STYLES[report.standing])
+    _describe_machine(page, report.snapshot, by_default)
     _frameworks(page, report, verbose)
     for number, root in enumerate(report.root_causes, 1):
         _root(page, number, root, report, verbose)
@@ -76,6 +81,50 @@ def render(
 
 def headline(page: Page, mark: str, sentence: str, style: str) -> None:
     page.hanging(mark, sentence[:1].upper() + sentence[1:], 2, style)
+
+
+def _describe_machine(page: Page, machine: Snapshot, by_default: bool) -> None:
+    """What was examined: the interpreter, the driver and the GPU."""
+    parts = [_python_text(machine.target)]
+    if machine.system.os != "darwin":
+        parts.append(_driver_text(machine))
+    gpu = usable_gpu(machine)
+    known = gpu.value if isinstance(gpu, Known) else None
+    parts.append(known or ("no NVIDIA GPU" if isinstance(gpu, Absent) else "GPU unknown"))
+    page.hanging("", ", ".join(parts), 2)
+    interpreter = machine.target.interpreter
+    if by_default and isinstance(interpreter, Known) and not interpreter.value.isolated:
+        page.hanging(
+            "",
+            "This Python belongs to no environment. To examine another one: "
+            "whygpu check --python FOLDER",
+            2,
+        )
+
+
+def _python_text(target: Target) -> str:
+    """The version, and the environment or else the interpreter that it belongs to."""
+    if not isinstance(target.interpreter, Known):
+        return "Python unknown"
+    python = target.interpreter.value
+    name = f"Python {python.version}"
+    if not python.isolated:
+        return f"{name} ({python.path})"
+    manager = target.installer.value.manager if isinstance(target.installer, Known) else None
+    tool = manager.value if isinstance(manager, Known) and manager.value.certain else None
+    if tool is not None and tool.name in ("conda", "pixi"):
+        return f"{name} in the {tool.name} environment {python.prefix}"
+    by = f" of {tool.name}" if tool is not None else ""
+    return f"{name} in the virtual environment {python.prefix}{by}"
+
+
+def _driver_text(machine: Snapshot) -> str:
+    version, state = machine.driver.version, machine.driver.state
+    if isinstance(version, Known):
+        return f"driver {version.value}"
+    if not isinstance(state, Known):
+        return "driver unknown"
+    return "no driver" if state.value == "missing" else f"driver {state.value}"
 
 
 def _frameworks(page: Page, report: Report, verbose: bool) -> None:
