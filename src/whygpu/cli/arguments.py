@@ -10,7 +10,8 @@ def add_color_argument(parser: argparse.ArgumentParser) -> None:
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
-        help="colour: on a terminal (default), always, or never; NO_COLOR is honoured",
+        help="colour: on a terminal (default), always, or never; NO_COLOR and "
+        "FORCE_COLOR are honoured",
     )
 
 

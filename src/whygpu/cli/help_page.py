@@ -57,10 +57,19 @@ exit codes:
 
 _NAMES_WIDE = 12
 _MOST_COLUMNS = 100
+_FEWEST_COLUMNS = 40
+
+
+def columns_asked() -> int:
+    """The width that COLUMNS asks for; 0 if it is not set, or not to a number."""
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 0
 
 
 def columns() -> int:
     """How wide a page of help may be. shutil's function would import compression libraries."""
+    if columns_asked():
+        return max(min(columns_asked(), _MOST_COLUMNS), _FEWEST_COLUMNS) - 2
     try:
         return min(os.get_terminal_size().columns, _MOST_COLUMNS) - 2
     except OSError:

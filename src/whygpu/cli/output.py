@@ -34,6 +34,7 @@ from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 
+from whygpu.cli.help_page import columns_asked as _columns_asked
 from whygpu.errors import UsageError
 
 TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
@@ -51,6 +52,7 @@ WIDEST = 100
 
 _OUR_COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 _GPU_IDENTIFIER = re.compile(r"\b((?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F/-]{3,})")
+_QUOTED_COMMAND = re.compile(r"`[^`\n]*`")
 _NOT_FOR_JSON = re.compile(r"[^\n\x20-\x7e]")
 
 
@@ -222,7 +224,7 @@ def name(path: str) -> str:
 
 def say(text: str) -> None:
     """A message on standard error. If it cannot be written, the work goes on."""
-    _write_error(f"whygpu: {plain(text)}\n")
+    _write_error(wrapped(f"whygpu: {plain(text)}\n"))
 
 
 def say_error(text: str, typed: Collection[str]) -> None:
@@ -237,14 +239,32 @@ def say_error(text: str, typed: Collection[str]) -> None:
     pattern = "|".join(re.escape(path) for path in sorted(paths, key=len, reverse=True))
     parts = re.split(f"({pattern})", text)
     shown = [name(redactor.text(part)) if i % 2 else plain(part) for i, part in enumerate(parts)]
-    _write_error(f"whygpu: {''.join(shown)}\n")
+    _write_error(wrapped(f"whygpu: {''.join(shown)}\n"))
 
 
 def say_choices(text: str) -> None:
     """A remark that lists GPUs to choose from: without their identifiers there is no choice."""
     parts = _GPU_IDENTIFIER.split(text)
     shown = "".join(part if place % 2 else plain(part) for place, part in enumerate(parts))
-    _write_error(f"whygpu: {shown}\n")
+    _write_error(wrapped(f"whygpu: {shown}\n"))
+
+
+def wrapped(message: str) -> str:
+    """A message for standard error, wrapped if somebody reads it on a page of a known width.
+
+    What stays whole: a line that is indented and what is in backquotes, which may be commands, and
+    a word, which may be a path. In a pipe nothing is wrapped unless COLUMNS asks for it.
+    """
+    if not has_width(sys.stderr):
+        return message
+    import textwrap
+
+    lines = textwrap.TextWrapper(width(sys.stderr), break_long_words=False, break_on_hyphens=False)
+    whole = _QUOTED_COMMAND.sub(lambda match: match[0].replace(" ", "\0"), message)
+    return "".join(
+        line if line[:1].isspace() else f"{lines.fill(line)}\n"
+        for line in whole.splitlines(keepends=True)
+    ).replace("\0", " ")
 
 
 def say_own(text: str) -> None:
@@ -309,13 +329,18 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def width(stream: TextIO | None = None) -> int:
-    """Columns to use: the terminal's, within limits; 80 if there is no terminal."""
-    columns = 80
+    """Columns to use: those of COLUMNS, else the terminal's, within limits; else 80."""
+    columns = _columns_asked()
     where = stream or sys.stdout
-    if where.isatty():
+    if not columns and where.isatty():
         with suppress(OSError, ValueError):
-            columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(where.fileno())[0]
+            columns = os.get_terminal_size(where.fileno())[0]
     return max(NARROWEST, min(columns or 80, WIDEST))
+
+
+def has_width(stream: TextIO) -> bool:
+    """Whether lines are to fit a page: on a terminal, or if COLUMNS is set."""
+    return stream.isatty() or _columns_asked() > 0
 
 
 def shows(text: str, stream: TextIO) -> bool:
@@ -328,9 +353,13 @@ def shows(text: str, stream: TextIO) -> bool:
 
 
 def use_color(choice: str, stream: TextIO | None = None) -> bool:
-    """--color decides; else colour is for terminals, unless NO_COLOR or a dumb one forbids it."""
+    """--color decides, then NO_COLOR and FORCE_COLOR; else colour is for terminals."""
     if choice != "auto":
         return choice == "always"
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    if os.environ.get("TERM") == "dumb":
         return False
     return (stream or sys.stdout).isatty()
