@@ -387,6 +387,7 @@ def lint_schema() -> dict[str, Any]:
         "problems": {"type": "array", "items": _object(problem)},
         "files": number,
         "fixed": number,
+        "fixes": {"type": "array", "items": _object({"path": text, "code": text, "cause": text})},
         "left_out": number,
     }
     return {"$schema": DRAFT, "title": "whygpu lint --json", **_object(fields)}

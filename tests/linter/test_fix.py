@@ -92,7 +92,7 @@ def test_line_ends_encoding_and_byte_order_mark_are_kept() -> None:
     for encoding, newline in (("utf-8-sig", "\r\n"), ("utf-8", "\n"), ("utf-8", "\r\n")):
         content = text.replace("\n", newline).encode(encoding)
         result = fixed("x.py", content, Settings(), CAUSES)
-        assert result.mended == 1
+        assert len(result.findings) == 1
         expected = text.replace(
             "tf.test.is_gpu_available()", "bool(tf.config.list_physical_devices('GPU'))"
         )

@@ -66,7 +66,7 @@ def lint(
 
     fixed = fix_files(chosen.files, given, chosen.settings, chosen.causes)
     report = lint_files.lint_files(chosen.files, chosen.settings, on_progress)
-    return report._replace(fixed=fixed.mended, not_fixed=fixed.left)
+    return report._replace(fixes=fixed.fixed, not_fixed=fixed.left)
 
 
 @checked

@@ -13,6 +13,7 @@ from whygpu.linter.project_files import kind_of
 from whygpu.linter.settings import Settings
 from whygpu.linter.setup_file import analyse_setup, edits_of
 from whygpu.model.cause import Cause
+from whygpu.model.finding import Finding
 from whygpu.model.program import Edit, Place, Position
 from whygpu.readers.code.notebook import Notebook, source_of, syntax_error
 from whygpu.readers.code.source import SourceProblem
@@ -23,26 +24,34 @@ _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
 
 class Fixed(NamedTuple):
     content: bytes
-    mended: int
-    """How many findings were fixed."""
+    findings: tuple[Finding, ...] = ()
+    """Those that the content does not have any more."""
+
+
+class _Fix(NamedTuple):
+    finding: Finding
+    edits: tuple[Edit, ...]
 
 
 def fixed(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Fixed:
     """The file with all possible fixes, repeated until nothing is left to fix."""
     if kind_of(path) is not None:
         return _fixed_setup(path, content, settings, causes)
-    count = 0
+    done: list[Finding] = []
     for _ in range(_MOST_ROUNDS):
         try:
             analysis = analyse(path, content, settings, causes)
         except SourceProblem:
             break
-        batches = _apart([item.edits for item, reason in analysis.found if reason is None])
-        changed = _apply(analysis, content, [edit for batch in batches for edit in batch])
+        fixes = _apart(
+            [_Fix(item.finding, item.edits) for item, reason in analysis.found if reason is None]
+        )
+        changed = _apply(analysis, content, [edit for fix in fixes for edit in fix.edits])
         if changed is None or changed == content:
             break
-        content, count = changed, count + len(batches)
-    return Fixed(content, count)
+        content = changed
+        done += [fix.finding for fix in fixes]
+    return Fixed(content, tuple(done))
 
 
 def _fixed_setup(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Fixed:
@@ -50,24 +59,24 @@ def _fixed_setup(path: str, content: bytes, settings: Settings, causes: Sequence
     try:
         raw = content.decode("utf-8")
     except UnicodeDecodeError:
-        return Fixed(content, 0)
+        return Fixed(content)
     if text is None:
-        return Fixed(content, 0)
+        return Fixed(content)
     analysis = analyse_setup(path, text, settings, causes)
-    batches = _apart(edits_of(path, text, analysis))
-    made = replaced(raw, [edit for batch in batches for edit in batch])
-    return Fixed(made.encode("utf-8"), len(batches))
+    fixes = _apart([_Fix(*pair) for pair in edits_of(path, text, analysis)])
+    made = replaced(raw, [edit for fix in fixes for edit in fix.edits])
+    return Fixed(made.encode("utf-8"), tuple(fix.finding for fix in fixes))
 
 
-def _apart(findings: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
-    """The edits of each finding, all or none, without findings whose edits overlap another's."""
-    chosen: list[tuple[Edit, ...]] = []
+def _apart(fixes: Sequence[_Fix]) -> list[_Fix]:
+    """All edits of a finding or none, without findings whose edits overlap another's."""
+    chosen: list[_Fix] = []
     taken: list[Place] = []
-    for edits in findings:
-        if not edits or any(_touch(edit.place, place) for edit in edits for place in taken):
+    for fix in fixes:
+        if not fix.edits or any(_touch(edit.place, place) for edit in fix.edits for place in taken):
             continue
-        chosen.append(edits)
-        taken += [edit.place for edit in edits]
+        chosen.append(fix)
+        taken += [edit.place for edit in fix.edits]
     return chosen
 
 

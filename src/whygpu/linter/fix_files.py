@@ -11,15 +11,15 @@ from whygpu.linter.fix import fixed
 from whygpu.linter.one_file import read
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
-from whygpu.model.code_finding import NotFixed
+from whygpu.model.code_finding import FixedFinding, NotFixed
+from whygpu.model.finding import Finding
 
 _MOST_TRIES = 3
 """Another program may write the same file. Two runs of whygpu agree after the second attempt."""
 
 
 class FixResult(NamedTuple):
-    mended: int
-    """How many findings were fixed, in all files."""
+    fixed: tuple[FixedFinding, ...]
     left: tuple[NotFixed, ...]
 
 
@@ -28,30 +28,34 @@ def fix_files(
 ) -> FixResult:
     """`given`: the files and folders that the user named and that contain `paths`."""
     folders = [_real_folder(path) for path in given]
-    mended = 0
+    done: list[FixedFinding] = []
     left: list[NotFixed] = []
     for path in paths:
         try:
-            mended += _fix(path, folders, settings, causes)
+            found = _fix(path, folders, settings, causes)
+            done += [FixedFinding(path, finding.code, finding.cause) for finding in found]
         except _NotChanged as reason:
             left.append(NotFixed(path, str(reason)))
-    return FixResult(mended, tuple(left))
+    return FixResult(tuple(done), tuple(left))
 
 
 class _NotChanged(Exception):
     """Why a file was not changed."""
 
 
-def _fix(path: str, folders: Sequence[str], settings: Settings, causes: Sequence[Cause]) -> int:
+def _fix(
+    path: str, folders: Sequence[str], settings: Settings, causes: Sequence[Cause]
+) -> tuple[Finding, ...]:
+    """Fix one file. Returns the findings that it does not have any more."""
     for _ in range(_MOST_TRIES):
         try:
             content = read(path)
         except OSError:
             # The report says so, as it does without --fix.
-            return 0
+            return ()
         result = fixed(path, content, settings, causes)
         if result.content == content:
-            return 0
+            return ()
         _require_inside(path, folders)
         try:
             edit_file(path, content, result.content)
@@ -59,7 +63,7 @@ def _fix(path: str, folders: Sequence[str], settings: Settings, causes: Sequence
             continue
         except OSError as error:
             raise _NotChanged(error.strerror or str(error)) from error
-        return result.mended
+        return result.findings
     raise _NotChanged("another program keeps changing it")
 
 

@@ -12,6 +12,7 @@ from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, FileProblemKind, Located
 from whygpu.model.deployment import Setup, SetupFinding
+from whygpu.model.finding import Finding
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.program import Edit, Place, excerpt_of
 from whygpu.model.requirement_file import FileLine, RequirementsFile, RequirementVerdict
@@ -131,10 +132,15 @@ def place_in(text: str, place: FileLine) -> Place:
     return Place((place.line, first), (place.line, max(len(line.rstrip()) + 1, first)))
 
 
-def edits_of(path: str, text: str, analysis: SetupAnalysis) -> list[tuple[Edit, ...]]:
-    """The edits of each finding in this file."""
+def edits_of(
+    path: str, text: str, analysis: SetupAnalysis
+) -> list[tuple[Finding, tuple[Edit, ...]]]:
+    """Each finding in this file with its edits."""
     return [
-        tuple(Edit(place_in(text, edit.place), edit.replacement) for edit in item.edits)
+        (
+            item.finding,
+            tuple(Edit(place_in(text, edit.place), edit.replacement) for edit in item.edits),
+        )
         for item, reason in analysis.found
         if reason is None and item.place.file == path
     ]

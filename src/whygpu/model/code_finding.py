@@ -53,6 +53,14 @@ class FileProblem(NamedTuple):
     """The number of the one cell that is left out of a notebook."""
 
 
+class FixedFinding(NamedTuple):
+    """A finding that `--fix` has removed from a file. Its line may be another one now."""
+
+    path: str
+    code: str
+    cause: str
+
+
 class NotFixed(NamedTuple):
     """A file that has something to fix and was not changed."""
 
@@ -66,7 +74,7 @@ class LintReport(NamedTuple):
     ignored: tuple[Located, ...]
     """Findings that a comment in the source suppresses."""
     problems: tuple[FileProblem, ...]
-    fixed: int = 0
+    fixes: tuple[FixedFinding, ...] = ()
     left_out: int = 0
     """Findings and problems beyond those that one report can hold."""
     not_fixed: tuple[NotFixed, ...] = ()
@@ -90,6 +98,10 @@ class LintReport(NamedTuple):
         if self.not_fixed:
             return EXIT_NOT_WRITTEN
         return EXIT_UNREADABLE if self.standing == "unknown" else EXIT_CODES[self.standing]
+
+    @property
+    def fixed(self) -> int:
+        return len(self.fixes)
 
     @property
     def unread(self) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from whygpu.model.code_finding import FileProblem, LintReport, Located
+from whygpu.model.code_finding import FileProblem, FixedFinding, LintReport, Located
 from whygpu.model.standing import Standing
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import BOLD, CYAN, RED, YELLOW, Page
@@ -45,6 +46,7 @@ def render(
     """`marked` are the marked_lines of the report, as they may be shown."""
     page = Page(width, color)
     page.hanging(marks[report.standing], headline(report), 2)
+    _fixes(page, report.fixes)
     lines = marked_lines(report) if marked is None else marked
     for found, line in zip(report.findings, lines, strict=True):
         _finding(page, found, line)
@@ -60,6 +62,16 @@ def render(
         code = min(found.finding.code for found in report.findings)
         page.line(f"Details: whygpu rule {code}")
     return page.text()
+
+
+def _fixes(page: Page, fixes: Sequence[FixedFinding]) -> None:
+    """What --fix has changed: a line for each cause in each file."""
+    if not fixes:
+        return
+    page.line()
+    for fix, count in Counter(fixes).items():
+        times = f" ({count:,} times)" if count > 1 else ""
+        page.line(f"fixed {fix.path}: {fix.code} {fix.cause}{times}")
 
 
 def headline(report: LintReport) -> str:
