@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from whygpu.collectors.driver_answer import GpuIds
 from whygpu.diagnosis.engine import diagnose
 from whygpu.errors import PolicyError, UsageError
 from whygpu.launch import devices
+from whygpu.launch.ability import frameworks_lack
 from whygpu.launch.devices import Chosen, find, gpus_of
 from whygpu.launch.environment import changed
 from whygpu.launch.launch_plan import BOOTSTRAP, Look, make_plan, needs_look
@@ -302,6 +304,46 @@ def test_isolation(tmp_path: Path) -> None:
     after = variables(plan, environ)
     assert after["LD_LIBRARY_PATH"] == f"{tmp_path}/driver"
     assert after["PYTHONNOUSERSITE"] == "1"
+
+
+BOTH_ARE_CPU_BUILDS = """
+probes_left_out = "example"
+only = ["tensorflow", "torch"]
+[target.frameworks.tensorflow.build]
+kind = "cpu"
+[target.frameworks.torch.build]
+kind = "cpu"
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "named", "others"),
+    [
+        ("import torch", ["PyTorch"], ["TensorFlow"]),
+        ("import tensorflow", ["TensorFlow"], ["PyTorch"]),
+        ("import os", ["PyTorch", "TensorFlow"], []),
+    ],
+)
+def test_a_refusal_names_the_frameworks_of_the_program_only(
+    code: str, named: list[str], others: list[str]
+) -> None:
+    look = Look(judged(machine(BOTH_ARE_CPU_BUILDS)), (), lambda _: judged(machine("")))
+    with pytest.raises(PolicyError) as refused:
+        make_plan(
+            [sys.executable, "-c", code],
+            parse_policy("require=gpu"),
+            {},
+            lambda _: look,
+            repair=False,
+        )
+    message = str(refused.value)
+    assert all(name in message for name in named)
+    assert not any(name in message for name in others), message
+
+
+def test_a_framework_that_is_not_installed_lets_no_other_be_blamed() -> None:
+    report = judged(machine(BOTH_ARE_CPU_BUILDS))
+    assert frameworks_lack(report, {"jax"}) is None
 
 
 def test_what_a_machine_lacks_is_data_until_it_is_shown() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from whygpu.diagnosis.verdicts import PROBED
 from whygpu.errors import PolicyError
 from whygpu.launch.devices import VISIBLE, gpus_of
-from whygpu.model.derived import and_list, display_name, installer_of
+from whygpu.model.derived import and_list, display_name, installer_of, keras_backend
 from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.lack import Lack, Obstacle
 from whygpu.model.observed import Absent, Known
@@ -43,7 +43,7 @@ def frameworks_lack(report: Report, named: Collection[str]) -> Lack | None:
     These are the frameworks that its file imports by name, or else all that are installed.
     """
     judged = [item for item in report.frameworks if item.name in PROBED]
-    concerned = [item for item in judged if item.name in named] or judged
+    concerned = [item for item in judged if item.name in named] if named else judged
     if not concerned or any(item.verdict not in ("cpu", "broken") for item in concerned):
         return None
     names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
@@ -55,8 +55,23 @@ def frameworks_lack(report: Report, named: Collection[str]) -> Lack | None:
 
 
 def _blamed(report: Report, items: Collection[FrameworkReport]) -> list[Finding]:
-    codes = {code for item in items for code in item.because}
-    return [finding for finding in _errors(report) if finding.code in codes]
+    """The errors that decide these verdicts, and not the same errors of other frameworks."""
+    blamed = {
+        (code, subject)
+        for item in items
+        for code in item.because
+        for subject in (MACHINE, item.name, _backend(report.snapshot, item.name))
+    }
+    return [finding for finding in _errors(report) if (finding.code, finding.subject) in blamed]
+
+
+def _backend(machine: Snapshot, name: str) -> str:
+    """The framework whose faults Keras has as well; for others, and if it is not known, empty."""
+    framework = machine.framework("keras")
+    if name != "keras" or not isinstance(framework, Known):
+        return ""
+    backend = keras_backend(machine, framework.value)
+    return backend.value if isinstance(backend, Known) else ""
 
 
 def _errors(report: Report) -> list[Finding]:
