@@ -80,6 +80,32 @@ def test_fix_changes_files_and_a_second_time_nothing(
     assert (folder / "bad.py").stat().st_mtime_ns == before
 
 
+def test_fix_lists_what_it_changed(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "twice.py").write_text(DEFECT + DEFECT.splitlines(True)[1])
+    assert cli.main(["lint", "--fix", "."]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "fixed bad.py: WG711 no-such-device-name" in lines
+    assert "fixed twice.py: WG711 no-such-device-name (2 times)" in lines
+    (folder / "bad.py").write_text(DEFECT)
+    assert cli.main(["lint", "--fix", "--json", "."]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["fixed"] == 1
+    assert data["fixes"] == [{"path": "bad.py", "code": "WG711", "cause": "no-such-device-name"}]
+
+
+def test_a_log_is_not_linted_but_explained(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "train.log").write_text("E tensorflow: it failed\n")
+    (folder / "broken.py").write_text("E tensorflow: it failed\n")
+    assert cli.main(["lint", "train.log"]) == 2
+    assert "for a log: whygpu explain train.log" in capsys.readouterr().err
+    assert cli.main(["lint", "broken.py"]) == 2
+    assert "whygpu explain" not in capsys.readouterr().err
+
+
 def test_diff_shows_and_changes_nothing(
     folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -16,7 +17,8 @@ import pytest
 
 from tests.kit import machine
 from tests.patience import PATIENCE
-from whygpu.cli import help_page, parser
+from whygpu.causes import catalogue
+from whygpu.cli import help_page, output, parser
 from whygpu.cli import main as cli
 from whygpu.model.codec import encode
 from whygpu.version import VERSION
@@ -123,6 +125,10 @@ def test_a_number_that_cannot_be_meant_is_wrong_usage(capsys: pytest.CaptureFixt
         ("wg203", "  whygpu rule wg203 "),
         ("/opt/env/bin/python3.11", "  whygpu run -- /opt/env/bin/python3.11 ..."),
         ("model.keras", "  whygpu compare model.keras "),
+        ("requirements.txt", "  whygpu plan --from requirements.txt "),
+        ("machine.json", "  whygpu check --snapshot machine.json "),
+        ("a notebook.ipynb", "  whygpu explain 'a notebook.ipynb' "),
+        (sys.prefix, "  whygpu check --python "),
     ],
 )
 def test_a_word_that_is_no_verb_is_met_with_what_it_was_meant_for(
@@ -132,6 +138,112 @@ def test_a_word_that_is_no_verb_is_met_with_what_it_was_meant_for(
     told = capsys.readouterr()
     assert said in told.err
     assert told.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["check", "--pyton", "x"], "did you mean --python?"),
+        (["check", "--pyton=x"], "did you mean --python?"),
+        (["--jsn"], "did you mean --json?"),
+        (["memory", "find", "--margn", "5%", "x.py:f"], "did you mean --margin?"),
+        (["check", "train.log"], "did you mean `whygpu explain train.log`?"),
+    ],
+)
+def test_an_unknown_option_is_met_with_the_one_it_was_meant_for(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 2
+    assert meant in capsys.readouterr().err
+
+
+def test_nothing_is_suggested_for_an_option_that_is_like_no_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["check", "--frobnicate"])
+    assert "did you mean" not in capsys.readouterr().err
+
+
+def test_help_is_a_verb_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*words: str) -> str:
+        with contextlib.suppress(SystemExit):
+            assert cli.main(words) == 0
+        return capsys.readouterr().out
+
+    assert printed("help") == printed("--help") != ""
+    assert printed("help", "check") == printed("check", "--help") != ""
+    assert printed("help", "memory", "find") == printed("memory", "find", "--help") != ""
+    assert cli.main(["help", "chek"]) == 2
+    assert "did you mean `whygpu check`?" in capsys.readouterr().err
+
+
+def test_rule_searches_for_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "cuDNN"]) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert found[0].startswith("WG202  cudnn-missing ")
+    assert 3 < len(found) < len(catalogue())
+    assert cli.main(["rule", "cudnn-missing"]) == 0
+    assert capsys.readouterr().out.startswith("# WG202 cudnn-missing\n")
+    assert cli.main(["rule", "--json", "cudnn"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["causes"]) == len(found)
+    for nothing in ("xyzzy", " "):
+        assert cli.main(["rule", nothing]) == 2
+        assert "there is no cause" in capsys.readouterr().err
+
+
+LONG = "dance " * 30
+
+
+def test_messages_are_wrapped_to_the_columns_that_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = f"/{'x' * 70}/y"
+    command = "`whygpu run -- python train.py`"
+    indented = f"  whygpu {'--long ' * 10}"
+    monkeypatch.delenv("COLUMNS", raising=False)
+    output.say(LONG)
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    monkeypatch.setenv("COLUMNS", "50")
+    output.say(f"{LONG}{path} {LONG}{command}\n{indented}")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 5
+    assert all(len(line) <= 50 for line in lines if line not in (path, indented))
+    assert path in lines
+    assert indented in lines
+    assert sum(command in line for line in lines) == 1
+    assert len(help_page.help_page().splitlines()[0]) <= 50
+
+
+@pytest.mark.parametrize("columns", ["", "0", "wide", "-3", "9" * 30, "٨٠"])
+def test_columns_that_are_no_width_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert output.width() == 80
+    assert help_page.columns() == 78
+
+
+@pytest.mark.parametrize(
+    ("variables", "colored"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": ""}, False),
+    ],
+)
+def test_colour_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], colored: bool
+) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert output.use_color("auto") is colored
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -201,6 +201,18 @@ def test_a_command_runs_where_there_is_no_python_to_examine(tmp_path: Path) -> N
     assert (refused.returncode, refused.stdout) == (125, "")
 
 
+def test_a_python_file_that_cannot_be_started_was_meant_for_python(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    meant = "did you mean `whygpu run -- python train.py`?"
+    named = run([*WHYGPU, "--", "train.py"], cwd=tmp_path)
+    assert named.returncode == 127
+    assert meant in named.stderr
+    denied = run([*WHYGPU, "--", "./train.py"], cwd=tmp_path)
+    assert denied.returncode == 126
+    assert "run -- python ./train.py" in denied.stderr
+    assert "did you mean" not in run([*WHYGPU, "--", "other.py"], cwd=tmp_path).stderr
+
+
 def test_where_no_temporary_folder_can_be_made(tmp_path: Path) -> None:
     code = (
         "import tempfile; tempfile.tempdir = '/no/such/folder'\n"

@@ -118,6 +118,15 @@ def test_what_cannot_be_read_is_refused_with_the_command_that_unpacks_it(
     assert command in str(caught.value)
 
 
+def test_a_program_is_no_log() -> None:
+    program = pathlib.Path(sys.executable).resolve().read_bytes()[:4096]
+    for data in (program, gzip.compress(program)):
+        with pytest.raises(UsageError, match="is a program or library, not a log"):
+            list(Unpacked([data], "python"))
+    with pytest.raises(UsageError, match="is an HDF5 file, not a log"):
+        list(Unpacked([b"\x89HDF\r\n\x1a\n" + bytes(20)], "model.h5"))
+
+
 def bomb_of_zeros(pack: str) -> bytes:
     """Three gigabytes, made without ever having them: members of a megabyte, one by one."""
     if pack == "xz":

@@ -44,6 +44,11 @@ def test_what_is_no_device(text: str) -> None:
         parse_device(text)
 
 
+def test_a_model_number_is_a_part_of_a_name() -> None:
+    with pytest.raises(UsageError, match=r"did you mean a GPU by a part of its name.*'RTX 3090'"):
+        parse_device("3090")
+
+
 @each(
     ("text", "limit"),
     [

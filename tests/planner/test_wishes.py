@@ -43,6 +43,11 @@ def test_what_is_no_wish(text: str) -> None:
         parse(text)
 
 
+def test_a_misspelt_framework_is_met_with_the_one_that_was_meant() -> None:
+    with pytest.raises(UsageError, match="did you mean tensorflow"):
+        parse("tensorflo==2.15")
+
+
 def test_nothing_wished_for_is_tensorflow() -> None:
     assert parse_all([]) == (Wish("tensorflow", ""),)
 

@@ -29,6 +29,24 @@ def rule(name: str) -> Cause:
     raise UsageError(f"there is no cause {name!r}; {hint}`whygpu rule` lists them all")
 
 
+def search(words: str) -> tuple[Cause, ...]:
+    """The one cause with this code or name, or else the causes whose pages have these words.
+
+    Those that have them in their name or title come first.
+    """
+    cause = find_cause(words)
+    if cause is not None:
+        return (cause,)
+    wanted = words.lower().split()
+
+    def has(text: str) -> bool:
+        return all(word in text.lower() for word in wanted)
+
+    named = [cause for cause in catalogue() if has(f"{cause.slug} {cause.title}")]
+    others = [cause for cause in catalogue() if has(cause.guide) and cause not in named]
+    return (*named, *others) if wanted and (named or others) else (rule(words),)
+
+
 def rules() -> tuple[Cause, ...]:
     """Every cause, by code.
 

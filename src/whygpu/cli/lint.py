@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.suggestions import looks_like_log
 
 if TYPE_CHECKING:
     from whygpu.model.code_finding import LintReport
@@ -73,6 +74,11 @@ def run(options: argparse.Namespace) -> int:
     for left in report.not_fixed:
         output.say(f"{output.name(left.path)} is left as it is: {output.name(left.why)}")
     _show(options, report)
+    for problem in report.problems:
+        if problem.kind == "syntax" and looks_like_log(problem.path):
+            output.say(
+                f"lint reads programs; for a log: whygpu explain {output.name(problem.path)}"
+            )
     return report.exit_code
 
 

@@ -31,7 +31,7 @@ EXIT_PIPE_CLOSED = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    words = sys.argv[1:] if arguments is None else arguments
+    words = _asked_as_option(sys.argv[1:] if arguments is None else arguments)
     open_streams()
     with stopped_cleanly(process_ends=arguments is None):
         try:
@@ -39,6 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception as error:
             # Reporting a failure has failed too. Python itself would exit with code 1.
             return _failed(error, words)
+
+
+def _asked_as_option(words: Sequence[str]) -> Sequence[str]:
+    """`whygpu help check` is `whygpu check --help`."""
+    return [*words[1:], "--help"] if list(words[:1]) == ["help"] else words
 
 
 def _output() -> Any:

@@ -12,17 +12,17 @@ def message(error: UserError, words: Sequence[str]) -> str:
     """The error's message, with its option as the user typed it."""
     from whygpu.cli.parser import parser
 
-    actions = list(_options(parser(words[0] if words else "check"), words))
+    actions = list(options(parser(words[0] if words else "check"), words))
     return error.written(lambda option: _written(option, actions))
 
 
-def _options(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[argparse.Action]:
+def options(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[argparse.Action]:
     """The options of the verb, and of the subverb, that the words name; the innermost first."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             named = next((word for word in words if word in action.choices), None)
             if named is not None:
-                yield from _options(action.choices[named], words)
+                yield from options(action.choices[named], words)
     yield from (action for action in parser._actions if action.option_strings)
 
 

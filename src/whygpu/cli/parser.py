@@ -8,7 +8,7 @@ from importlib import import_module
 
 from whygpu.cli.help_page import SUMMARIES, USAGE, columns, help_page
 from whygpu.cli.process_setup import Ending
-from whygpu.cli.suggestions import Parser
+from whygpu.cli.suggestions import Parser, refuse_unknown
 from whygpu.errors import EXIT_USAGE, exit_code_of_usage
 from whygpu.version import VERSION
 
@@ -62,8 +62,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     words = list(arguments)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "check")
+    whole = parser(words[0])
     try:
-        return parser(words[0]).parse_args(words)
+        options, unknown = whole.parse_known_args(words)
+        if unknown:
+            refuse_unknown(whole, words, unknown)
+        return options
     except SystemExit as stop:
         code = exit_code_of_usage(words) if stop.code == EXIT_USAGE else stop.code
         raise Ending(code) from None

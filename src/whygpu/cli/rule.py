@@ -10,14 +10,23 @@ EXAMPLES = """\
 examples:
   whygpu rule WG203
   whygpu rule library-path-conflict
+  whygpu rule cudnn                    the causes whose pages have this word
   whygpu rule WG203 --examples         with the examples that it is tested on
   whygpu rule                          a line for each cause
   whygpu rule --json                   all pages, for programs
 """
 
 
+_WHOLE_LINES = 1000
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="CODE", help="a code or name; none lists all")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="CODE",
+        help="a code, a name or a word to search for; none lists all",
+    )
     parser.add_argument(
         "--examples",
         action="store_true",
@@ -33,12 +42,12 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.cli import output
     from whygpu.render import rule_page
 
-    chosen = api.rules() if options.name is None else (api.rule(options.name),)
+    chosen = api.rules() if options.name is None else pages.search(options.name)
     if options.json:
         proofs = [pages.proofs(cause) for cause in chosen]
         output.own(rule_page.render_json(chosen, proofs, examples=options.examples))
-    elif options.name is None:
-        output.own(rule_page.render_list(chosen))
+    elif options.name is None or len(chosen) > 1:
+        output.own(rule_page.render_list(chosen, width=_list_width()))
     else:
         color = output.use_color(options.color)
         shown = rule_page.render(
@@ -50,3 +59,12 @@ def run(options: argparse.Namespace) -> int:
         )
         output.own(shown)
     return 0
+
+
+def _list_width() -> int:
+    """In a pipe, a cause is one line, for grep."""
+    import sys
+
+    from whygpu.cli import output
+
+    return output.width() if output.has_width(sys.stdout) else _WHOLE_LINES

@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _run(options)
     except NotStarted as error:
-        output.say(str(error))
+        output.say(f"{error}{_python_meant(_argv(options)[0])}")
         return error.code
     except PolicyError as error:
         from whygpu.cli.option_words import message
@@ -114,10 +114,24 @@ def run(options: argparse.Namespace) -> int:
         return EXIT_UNMET
 
 
+def _argv(options: argparse.Namespace) -> list[str]:
+    given: list[str] = options.command
+    return given[1:] if given[:1] == ["--"] else given
+
+
+def _python_meant(word: str) -> str:
+    """What a file of Python source that cannot be started was meant as."""
+    if not word.endswith((".py", ".pyw")) or not os.path.isfile(word):
+        return ""
+    from whygpu.model.shell import quoted
+
+    return f"; did you mean `whygpu run -- python {quoted(word)}`?"
+
+
 def _run(options: argparse.Namespace) -> int:
     from whygpu import api
 
-    argv = options.command[1:] if options.command[:1] == ["--"] else options.command
+    argv = _argv(options)
     if not argv:
         raise UsageError("what should run? expected a command: whygpu run -- python train.py")
     if options.json and not options.dry_run:

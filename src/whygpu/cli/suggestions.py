@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from whygpu.cli import output
-from whygpu.errors import UsageError
+from whygpu.errors import EXIT_USAGE, UsageError
 
 TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 _KINDS = {
     "model": r".+\.(?:keras|h5|hdf5)|.+\.py:[\w.]+",
     "source": r".+\.py",
+    "notebook": r".+\.ipynb",
+    "requirements": r"(?:.*/)?(?:[\w-]*requirements[\w-]*\.txt|pyproject\.toml|\w+\.lock)",
     "log": r".+\.(?:log|txt|out|err)",
+    "snapshot": r".+\.json",
     "code": r"(?i:WG)\d{3}",
     "command": r"(?:.*/)?python[\d.]*",
 }
@@ -28,12 +32,17 @@ _ESTIMATE_OF = ("memory estimate {word}:FUNCTION --batch 32", "what a model of i
 _FIND_OF = ("memory find {word}:FUNCTION", "the largest batch that fits")
 _RUN = ("run -- python {word}", "run it, and see where")
 _LINT = ("lint {word}", "which lines mishandle devices")
+_EXPLAIN = ("explain {word}", "what it means")
 _COMPARE = ("compare {word}", "do CPU, GPU and others agree?")
 _SUGGESTIONS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     "whygpu": {
         "model": (_ESTIMATE, _FIND, _COMPARE),
         "source": (_RUN, _LINT, _ESTIMATE_OF),
-        "log": (("explain {word}", "what it means"),),
+        "notebook": (_EXPLAIN, _LINT),
+        "requirements": (("plan --from {word}", "what of it cannot use the GPU"),),
+        "log": (_EXPLAIN,),
+        "snapshot": (("check --snapshot {word}", "diagnose the machine that it is from"),),
+        "environment": (("check --python {word}", "does each framework in it use the GPU?"),),
         "code": (("rule {word}", "what the code means"),),
         "command": (("run -- {word} ...", "run it, and see where"),),
     },
@@ -56,12 +65,39 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """What is wrong with the words may quote them."""
-        super().error(output.plain(message))
+        shown = output.plain(message)
+        self.exit(EXIT_USAGE, output.wrapped(f"{self.format_usage()}{self.prog}: error: {shown}\n"))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.nargs == argparse.PARSER and value not in (action.choices or ()):
             raise UsageError(unknown_word(self.prog, str(value), tuple(action.choices or ())))
         super()._check_value(action, value)
+
+
+def refuse_unknown(
+    top: argparse.ArgumentParser, words: Sequence[str], unknown: Sequence[str]
+) -> NoReturn:
+    """Say which words the verb does not take, and what the first of them was meant as."""
+    import difflib
+
+    from whygpu.cli.option_words import options
+
+    first = unknown[0].partition("=")[0]
+    problem = f"unrecognized arguments: {' '.join(unknown)}"
+    if first.startswith("-"):
+        names = [name for action in options(top, words) for name in action.option_strings]
+        near = difflib.get_close_matches(first, names, 1)
+        if near:
+            problem += f"; did you mean {near[0]}?"
+    else:
+        meant = _commands("whygpu", first)
+        if meant:
+            problem += f"; did you mean `{meant[0][0]}`?"
+    top.error(problem)
+
+
+def looks_like_log(path: str) -> bool:
+    return _kind(path) == "log"
 
 
 def unknown_word(command: str, word: str, names: Collection[str]) -> str:
@@ -81,11 +117,16 @@ def unknown_word(command: str, word: str, names: Collection[str]) -> str:
 
 
 def _commands(command: str, word: str) -> list[tuple[str, str]]:
-    import re
-
     from whygpu.model.shell import quoted
 
-    kind = next((kind for kind, form in _KINDS.items() if re.fullmatch(form, word)), "")
     shown = quoted(output.plain(word))
-    rows = _SUGGESTIONS.get(command, {}).get(kind, ())
+    rows = _SUGGESTIONS.get(command, {}).get(_kind(word), ())
     return [(f"whygpu {line.format(word=shown)}", what) for line, what in rows]
+
+
+def _kind(word: str) -> str:
+    import re
+
+    if os.path.exists(os.path.join(word, "bin", "python")):
+        return "environment"
+    return next((kind for kind, form in _KINDS.items() if re.fullmatch(form, word)), "")

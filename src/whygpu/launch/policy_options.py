@@ -35,6 +35,13 @@ def parse_device(text: str) -> DeviceChoice:
         return DeviceChoice("gpu", _several(text, rest))
     if kind.lower() == "cpu":
         raise _wrong("device", text, "the CPU is one device; expected cpu, without a number")
+    if re.fullmatch(r"\d{3,}", word):
+        raise _wrong(
+            "device",
+            text,
+            f"did you mean a GPU by a part of its name, such as 'RTX {word}'? A number counts GPUs "
+            "in PCI bus order: gpu:0 is the first",
+        )
     if re.fullmatch(r"[\d,\s]+", word):
         raise _wrong("device", text, f"expected gpu:{word} for GPU {word} in PCI bus order")
     return DeviceChoice("gpu", _several(text, word))

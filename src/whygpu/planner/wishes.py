@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -57,7 +58,11 @@ def parse(text: str) -> Wish:
     name = match.group(1).lower().replace("_", "-") if match else ""
     framework = _ALIASES.get(name, name)
     if match is None or framework not in FRAMEWORKS:
-        raise UsageError(f"{text!r}: expected one of {', '.join(FRAMEWORKS)}, with ==VERSION or so")
+        near = difflib.get_close_matches(name, (*FRAMEWORKS, *_ALIASES), 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"{text!r}: {meant}expected one of {', '.join(FRAMEWORKS)}, with ==VERSION or so"
+        )
     specifier = _SHORT.sub(r"\1\2.*", match.group(2).strip())
     try:
         specifier_set(specifier)

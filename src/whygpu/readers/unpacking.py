@@ -32,14 +32,14 @@ class Unpacked:
 
     def __iter__(self) -> Iterator[bytes]:
         start, pieces = _peeked(self._pieces)
-        self._refuse_archives(start)
+        self._refuse_others(start)
         form = next((each for each in _FORMATS if start.startswith(each.marks)), None)
         if form is None:
             yield from pieces
             return
         unpacked = self._within_limit(self._unpacked(form, pieces))
         start, unpacked = _peeked(unpacked)
-        self._refuse_archives(start)
+        self._refuse_others(start)
         yield from unpacked
 
     def _within_limit(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -89,7 +89,13 @@ class Unpacked:
             f"unpack it first: {_piped(form.tool)}"
         )
 
-    def _refuse_archives(self, start: bytes) -> None:
+    def _refuse_others(self, start: bytes) -> None:
+        for name, marks in _BINARIES:
+            if start.startswith(marks):
+                raise UsageError(
+                    f"{self._subject()} is {name}, not a log; save what the program prints, with "
+                    "its errors, and explain that: PROGRAM > train.log 2>&1"
+                )
         kinds = [kind for kind in _ARCHIVES if start.startswith(kind.marks)]
         if start[_TAR] == b"ustar":
             kinds.append(_TAR_ARCHIVE)
@@ -283,4 +289,14 @@ _ARCHIVES = (
     _Format("a 7z archive", (b"7z\xbc\xaf\x27\x1c",), "7z x -so"),
     _Format("a RAR archive", (b"Rar!\x1a\x07",), "unrar p -inul"),
 )
+_BINARIES = (
+    ("a program or library", (b"\x7fELF", b"MZ\x90\0", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")),
+    ("an HDF5 file", (b"\x89HDF\r\n\x1a\n",)),
+    ("a PNG image", (b"\x89PNG\r\n\x1a\n",)),
+    ("a JPEG image", (b"\xff\xd8\xff",)),
+    ("a PDF document", (b"%PDF-",)),
+    ("a database of SQLite", (b"SQLite format 3\0",)),
+    ("a NumPy array", (b"\x93NUMPY",)),
+)
+"""Kinds of files with their first bytes, in which there is no log."""
 _TAR_ARCHIVE = _Format("a tar archive", (), "tar -xOf")

@@ -10,6 +10,7 @@ from whygpu.model.cause import Cause
 from whygpu.render.text_page import BOLD, CYAN, Page
 
 _CODE_BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+_TITLE_COLUMN = 42
 _CODE = re.compile(r"`[^`\n]+`")
 
 
@@ -49,8 +50,11 @@ def _prose(page: Page, text: str) -> None:
         page.line()
 
 
-def render_list(causes: Sequence[Cause]) -> str:
-    return "".join(f"{cause.code}  {cause.slug:34} {cause.title}\n" for cause in causes)
+def render_list(causes: Sequence[Cause], *, width: int) -> str:
+    page = Page(width, color=False)
+    for cause in causes:
+        page.hanging(f"{cause.code}  {cause.slug:34}", cause.title, _TITLE_COLUMN)
+    return page.text()
 
 
 def render_json(
