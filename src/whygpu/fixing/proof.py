@@ -143,9 +143,12 @@ class _Trial:
     def run(self, state: _State) -> _State:
         """The best state that can be reached. The copy is in that state afterwards."""
         best, beginnings = self._mend(state)
-        for step in beginnings:
+        for step, earlier in beginnings:
             # Nothing mends this fault alone. Mending it may have shown the next one.
             if len(self.attempts) >= MOST_ATTEMPTS or not _is_there(step, best.report):
+                continue
+            if len(best.steps) == len(state.steps) and self._next(earlier) is None:
+                # The same step from the same state has the same end, and nothing goes on from it.
                 continue
             with self._way_back() as go_back:
                 reached = self._attempt(best, step)
@@ -156,12 +159,12 @@ class _Trial:
                     go_back()
         return best
 
-    def _mend(self, state: _State) -> tuple[_State, list[FixStep]]:
+    def _mend(self, state: _State) -> tuple[_State, list[tuple[FixStep, _State]]]:
         """Carry out what mends a fault and brings no other; and what mended one and did bring one.
 
-        The copy is in the state that is returned.
+        The copy is in the first state that is returned. The others are those that the steps led to.
         """
-        beginnings: list[FixStep] = []
+        beginnings: list[tuple[FixStep, _State]] = []
         while len(self.attempts) < MOST_ATTEMPTS:
             step = self._next(state)
             if step is None:
@@ -173,7 +176,7 @@ class _Trial:
                     continue
                 go_back()
                 if reached is not None:
-                    beginnings.append(step)
+                    beginnings.append((step, reached))
         return state, beginnings
 
     def _next(self, state: _State) -> FixStep | None:
