@@ -57,6 +57,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         tested_frameworks.Ended(asked, outcome == "passed", _reason(report))
         for outcome in ("passed", "skipped", "failed", "error")
         for report in terminalreporter.getreports(outcome)
+        if isinstance(report, pytest.TestReport)
         if (asked := tuple(value for name, value in report.user_properties))
     ]
     names = {name for test in ended for name in test.targets}

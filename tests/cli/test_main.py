@@ -197,16 +197,16 @@ def test_rule_searches_for_a_word(capsys: pytest.CaptureFixture[str]) -> None:
 LONG = "dance " * 30
 
 
-def test_messages_are_wrapped_to_the_columns_that_are_asked_for(
+def test_messages_are_wrapped_on_a_terminal_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = f"/{'x' * 70}/y"
     command = "`whygpu run -- python train.py`"
     indented = f"  whygpu {'--long ' * 10}"
-    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("COLUMNS", "50")
     output.say(LONG)
     assert len(capsys.readouterr().err.splitlines()) == 1
-    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     output.say(f"{LONG}{path} {LONG}{command}\n{indented}")
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 5

@@ -253,9 +253,10 @@ def wrapped(message: str) -> str:
     """A message for standard error, wrapped if somebody reads it on a page of a known width.
 
     What stays whole: a line that is indented and what is in backquotes, which may be commands, and
-    a word, which may be a path. In a pipe nothing is wrapped unless COLUMNS asks for it.
+    a word, which may be a path. In a pipe nothing is wrapped, whatever COLUMNS says: programs that
+    start others often set it, and a message may be searched for.
     """
-    if not has_width(sys.stderr):
+    if not sys.stderr.isatty():
         return message
     import textwrap
 
@@ -336,11 +337,6 @@ def width(stream: TextIO | None = None) -> int:
         with suppress(OSError, ValueError):
             columns = os.get_terminal_size(where.fileno())[0]
     return max(NARROWEST, min(columns or 80, WIDEST))
-
-
-def has_width(stream: TextIO) -> bool:
-    """Whether lines are to fit a page: on a terminal, or if COLUMNS is set."""
-    return stream.isatty() or _columns_asked() > 0
 
 
 def shows(text: str, stream: TextIO) -> bool:

@@ -67,4 +67,4 @@ def _list_width() -> int:
 
     from whygpu.cli import output
 
-    return output.width() if output.has_width(sys.stdout) else _WHOLE_LINES
+    return output.width() if sys.stdout.isatty() else _WHOLE_LINES
