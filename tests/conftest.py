@@ -58,7 +58,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for outcome in ("passed", "skipped", "failed", "error")
         for report in terminalreporter.getreports(outcome)
         if isinstance(report, pytest.TestReport)
-        if (asked := tuple(value for name, value in report.user_properties))
+        if (asked := tuple(str(value) for name, value in report.user_properties))
     ]
     names = {name for test in ended for name in test.targets}
     versions = {name: tested_frameworks.versions_in(targets.folder() / name) for name in names}
