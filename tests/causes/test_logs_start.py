@@ -355,3 +355,33 @@ def test_gputil_lists_what_nvidia_smi_lists(lines: tuple[str, ...], expected: st
 
 def test_another_empty_list_is_not_gputils() -> None:
     assert not said(GPUTIL.format("first = names()[0]")).root_causes
+
+
+LISTED = "tf.config.list_physical_devices('GPU')"
+TOO_FEW = """Traceback (most recent call last):
+  File "train.py", line 4, in <module>
+    {}
+{}"""
+
+
+@each(
+    ("statement", "exception"),
+    [
+        (f"gpu, = {LISTED}", "ValueError: not enough values to unpack (expected 1, got 0)"),
+        (f"one, two = {LISTED}", "ValueError: not enough values to unpack (expected 2, got 0)"),
+        (f"gpu = next(iter({LISTED}))", "StopIteration"),
+        (f"gpu = random.choice({LISTED})", "IndexError: Cannot choose from an empty sequence"),
+        (f"gpu = {LISTED}.pop()", "IndexError: pop from empty list"),
+    ],
+)
+def test_every_way_to_use_an_empty_list_of_gpus_is_recognised(
+    statement: str, exception: str
+) -> None:
+    assert said(TOO_FEW.format(statement, exception)).root_causes[0].cause == "gpu-index-unchecked"
+
+
+def test_too_few_values_of_another_statement_are_no_missing_gpu() -> None:
+    log = TOO_FEW.format(
+        "x, = row[3:]", "ValueError: not enough values to unpack (expected 1, got 0)"
+    )
+    assert said(log).verdict == "not-gpu"

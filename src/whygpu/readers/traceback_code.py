@@ -16,8 +16,14 @@ from whygpu.model.log import Line, Raised
 if TYPE_CHECKING:
     from whygpu.model.program import Program
 
-_TELLING = ("IndexError",)
-"""Exceptions that the shown statement explains."""
+_TELLING = {
+    "IndexError": re.compile(""),
+    "StopIteration": re.compile(""),
+    "ValueError": re.compile(
+        "not enough values to unpack|is an empty sequence|iterable argument is empty"
+    ),
+}
+"""Exceptions that the shown statement explains, by their messages: something has too few items."""
 _WORDS = ("_devices", "device_configuration", "set_memory_growth", "jax.devices", "getGPUs")
 """Parsing a statement without any of these would find nothing."""
 _CONVENTIONS = (
@@ -36,7 +42,7 @@ def with_programs(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[Rais
     """The exceptions, with the failed code if it can matter."""
     return tuple(
         exception._replace(program=_program(lines, exception))
-        if exception.type in _TELLING
+        if exception.type in _TELLING and _TELLING[exception.type].search(exception.message)
         else exception
         for exception in raised
     )

@@ -133,7 +133,11 @@ FAILURES: tuple[Unexplained, ...] = (
         ("GPU memory ran out", "the data do not match the model", "cuDNN cannot start"),
     ),
     Unexplained(
-        late(r"^IndexError: list index out of range\Z"),
+        late(
+            r"^(?:IndexError: (?:list index out of range|pop from empty list"
+            r"|Cannot choose from an empty sequence)"
+            r"|ValueError: not enough values to unpack \(expected \d{1,4}, got 0\))\Z"
+        ),
         "the program took an element from a list that is too short",
         "is in the statement that failed, which the traceback does not show",
         (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from whygpu.causes.evidence.device_code import text_of, tf_name
+from whygpu.causes.evidence.device_code import gpus_listed, text_of, tf_name
 from whygpu.causes.evidence.device_selection import unchecked_items
 from whygpu.model.events import Call
 from whygpu.model.log import Log, Raised
@@ -39,7 +39,7 @@ class MissingGpu(NamedTuple):
     framework: str
     """What listed the GPUs: a framework, or NVIDIA_SMI."""
     taken: str
-    """As written in the program: gpus[0]."""
+    """As written in the program: gpus[0], or the call that lists them."""
     number: int | None
     """None if the shown code does not contain it."""
 
@@ -73,6 +73,13 @@ def _taken(raised: Raised, program: Program) -> Iterator[MissingGpu]:
     for call in program.calls():
         for node in _devices_of(call):
             yield MissingGpu(raised.line, "tensorflow", program.source(node), _number(node))
+            return
+    for call in program.calls():
+        if gpus_listed(Result(call)):
+            # The list is used as a whole: gpu, = list_physical_devices("GPU"), next(iter(...)).
+            several = "unpack (expected" in raised.message and "(expected 1," not in raised.message
+            taken = program.source(call.node)
+            yield MissingGpu(raised.line, "tensorflow", taken, None if several else 0)
             return
 
 

@@ -49,6 +49,13 @@ Traceback (most recent call last):
 IndexError: list index out of range
 ```
 
+```
+Traceback (most recent call last):
+  File "train.py", line 4, in <module>
+    (gpu,) = tf.config.list_physical_devices("GPU")
+ValueError: not enough values to unpack (expected 1, got 0)
+```
+
 ## Quiet on (log)
 
 A list of other items.
@@ -169,7 +176,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             # Only the driver is involved, and its causes report it.
             return
         name = display_name(missing.framework)
-        devices = missing.taken.rpartition("[")[0]
+        devices = missing.taken.rpartition("[")[0] or missing.taken
         yield CAUSE.finding(
             subject=missing.framework,
             message=f"{name} saw {_how_many(missing)}, but the program uses {missing.taken} "
