@@ -37,6 +37,7 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tools.portability
 
 fix: $(VENV)/dev ## Repair style where that can be done by itself
 	$(BIN)/ruff check --fix .

@@ -3,7 +3,7 @@
 import sys
 
 
-def _import_whygpu_from(root: str) -> None:
+def _import_whygpu_from(file: str) -> None:
     """Import this copy, whichever other is installed, and look for its dependencies beside it.
 
     The folder may hold modules of any name, so that it comes last afterwards. The same holds for
@@ -11,6 +11,7 @@ def _import_whygpu_from(root: str) -> None:
     """
     import os
 
+    root = os.path.dirname(os.path.dirname(os.path.abspath(file)))
     sys.path.insert(0, root)
     import whygpu  # noqa: F401
 
@@ -24,7 +25,7 @@ def _import_whygpu_from(root: str) -> None:
 
 if __name__ == "__main__":
     if sys.flags.isolated and not __package__:
-        _import_whygpu_from(__file__.rpartition("/")[0].rpartition("/")[0])
+        _import_whygpu_from(__file__)
     from whygpu.cli.start import isolate, main
 
     if not sys.flags.isolated:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from whygpu.api.arguments import THIS_PYTHON, checked
 from whygpu.errors import UsageError
+from whygpu.host.systems import require_linux
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,7 @@ def compare(
     Example:
         whygpu.compare("model.keras", "cpu,gpu")
     """
-    if sys.platform != "linux":
-        raise UsageError(f"compare needs Linux, or Windows with WSL 2; this is {sys.platform}")
+    require_linux("compare")
     if not 0 <= random <= _LARGEST_SEED:
         raise UsageError(
             f"expected a seed from 0 to {_LARGEST_SEED}", option="random", value=random

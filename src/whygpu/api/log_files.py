@@ -13,7 +13,6 @@ OnRead = Callable[[int, int], None]
 """Called with the bytes that were read so far, and the size of the file; 0 if that is unknown."""
 
 PIECE = 1 << 18
-_NULL = os.makedev(1, 3)
 
 
 def pieces_of_input(name: str, on_read: OnRead) -> Iterator[bytes]:
@@ -39,16 +38,20 @@ def pieces_of_file(name: str, on_read: OnRead) -> Iterator[bytes]:
                 done += len(piece)
                 on_read(done, size)
                 yield piece
-    except IsADirectoryError:
-        raise UsageError(f"{name} is a folder; name the logs in it: {name.rstrip('/')}/*") from None
     except OSError as error:
+        # Opening a folder is a lack of permission on Windows.
+        if os.path.isdir(name):
+            logs = os.path.join(name, "*")
+            raise UsageError(f"{name} is a folder; name the logs in it: {logs}") from None
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
 
 
 def _refuse_endless(name: str, descriptor: int) -> None:
     """Of the devices, a terminal and /dev/null are read; /dev/zero would never end."""
     facts = os.fstat(descriptor)
-    if stat.S_ISCHR(facts.st_mode) and not os.isatty(descriptor) and facts.st_rdev != _NULL:
+    if not stat.S_ISCHR(facts.st_mode) or os.isatty(descriptor) or sys.platform == "win32":
+        return
+    if facts.st_rdev != os.stat(os.devnull).st_rdev:
         raise UsageError(f"{name} is a device, not a log")
 
 

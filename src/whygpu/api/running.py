@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.api.arguments import checked
 from whygpu.errors import UsageError
+from whygpu.host.systems import STOP_SIGNALS, require_linux
 from whygpu.model.policy import DevicePolicy
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from whygpu.model.policy import RunReport
     from whygpu.model.shortage import HopelessRequest
     from whygpu.model.snapshot import Snapshot
-
-_ASKED_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals after which there is nothing to explain."""
 
 
 class Watch(NamedTuple):
@@ -56,6 +53,7 @@ def plan_run(
     Example:
         whygpu.plan_run("python train.py", "gpu:1 memory=4GiB").plan
     """
+    require_linux("run")
     from whygpu.launch.execution import prepare
     from whygpu.launch.policy_options import parse_policy
 
@@ -84,18 +82,16 @@ def run(
         report = whygpu.run("python train.py --epochs 3", "gpu")
         report.exit_code, report.device
     """
-    if sys.platform != "linux":
-        raise UsageError(f"run needs Linux, or Windows with WSL 2; this is {sys.platform}")
-    from whygpu.launch.execution import execute
-
     hooks = Watch() if watch is None else watch
     prepared = plan_run(command, policy, repair=repair, trace=trace)
     hooks.before(prepared)
+    from whygpu.launch.execution import execute
+
     report, ended = execute(prepared.plan, os.environ, at_end=hooks.at_end, hopeless=hooks.hopeless)
     if report.policy.require_gpu and report.device == "cpu" and report.exit_code == 0:
         report = report._replace(exit_code=1)
     report = report._replace(signal=ended.signal)
-    if explain and ended.code != 0 and ended.signal not in _ASKED_TO_STOP:
+    if explain and ended.code != 0 and ended.signal not in STOP_SIGNALS:
         with hooks.explaining():
             report = _explained(report, ended, prepared, hooks)
     if not report.traced:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
+from whygpu.host.systems import STOP_SIGNALS
+
 IMPATIENCE = 2.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ending(SystemExit):
@@ -86,7 +87,7 @@ def stopped_cleanly(*, process_ends: bool = False) -> Iterator[None]:
 
     `process_ends`: only Python's own shutdown follows, and no signal may replace its exit code.
     """
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     # A signal that is ignored stays ignored: nohup relies on that.
     ours = [number for number, handler in handlers.items() if handler is not signal.SIG_IGN]
     last = float("-inf")

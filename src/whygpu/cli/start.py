@@ -64,13 +64,13 @@ class _anything_suppressed:  # noqa: N801
 
 def isolate(main_file: str) -> None:
     """Replace this process by an isolated one that executes the file; returns if it cannot."""
-    try:
+    # On Windows, a program cannot replace itself: the shell would not wait for the second one.
+    if sys.platform != "win32":
         from posix import execv
-    except ImportError:
-        return
-    options = ["-I", "-B"] if sys.dont_write_bytecode else ["-I"]
-    try:
-        execv(sys.executable, [sys.executable, *options, main_file, *sys.argv[1:]])
-    except (OSError, TypeError, ValueError):
-        # There is no executable: a Python inside another program.
-        return
+
+        options = ["-I", "-B"] if sys.dont_write_bytecode else ["-I"]
+        try:
+            execv(sys.executable, [sys.executable, *options, main_file, *sys.argv[1:]])
+        except (OSError, TypeError, ValueError):
+            # There is no executable: a Python inside another program.
+            return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 
 from whygpu.collectors import memory
 from whygpu.host.local import LocalHost
+from whygpu.host.systems import cores
 from whygpu.model.observed import Known
 
 
@@ -41,7 +41,7 @@ def room_here() -> Room:
     """Of this machine, within control groups. If memory is unknown, nothing runs in parallel."""
     available = memory.collect(LocalHost()).available_bytes
     host_bytes = available.value if isinstance(available, Known) else 0
-    return Room(len(os.sched_getaffinity(0)), host_bytes)
+    return Room(cores(), host_bytes)
 
 
 def all_done(pieces: Sequence[Piece], room: Room) -> list[Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from itertools import islice
 
 from whygpu.host import limits
+from whygpu.host.systems import READ
 from whygpu.model.units import size_text
 
 _KINDS = (
@@ -26,7 +28,7 @@ class TooLarge(OSError):
 
 def open_regular(path: str, flags: int) -> int:
     """An opener for open(). Refuses pipes, which could block, and devices, which may be endless."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, flags | READ)
     mode = os.fstat(descriptor).st_mode
     # Opening a folder fails in open() itself, with the usual error.
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
@@ -57,7 +59,7 @@ def read_given(path: str, limit: int) -> bytes:
 
     A pipe without a writer is an error, because reading it would block.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, READ)
     with os.fdopen(descriptor, "rb", buffering=0):
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISFIFO(mode):
@@ -77,7 +79,8 @@ def _first_of_pipe(descriptor: int, path: str) -> bytes:
         start = None
     if start == b"":
         raise OSError(errno.EINVAL, "it is a named pipe without a writer", path)
-    os.set_blocking(descriptor, True)
+    if sys.platform != "win32":
+        os.set_blocking(descriptor, True)
     return start or b""
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import grp
 import mmap
 import os
-import pwd
-import selectors
-import signal
 import stat
 import subprocess
 import sys
@@ -17,21 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from whygpu.host import elf as elf_reader
 from whygpu.host import fatbin, files, limits
 from whygpu.host.base import Completed, FileFacts, FileKind, Platform
+from whygpu.host.command_output import output_of
 from whygpu.host.orphans import Orphans
 from whygpu.host.processes import LOOK_SECONDS, MemoryWatch, first_to_be_killed
 from whygpu.host.processor_time import Watch
+from whygpu.host.systems import KILLED, cores, kill_group
 from whygpu.model.libraries import ElfFacts
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.units import size_text
 
 T = TypeVar("T")
 
-_PIECE = 1 << 16
 _MOST_OUTPUT = size_text(limits.COMMAND_OUTPUT)
 _MOST_MEMORY = size_text(limits.COMMAND_MEMORY)
 _DYING_SECONDS = 0.5
@@ -47,7 +44,7 @@ def _leave_nothing_running() -> None:
     """When whygpu exits, a thread may still be waiting for a command that does not answer."""
     _starting.acquire(timeout=1)
     for process in tuple(_running):
-        _kill(process)
+        kill_group(process)
 
 
 class LocalHost:
@@ -61,12 +58,12 @@ class LocalHost:
 
     @cached_property
     def platform(self) -> Platform:
-        facts = os.uname()
+        facts = _uname()
         return Platform(
             system=facts.sysname,
             kernel=facts.release,
             machine=facts.machine,
-            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
+            cores=cores(),
             python=sys.executable,
             libc=_libc(),
             home=os.path.expanduser("~"),
@@ -96,6 +93,10 @@ class LocalHost:
 
     def disk(self, path: str) -> Observed[int]:
         def size() -> int:
+            if sys.platform == "win32":
+                import shutil
+
+                return shutil.disk_usage(path).total
             facts = os.statvfs(path)
             return facts.f_frsize * facts.f_blocks
 
@@ -145,7 +146,7 @@ class LocalHost:
         try:
             return _completed(process, name, watch)
         except BaseException:
-            _kill(process)
+            kill_group(process)
             raise
         finally:
             _running.discard(process)
@@ -196,7 +197,31 @@ def _facts(path: str) -> FileFacts:
     )
 
 
+class _Uname(NamedTuple):
+    """What os.uname() says, and Windows in other words."""
+
+    sysname: str
+    release: str
+    machine: str
+    nodename: str
+
+
+def _uname() -> _Uname:
+    if sys.platform != "win32":
+        facts = os.uname()
+        return _Uname(facts.sysname, facts.release, facts.machine, facts.nodename)
+    import platform
+
+    version = sys.getwindowsversion()
+    release = f"{version.major}.{version.minor}.{version.build}"
+    return _Uname("Windows", release, platform.machine(), platform.node())
+
+
 def _group_name(number: int) -> str:
+    if sys.platform == "win32":
+        return str(number)
+    import grp
+
     try:
         return grp.getgrgid(number).gr_name
     except KeyError:
@@ -204,6 +229,10 @@ def _group_name(number: int) -> str:
 
 
 def _user_name() -> str:
+    if sys.platform == "win32":
+        return os.environ.get("USERNAME", "")
+    import pwd
+
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -211,9 +240,11 @@ def _user_name() -> str:
 
 
 def _libc() -> str:
+    if sys.platform == "win32":
+        return ""
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
-    except (AttributeError, OSError, ValueError):
+    except (OSError, ValueError):
         # musl does not have this name. platform.libc_ver would read the interpreter's binary.
         import platform
 
@@ -228,7 +259,7 @@ def _completed(
     memory = MemoryWatch(process.pid, limits.COMMAND_MEMORY)
     last_part = time.monotonic() + time_used.seconds_before_last_part
     deadline = last_part + time_used.seconds_of_last_part
-    with _Output(process) as output:
+    with output_of(process) as output:
         while not output.ended and time.monotonic() < deadline:
             if output.is_too_long:
                 _end(process)
@@ -249,66 +280,11 @@ def _completed(
         output.read(0)
         if at_work:
             return Unknown(f"{name} did not answer within {at_work}")
-        return Known(Completed(-signal.SIGKILL, output.stdout, output.stderr, True), name)
-
-
-class _Output:
-    """The output of a process on its two streams, with a limit on its size."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._streams = (process.stdout, process.stderr)
-        self._selector = selectors.DefaultSelector()
-        self._content = (bytearray(), bytearray())
-        for stream, content in zip(self._streams, self._content, strict=True):
-            self._selector.register(stream, selectors.EVENT_READ, content)
-
-    def __enter__(self) -> _Output:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._selector.close()
-        for stream in self._streams:
-            stream.close()
-
-    @property
-    def ended(self) -> bool:
-        """Whether every writer has closed both streams."""
-        return not self._selector.get_map()
-
-    @property
-    def is_too_long(self) -> bool:
-        return any(len(content) > limits.COMMAND_OUTPUT for content in self._content)
-
-    @property
-    def stdout(self) -> str:
-        return _text(self._content[0])
-
-    @property
-    def stderr(self) -> str:
-        return _text(self._content[1])
-
-    def read(self, seconds: float) -> None:
-        """Read what arrives within this time."""
-        for key, _ in self._selector.select(seconds):
-            piece = os.read(key.fd, _PIECE)
-            key.data.extend(piece)
-            if not piece:
-                self._selector.unregister(key.fileobj)
+        return Known(Completed(KILLED, output.stdout, output.stderr, True), name)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill the whole group. Do not wait for a child that is stuck in the kernel."""
-    _kill(process)
+    kill_group(process)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_DYING_SECONDS)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _text(output: bytearray) -> str:
-    return output[: limits.COMMAND_OUTPUT].decode("utf-8", "replace")

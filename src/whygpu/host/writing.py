@@ -21,17 +21,19 @@ import os
 import re
 import signal
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+
+from whygpu.host.systems import NOT_THROUGH_LINKS, READ, STOP_SIGNALS, WRITE
 
 TEMPORARY = ".whygpu-"
 """The prefix of temporary files. Their names do not end in .py, so that linters ignore them."""
 
 _OWN_DESCRIPTOR = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 _MOST_LINKS = 40
-_WAITING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOT_FOR_FSYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 """Errors of file systems that do not support flushing."""
 
@@ -72,7 +74,7 @@ def _destination(path: str) -> int | str:
     """One of this process's descriptors, or the path after following all links."""
     if not path:
         raise _os_error(errno.ENOENT, path)
-    if path.endswith("/"):
+    if path.endswith(("/", os.sep)):
         raise _os_error(errno.EISDIR, path)
     given = path
     for _ in range(_MOST_LINKS):
@@ -95,7 +97,7 @@ def _write(place: int | str, content: bytes, mode: int, before: bytes | None) ->
     if old is not None:
         _require_permission(place, os.W_OK)
         if not stat.S_ISREG(old.st_mode):
-            _write_through(os.open(place, os.O_WRONLY | os.O_CLOEXEC), content)
+            _write_through(os.open(place, WRITE), content)
             return
     _replace(place, content, mode, old, before)
 
@@ -155,7 +157,7 @@ def _replace(
 def _write_new(
     path: str, content: bytes, mode: int, old: os.stat_result | None, model: str
 ) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = WRITE | os.O_CREAT | os.O_EXCL | NOT_THROUGH_LINKS
     # No other user may read it before it has the mode of the old file.
     descriptor = os.open(path, flags, mode if old is None else 0o600)
     try:
@@ -169,6 +171,9 @@ def _write_new(
 
 def _take_over(descriptor: int, old: os.stat_result, path: str) -> None:
     """Copy owner, mode and attributes of the old file, as far as permissions allow."""
+    if sys.platform == "win32":
+        # A file inherits its permissions from the folder.
+        return
     mode = stat.S_IMODE(old.st_mode)
     now = os.fstat(descriptor)
     if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid):
@@ -183,7 +188,7 @@ def _take_over(descriptor: int, old: os.stat_result, path: str) -> None:
         # Do not give the old group's permissions to the new group.
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
-    if hasattr(os, "listxattr"):
+    if sys.platform == "linux":
         with suppress(OSError):
             for name in os.listxattr(path):
                 with suppress(OSError):
@@ -200,6 +205,9 @@ def _flush(descriptor: int) -> None:
 
 def _flush_folder(folder: str) -> None:
     """Make the new name survive a power failure. The file itself is already flushed."""
+    if sys.platform == "win32":
+        # A folder cannot be opened there.
+        return
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -211,8 +219,7 @@ def _flush_folder(folder: str) -> None:
 def _content(path: str, limit: int) -> bytes:
     """The current content of the file, at most `limit` bytes."""
     # It may have become a FIFO, which must not block, or a link to another file.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags), "rb") as file:
+    with open(os.open(path, READ | NOT_THROUGH_LINKS), "rb") as file:
         return file.read(limit)
 
 
@@ -228,7 +235,7 @@ def _uninterrupted() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
 
-    handlers = {number: signal.getsignal(number) for number in _WAITING}
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     ours = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
         for number in ours:

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from whygpu.causes import catalogue
+from whygpu.host.systems import STOP_SIGNALS, cores
 from whygpu.linter.one_file import FileResult, lint_file
 from whygpu.linter.project_files import kind_of
 from whygpu.linter.settings import Settings
@@ -86,11 +87,6 @@ def _counted(
         yield result
 
 
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class _pool:  # noqa: N801
     """A pool of processes that ends at once if the work is interrupted."""
 
@@ -132,9 +128,8 @@ _worker_causes: tuple[Cause, ...] = ()
 def _start_worker(settings: Settings) -> None:
     global _worker_settings, _worker_causes
     # Ctrl-C reaches every process of the terminal; the parent decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
     _worker_settings, _worker_causes = settings, lint_causes()
     # Syntax trees are thousands of objects without a cycle. Searching them for cycles takes longer
     # than building them.

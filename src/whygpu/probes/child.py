@@ -16,6 +16,7 @@ from os import PathLike
 from whygpu.host.orphans import Orphans, kill_all
 from whygpu.host.processes import MemoryWatch, descendants, first_to_be_killed
 from whygpu.host.processor_time import Watch
+from whygpu.host.systems import kill_group
 from whygpu.probes.excerpt import Excerpt
 from whygpu.probes.result import LineSplitter
 
@@ -154,9 +155,7 @@ class ChildProcess:
     def _send_kill(self) -> None:
         if self._process.poll() is None:
             kill_all(descendants(self._process.pid))
-        # The process is gone, or its number belongs to another user's process now.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process)
         self._orphans.kill()
 
     def close(self, seconds: float = 0.0) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import selectors
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import Literal, NamedTuple, get_args
 
 from whygpu.host.limits import spare
 from whygpu.host.processes import LOOK_SECONDS
+from whygpu.host.systems import cores
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.target import FrameworkName
 from whygpu.probes import DEFAULT_TIMEOUT
@@ -131,14 +131,9 @@ def _has_room(
 ) -> bool:
     if not at_work:
         return True
-    if memory_available is None or len(at_work) >= _cores():
+    if memory_available is None or len(at_work) >= cores():
         return False
     return sum(_MEMORY_NEED[each] for each in (name, *at_work)) <= memory_available
-
-
-def _cores() -> int:
-    """The cores that this process may use, if the platform tells."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class _Launch(NamedTuple):

@@ -114,12 +114,14 @@ def _of_one(error: Exception) -> Shortage | None:
 
 def _was_near_its_limit() -> bool:
     """Whether this process has reached nearly all of its limit (ulimit -v, ulimit -d)."""
-    try:
-        import resource
+    if sys.platform == "win32":
+        return False
+    import resource
 
+    try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
             held = dict(line.split()[:2] for line in stream if line.startswith("Vm"))
-    except (ImportError, OSError):
+    except OSError:
         return False
     limits = (("VmPeak:", resource.RLIMIT_AS), ("VmData:", resource.RLIMIT_DATA))
     return any(
