@@ -328,6 +328,33 @@ def test_wsl_has_no_kernel_module_and_misses_none() -> None:
     assert isinstance(facts.cuda_library.value.version, Absent)
 
 
+ON_WINDOWS = {
+    rf"stat C:\Windows\System32\{name}": file(rf"C:\Windows\System32\{name}")
+    for name in ("nvcuda.dll", "nvml.dll")
+}
+
+
+def test_windows_has_no_kernel_module_and_misses_none() -> None:
+    answers = {**ON_WINDOWS, ASK: survey(gpu())}
+    seen, _ = driver.collect(host(answers, {"SYSTEMROOT": r"C:\Windows"}, system="Windows"))
+    assert seen.state == Known("working", "NVML")
+    assert isinstance(seen.gpus, Known)
+    assert isinstance(seen.kernel_module, Absent)
+    assert isinstance(seen.device_nodes, Absent)
+    assert isinstance(seen.uvm, Absent)
+    assert isinstance(seen.cuda_library, Known)
+    assert seen.cuda_library.value.kind == "driver"
+
+
+def test_windows_without_a_driver() -> None:
+    text = r"nvml.dll: No such file or directory in C:\Windows\System32"
+    seen, _ = driver.collect(
+        host({ASK: refusal(12, text), SMI: Absent("nvidia-smi")}, system="Windows")
+    )
+    assert seen.state == Known("missing", "NVML")
+    assert isinstance(seen.cuda_library, Absent)
+
+
 def test_a_sandbox_that_hides_the_module_of_a_working_driver() -> None:
     facts = collect(host({**LIBRARIES, **NODES, ASK: survey(gpu())}))
     assert state_of(facts) == "working"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.collectors.transcripts import folder, host, printed
+import pytest
+
+from tests.collectors.transcripts import HUNG, folder, host, printed
 from whygpu.collectors import graphics
 from whygpu.host.local import LocalHost
 from whygpu.model.driver import GraphicsDevice
@@ -113,8 +115,39 @@ def test_apple_silicon() -> None:
     ]
 
 
+ON_WINDOWS = f"run {' '.join(graphics.VIDEO_CONTROLLERS)}"
+
+
+def test_windows_lists_its_adapters() -> None:
+    ids = (
+        "PCI\\VEN_10DE&DEV_2684&SUBSYS_16F310DE&REV_A1\\4&1FC990D7&0&0008\r\n"
+        "PCI\\VEN_8086&DEV_A780&SUBSYS_00000000&REV_04\\3&11583659&0&10\r\n"
+        "ROOT\\BASICDISPLAY\\0000\r\n"
+    )
+    found = graphics.collect(host({ON_WINDOWS: printed(ids)}, system="Windows"))
+    assert isinstance(found, Known)
+    assert [(device.vendor, device.device_id) for device in found.value] == [
+        ("nvidia", "2684"),
+        ("intel", "a780"),
+    ]
+
+
+def test_a_windows_whose_adapters_are_not_on_the_bus_has_no_gpu() -> None:
+    answer = printed("VMBUS\\{DA0A7802-E377-4AAC-8E77-0558EB1073F8}\\5620E0C7\r\n")
+    assert isinstance(graphics.collect(host({ON_WINDOWS: answer}, system="Windows")), Absent)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [printed(""), printed("", code=1, stderr="Access denied"), HUNG, Absent("powershell")],
+    ids=["empty", "refused", "hung", "missing"],
+)
+def test_a_windows_that_does_not_answer_is_no_windows_without_a_gpu(answer: Any) -> None:
+    assert isinstance(graphics.collect(host({ON_WINDOWS: answer}, system="Windows")), Unknown)
+
+
 def test_elsewhere_we_cannot_look() -> None:
-    assert isinstance(graphics.collect(host(system="Windows")), Unknown)
+    assert isinstance(graphics.collect(host(system="FreeBSD")), Unknown)
 
 
 def test_this_machine() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ntpath
 import os
 import pathlib
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
-from tests.collectors.transcripts import host
+from tests.collectors.transcripts import file, host
 from tests.unprivileged import unprivileged
 from whygpu.collectors import interpreter
 from whygpu.host.base import Completed
@@ -40,6 +41,31 @@ def test_an_interpreter_describes_itself() -> None:
     assert "" not in seen.paths
     assert seen.wheel_tags[0] == f"cp{sys.version_info[0]}{sys.version_info[1]}"
     assert seen.wheel_tags[-1].startswith("linux_")
+
+
+WINDOWS_PYTHONS = {
+    r"stat C:\work\.venv\Scripts\python.exe": r"C:\work\.venv\Scripts\python.exe",
+    r"stat C:\conda\envs\one\python.exe": r"C:\conda\envs\one\python.exe",
+    r"stat C:\Python313\python.exe": r"C:\Python313\python.exe",
+}
+
+
+@each(
+    ("environ", "expected"),
+    [
+        ({"VIRTUAL_ENV": r"C:\work\.venv"}, r"C:\work\.venv\Scripts\python.exe"),
+        ({"CONDA_PREFIX": r"C:\conda\envs\one"}, r"C:\conda\envs\one\python.exe"),
+        ({"PATH": r"C:\Windows;C:\Python313"}, r"C:\Python313\python.exe"),
+    ],
+)
+def test_the_python_of_an_environment_on_windows(
+    environ: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter.os, "path", ntpath)
+    monkeypatch.setattr(interpreter.os, "pathsep", ";")
+    answers = {question: file(path) for question, path in WINDOWS_PYTHONS.items()}
+    machine = host(answers, environ, system="Windows")
+    assert interpreter.find(machine, None) == expected
 
 
 def test_what_start_up_files_print_is_not_taken_for_the_answer(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whygpu.probes.runner import Progress
 
 LONGEST_TIMEOUT = 86400.0
+NOT_RUN_ON_WINDOWS = "whygpu runs frameworks on Linux and macOS only; this is Windows"
 LARGEST_SNAPSHOT = 1 << 24
 """Bytes. With all probes and what they printed, a snapshot has less than 1 MiB."""
 
@@ -109,7 +110,9 @@ def _taken(
         )
     # Importing fifty causes takes about as long as the target takes to answer.
     taken = collect(host, python, meanwhile=machine_catalogue)
-    if probe:
+    if probe and host.platform.system == "Windows":
+        taken = taken._replace(probes_left_out=NOT_RUN_ON_WINDOWS)
+    elif probe:
         taken = _probed(host, taken, timeout, on_progress)
     if try_instructions or any(probe.illegal_instruction for probe in taken.probes):
         from whygpu.collectors.instructions import with_trials

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whygpu.api.arguments import THIS_PYTHON, checked
 from whygpu.errors import PolicyError, UsageError
 from whygpu.host.local import LocalHost
+from whygpu.host.systems import require_linux, require_posix
 from whygpu.model.observed import Known, Unknown
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def estimate_memory(
     Example:
         whygpu.estimate_memory("train.py:build_model", batch_size=64, gpu="RTX 4090")
     """
+    require_posix("memory estimate")
     from whygpu.collectors import interpreter
     from whygpu.memory import estimator
     from whygpu.memory.amounts import in_bytes
@@ -180,6 +182,7 @@ def find_batch_size(
     Example:
         whygpu.find_batch_size("train.py:step", limit="8GiB", margin="5%").batch
     """
+    require_linux("memory find")
     from whygpu.launch.policy_options import parse_device
     from whygpu.memory import find, from_program
     from whygpu.memory.amounts import in_bytes, parse_part

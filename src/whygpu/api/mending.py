@@ -10,6 +10,7 @@ from whygpu.api.arguments import THIS_PYTHON, checked
 from whygpu.api.machine import examine
 from whygpu.errors import Option, UsageError
 from whygpu.fixing.remedies import Environment, by_hand, is_fault, moved, steps_for
+from whygpu.host.systems import require_linux
 from whygpu.model.derived import and_list, installer_of
 from whygpu.model.finding import Finding
 from whygpu.model.fix import FixAnswer, FixStep, Undone
@@ -54,6 +55,7 @@ def fix(
         answer.steps              # what mends the environment
         answer.after.verdict      # the verdict on the copy that was mended
     """
+    require_linux("fix")
     tell = on_step or (lambda text: None)
     environ = dict(os.environ)
     tell("examining the environment")
@@ -140,6 +142,7 @@ def undo_fix(python: str | None = THIS_PYTHON, *, force: bool = False) -> Undone
     Example:
         whygpu.undo_fix()
     """
+    require_linux("fix")
     from whygpu.collectors import interpreter
     from whygpu.fixing.applying import undo
     from whygpu.fixing.workshop import NotApplied, NothingToUndo

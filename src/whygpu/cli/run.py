@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from whygpu.cli import output
 from whygpu.cli.process_setup import Ending, hold_stops, stops_allowed
 from whygpu.errors import EXIT_RUN_FAILED, PolicyError, UsageError
+from whygpu.host.systems import require_linux
 
 if TYPE_CHECKING:
     from whygpu.launch.execution import Prepared
@@ -100,6 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    require_linux("run")
     from whygpu.launch.program_process import NotStarted
 
     try:

@@ -111,7 +111,11 @@ def _version(
 def _hidden_module(answer: DriverAnswer, module: Observed[str]) -> Observed[str]:
     """A sandbox may hide the module's files, but a driver that answers has a module."""
     answers = isinstance(answer.gpus, Known)
-    if answers and isinstance(module, Absent) and not module.source.startswith("WSL"):
+    if (
+        answers
+        and isinstance(module, Absent)
+        and not module.source.startswith(("WSL", files.WINDOWS))
+    ):
         return Unknown("the driver answers, but its kernel module's files are not visible here")
     return module
 

@@ -34,10 +34,16 @@ OTHER_FOLDERS = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/run/opengl-dri
 """Where WSL, some clusters and NixOS keep the driver. The loader does not search these folders by
 default."""
 
+WINDOWS = "Windows"
+"""The beginning of the reason why what the driver has on Linux is absent."""
+WINDOWS_NAMES = {"libcuda.so.1": "nvcuda.dll", "libnvidia-ml.so.1": "nvml.dll"}
+
 DRIVER_VERSION = re.compile(r"\.so\.(\d{3,}(?:\.\d+)+)$")
 
 
 def kernel_module(host: Host) -> Observed[str]:
+    if host.platform.system == "Windows":
+        return _not_on_windows("kernel modules")
     if isinstance(host.stat(WSL_NODE), Known):
         return Absent("WSL: the kernel's part of the driver runs in Windows, behind /dev/dxg")
     proc = host.read(PROC_FILE)
@@ -69,6 +75,8 @@ def uvm(host: Host, module: Observed[str]) -> Observed[bool]:
 
 def device_nodes(host: Host) -> Observed[tuple[DeviceNode, ...]]:
     """The GPU's files under /dev; absent if there are none."""
+    if host.platform.system == "Windows":
+        return _not_on_windows("device nodes")
     names = host.list("/dev")
     if not isinstance(names, Known):
         return Unknown("/dev cannot be listed")
@@ -112,6 +120,8 @@ def _library(path: str, facts: FileFacts) -> DriverLibrary:
 
 def find_library(host: Host, name: str) -> Observed[str]:
     """Where the loader finds a driver library for a program without its own search path."""
+    if host.platform.system == "Windows":
+        return _system_library(host, WINDOWS_NAMES[name])
     machine = host.platform.machine
     folders = [folder for folder in host.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     paths = [f"{folder}/{name}" for folder in folders]
@@ -124,6 +134,17 @@ def find_library(host: Host, name: str) -> Observed[str]:
     apart = [path for path in apart if isinstance(host.stat(path), Known)]
     note = f"; {apart[0]} exists, but the loader does not search that folder" if apart else ""
     return Absent(f"{name} in LD_LIBRARY_PATH, the loader's cache and the default folders{note}")
+
+
+def _system_library(host: Host, name: str) -> Observed[str]:
+    folder = host.environ.get("SYSTEMROOT", r"C:\Windows")
+    path = rf"{folder}\System32\{name}"
+    facts = host.stat(path)
+    return Known(path, path) if isinstance(facts, Known) else facts
+
+
+def _not_on_windows(what: str) -> Absent:
+    return Absent(f"{WINDOWS}: it has no {what}")
 
 
 def _cached(host: Host, name: str) -> list[str]:

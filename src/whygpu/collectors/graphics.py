@@ -16,6 +16,15 @@ VENDORS: dict[str, Vendor] = {"10de": "nvidia", "1002": "amd", "8086": "intel"}
 
 DISPLAY = "03"
 ACCELERATOR = "12"
+VIDEO_CONTROLLERS = (
+    "powershell",
+    "-NoProfile",
+    "-NonInteractive",
+    "-Command",
+    "(Get-CimInstance Win32_VideoController).PNPDeviceID",
+)
+WINDOWS_SECONDS = 10.0
+PLUG_AND_PLAY = re.compile(r"^PCI\\VEN_(?P<vendor>\w{4})&DEV_(?P<device>\w{4})", re.MULTILINE)
 ACCELERATOR_VENDORS = ("nvidia", "amd")
 """Makers whose PCI class "accelerator" means a GPU (AMD's Instinct). Intel's are NPUs."""
 
@@ -25,8 +34,10 @@ def collect(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
     system = host.platform.system
     if system == "Darwin":
         return _apple(host)
+    if system == "Windows":
+        return _windows(host)
     if system != "Linux":
-        return Unknown(f"graphics hardware is read on Linux and macOS only; this is {system}")
+        return Unknown(f"graphics hardware is not read on {system}")
     on_chip = _tegra(host)
     on_bus = _pci(host)
     if isinstance(on_chip, Known):
@@ -97,6 +108,25 @@ def _tegra(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
         kernel_driver=Known("nvgpu", driver.source) if isinstance(driver, Known) else driver,
     )
     return Known((device,), DEVICE_TREE)
+
+
+def _windows(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
+    """The display adapters that Windows lists, whichever driver they have."""
+    answer = host.run(VIDEO_CONTROLLERS, timeout=WINDOWS_SECONDS)
+    # Every Windows has an adapter, if only for a remote desktop: no output is no answer.
+    if not isinstance(answer, Known) or answer.value.code != 0 or not answer.value.stdout.strip():
+        return Unknown("PowerShell did not list the display adapters")
+    devices = tuple(
+        GraphicsDevice(
+            vendor=VENDORS.get(match["vendor"].lower(), "other"),
+            address="",
+            device_id=match["device"].lower(),
+            kernel_driver=Unknown("kernel drivers are not read on Windows"),
+        )
+        for match in PLUG_AND_PLAY.finditer(answer.value.stdout)
+    )
+    source = "Win32_VideoController"
+    return Known(devices, source) if devices else Absent(f"PCI device in {source}")
 
 
 def _apple(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:

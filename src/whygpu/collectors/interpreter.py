@@ -121,8 +121,8 @@ def find_default(host: Host) -> str:
     python = on_path(host, "python") or on_path(host, "python3")
     if python is None:
         raise NoInterpreter(
-            "no Python to examine: no virtual or conda environment is active and PATH has neither "
-            "python nor python3; name one with ",
+            "no Python to examine: no virtual or conda environment is active and PATH has no "
+            "Python; name one with ",
             Option("python"),
         )
     return python
@@ -136,7 +136,7 @@ def _hides_its_python(host: Host, folder: str, variable: str) -> bool:
     """
     if variable == "VIRTUAL_ENV" and isinstance(host.stat(folder), Known):
         return True
-    return isinstance(host.stat(os.path.join(folder, "bin", "python")), Unknown)
+    return isinstance(host.stat(_pythons(host, folder)[0]), Unknown)
 
 
 def resolve(host: Host, given: str) -> str:
@@ -148,18 +148,21 @@ def resolve(host: Host, given: str) -> str:
         if python is None and _lost_base(host, path):
             raise NoInterpreter(f"{given} {LOST_BASE}")
         if python is None:
-            inside = host.stat(os.path.join(path, "bin", "python"))
+            expected = _pythons(host, path)[0]
+            inside = host.stat(expected)
             if isinstance(inside, Unknown):
                 raise NoInterpreter(inside.reason)
-            raise NoInterpreter(f"{given} is a folder without bin/python: not a Python environment")
+            missing = os.path.relpath(expected, path)
+            raise NoInterpreter(f"{given} is a folder without {missing}: not a Python environment")
         return python
-    if isinstance(facts, Known) and (os.sep in given or on_path(host, given) is None):
+    has_folder = bool(os.path.dirname(given))
+    if isinstance(facts, Known) and (has_folder or on_path(host, given) is None):
         if not _is_program(host, path):
             raise NoInterpreter(f"{given} is not an executable file")
         return os.path.abspath(path)
-    if os.sep in given and _lost_base(host, os.path.dirname(os.path.dirname(path))):
+    if has_folder and _lost_base(host, os.path.dirname(os.path.dirname(path))):
         raise NoInterpreter(f"{given} {LOST_BASE}")
-    if os.sep in given:
+    if has_folder:
         missing = f"{given}: there is no such file"
         raise NoInterpreter(facts.reason if isinstance(facts, Unknown) else missing)
     python = on_path(host, given)
@@ -382,16 +385,22 @@ def _lost_base(host: Host, folder: str) -> bool:
     )
 
 
+def _pythons(host: Host, folder: str) -> tuple[str, ...]:
+    """Where the Python of an environment may be: a virtual one's first, then conda's on Windows."""
+    on_windows = host.platform.system == "Windows"
+    names = (r"Scripts\python.exe", "python.exe") if on_windows else ("bin/python", "bin/python3")
+    return tuple(os.path.join(os.path.abspath(folder), name) for name in names)
+
+
 def _in_environment(host: Host, folder: str) -> str | None:
-    names = ("python", "python3")
-    paths = (os.path.join(os.path.abspath(folder), "bin", name) for name in names)
-    return next((path for path in paths if _is_program(host, path)), None)
+    return next((path for path in _pythons(host, folder) if _is_program(host, path)), None)
 
 
 def on_path(host: Host, name: str) -> str | None:
     """The file that a shell starts for a command's name."""
     folders = host.environ.get("PATH", "").split(os.pathsep)
-    paths = (os.path.join(folder, name) for folder in folders if folder)
+    ending = ".exe" if host.platform.system == "Windows" and not name.endswith(".exe") else ""
+    paths = (os.path.join(folder, name + ending) for folder in folders if folder)
     return next((path for path in paths if _is_program(host, path)), None)
 
 

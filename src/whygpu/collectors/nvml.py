@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
-from whygpu.collectors.nvml_worker import LIBRARY_NOT_FOUND, NO_BINDINGS
+from whygpu.collectors.nvml_worker import LIBRARY_NOT_FOUND, NO_BINDINGS, WINDOWS_LIBRARY
 from whygpu.host.base import Completed, Host
 from whygpu.host.own_process import own_command, own_environ
 from whygpu.model.driver import DriverState, Gpu, GpuProcess
@@ -110,7 +110,7 @@ def _state(error: dict[str, Any]) -> DriverState:
 
 
 def _names_no_file(text: str) -> bool:
-    return text.startswith("libnvidia-ml") and "No such file" in text
+    return text.startswith(("libnvidia-ml", WINDOWS_LIBRARY)) and "No such file" in text
 
 
 def _answer(survey: dict[str, Any]) -> DriverAnswer:

@@ -14,6 +14,7 @@ from typing import Any
 NO_BINDINGS = -1
 """Error code in addition to NVML's own: this Python lacks nvidia-ml-py."""
 LIBRARY_NOT_FOUND = 12
+WINDOWS_LIBRARY = "nvml.dll"
 FUNCTION_NOT_FOUND = 13
 UNREADABLE = 999
 
@@ -31,14 +32,28 @@ def survey() -> dict[str, Any]:
     except ImportError as error:
         return {"error": NO_BINDINGS, "text": str(error)}
     try:
-        if sys.platform != "win32":
-            # pynvml only says that it found no library; the loader's message says why.
+        # pynvml only says that it found no library; the loader's message says why.
+        if sys.platform == "win32":
+            _find_on_windows()
+        else:
             import ctypes
 
             ctypes.CDLL("libnvidia-ml.so.1")
     except OSError as error:
         return {"error": LIBRARY_NOT_FOUND, "text": str(error)}
     return Nvml(pynvml).survey()
+
+
+def _find_on_windows() -> None:
+    """Raise OSError if NVML is in neither of the folders in which drivers have installed it."""
+    import os
+
+    folders = (
+        os.path.join(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32"),
+        os.path.join(os.environ.get("PROGRAMFILES", ""), "NVIDIA Corporation", "NVSMI"),
+    )
+    if not any(os.path.exists(os.path.join(folder, WINDOWS_LIBRARY)) for folder in folders):
+        raise OSError(f"{WINDOWS_LIBRARY}: No such file or directory in {' or '.join(folders)}")
 
 
 class Nvml:

@@ -34,10 +34,20 @@ the other end of a pipe and without passing the descriptor on; the exit code of 
 killed."""
 
 
+_NAMES = {"darwin": "macOS", "win32": "Windows"}
+
+
 def require_linux(what: str) -> None:
     """Raise UsageError on another system; `what` names the verb, for the message."""
     if sys.platform != "linux":
-        raise UsageError(f"{what} needs Linux, or Windows with WSL 2; this is {sys.platform}")
+        here = _NAMES.get(sys.platform, sys.platform)
+        raise UsageError(f"{what} needs Linux, or Windows with WSL 2; this is {here}")
+
+
+def require_posix(what: str) -> None:
+    """The same for what macOS has as well."""
+    if sys.platform == "win32":
+        raise UsageError(f"{what} needs Linux or macOS, or Windows with WSL 2; this is Windows")
 
 
 def cores() -> int:

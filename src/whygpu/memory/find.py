@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from whygpu.errors import Option, PolicyError, UsageError
 from whygpu.host.limits import spare
-from whygpu.host.systems import require_linux
 from whygpu.memory import batch_cache, batch_search
 from whygpu.memory.answer import answer, is_irregular, with_margin
 from whygpu.memory.forecast import forecast
@@ -88,7 +87,6 @@ OnProgress = Callable[[Progress], None]
 def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) -> BatchResult:
     """UsageError if the machine lacks what is wanted, or the step cannot be used like this."""
     check(wanted)
-    require_linux("the search")
     began = time.monotonic()
     machine = _look(wanted.python)
     limits = _limits(wanted, machine)

@@ -58,7 +58,8 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
     if isinstance(machine.graphics, Known):
         for device in machine.graphics.value:
             if device.vendor == "nvidia":
-                text = f"an NVIDIA device (id {device.device_id}) at {device.address}"
+                place = f" at {device.address}" if device.address else ""
+                text = f"an NVIDIA device (id {device.device_id}){place}"
                 return Known(text, machine.graphics.source)
     if isinstance(driver.kernel_module, Known):
         text = f"the NVIDIA kernel module {driver.kernel_module.value} is loaded"
