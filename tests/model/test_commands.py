@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.pasting import BASH, paste
 from whygpu.model.codec import decode, encode
-from whygpu.model.commands import remedy_text, shell_text
+from whygpu.model.commands import note_on_install, remedy_text, shell_text, shell_texts
 from whygpu.model.finding import Remedy
 from whygpu.model.observed import Known
 from whygpu.model.remedy import (
@@ -213,6 +213,45 @@ ON_WINDOWS: list[tuple[Action, str | None]] = [
 @each(("action", "shown"), ON_WINDOWS)
 def test_powershell_gets_its_own_form_or_none(action: Action, shown: str | None) -> None:
     assert shell_text(action, PLAIN_PIP._replace(system="windows")) == shown
+
+
+PYTHONS_OF_WINDOWS = [
+    (r"C:\work\.venv\Scripts\python.exe", r"C:\work\.venv\Scripts\python.exe -m pip install a"),
+    (
+        r"C:\Program Files\Python313\python.exe",
+        r'& "C:\Program Files\Python313\python.exe" -m pip install a',
+    ),
+    (r"~\venv\Scripts\python.exe", r'& "$HOME\venv\Scripts\python.exe" -m pip install a'),
+    (r"C:\a$(calc)\python.exe", None),
+    (r"C:\a`b\python.exe", None),
+    (r"C:\a;b\python.exe", None),
+    (r"C:\a & b\python.exe", None),
+    (r"C:\%TEMP%\python.exe", None),
+    (r"\\host\share\python.exe", None),
+    (r"C:\work\calc.exe", None),
+    ("C:\\a\nb\\python.exe", None),
+]
+
+
+@each(("python", "shown"), PYTHONS_OF_WINDOWS)
+def test_powershell_starts_a_python_by_its_path(python: str, shown: str | None) -> None:
+    installer = PLAIN_PIP._replace(system="windows", python=python)
+    assert shell_text(Install(("a",)), installer) == shown
+    assert shell_texts([Install(("a",))], installer, "windows") == ((shown,) if shown else ())
+
+
+def test_a_python_that_is_an_argument_is_only_quoted() -> None:
+    python = r"C:\Program Files\Python313\python.exe"
+    installer = PLAIN_PIP._replace(system="windows", python=python, tool="uv")
+    assert shell_text(Install(("a",)), installer) == f'uv pip install --python "{python}" a'
+
+
+def test_debian_is_named_on_linux_only() -> None:
+    without_pip = PLAIN_PIP._replace(has_pip=False)
+    assert "Debian" in note_on_install(Install(("a",)), without_pip)
+    on_windows = note_on_install(Install(("a",)), without_pip._replace(system="windows"))
+    assert "ensurepip" in on_windows
+    assert "Debian" not in on_windows
 
 
 ON_A_MAC: list[tuple[Action, str | None]] = [

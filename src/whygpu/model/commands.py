@@ -41,6 +41,9 @@ _NAME = late(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,198}[A-Za-z0-9_+])?")
 _PACKAGE = late(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _NUMBER = late(r"\d{1,20}(?:\.\d{1,20}){0,5}")
 _INTERPRETER = late(r"(?:python|pypy)[0-9.]{0,8}[a-z]{0,2}")
+_WINDOWS_INTERPRETER = late(
+    r"(?:[A-Za-z]:|~)(?:\\[\w.+-][\w .+-]{0,99}){0,40}\\(?:python|pypy)[0-9.]{0,8}[a-z]{0,2}\.exe"
+)
 _VARIABLE = late(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _INDEX = late(r"https://[A-Za-z0-9.-]{1,100}(?:/[A-Za-z0-9_.-]{1,100}){0,8}/?")
 _PLAIN_IN_POWERSHELL = late(r"[A-Za-z0-9_./:=+-]+")
@@ -75,9 +78,10 @@ _MANAGED = (
 
 
 _NO_PIP = (
-    " This environment has no pip: ensurepip, which comes with Python (in Debian and Ubuntu with "
-    "the package python3-venv), installs it first."
+    " This environment has no pip: ensurepip, which comes with Python{in_debian}, installs it "
+    "first."
 )
+_IN_DEBIAN = " (in Debian and Ubuntu with the package python3-venv)"
 
 
 class _Unfit(ValueError):
@@ -103,7 +107,7 @@ def shell_texts(
 ) -> tuple[str, ...]:
     """The commands of several actions, each once."""
     texts = [text for action in actions if (text := shell_text(action, installer)) is not None]
-    if shell == "windows":
+    if shell == "windows" and installer.system != "windows":
         texts = [translated for text in texts if (translated := for_windows(text)) is not None]
     return tuple(dict.fromkeys(texts))
 
@@ -118,7 +122,9 @@ def note_on_install(step: Install, installer: Installer) -> str:
     """What prevents the command on this target, or what may undo it; empty if nothing does."""
     if installer.externally_managed:
         return _MANAGED
-    no_pip = _NO_PIP if _lacks_pip(installer) and _by_manager(step, installer) is None else ""
+    no_pip = ""
+    if _lacks_pip(installer) and _by_manager(step, installer) is None:
+        no_pip = _NO_PIP.format(in_debian=_IN_DEBIAN if installer.system == "linux" else "")
     manager = installer.manager
     return no_pip + (note_on_manager(step, manager.value) if isinstance(manager, Known) else "")
 
@@ -262,11 +268,13 @@ def _lacks_pip(installer: Installer) -> bool:
 
 
 def _pip_first(installer: Installer) -> tuple[str, ...]:
-    return (f"{_python(installer)} -m ensurepip --upgrade",) if _lacks_pip(installer) else ()
+    if not _lacks_pip(installer):
+        return ()
+    return (f"{_python(installer, starts=True)} -m ensurepip --upgrade",)
 
 
 def _pip_words(words: tuple[str, ...], installer: Installer) -> str:
-    python = _python(installer)
+    python = _python(installer, starts=installer.tool == "pip")
     verb, *rest = (_word(word, installer) for word in words)
     if installer.tool == "uv":
         return " ".join(("uv pip", verb, "--python", python, *rest))
@@ -303,8 +311,10 @@ def _command(step: Command, installer: Installer) -> str:
 
 def _words(words: Iterable[Word], installer: Installer) -> str:
     return " ".join(
-        _argument(word, installer) if isinstance(word, Argument) else _word(word, installer)
-        for word in words
+        _argument(word, installer, starts=index == 0)
+        if isinstance(word, Argument)
+        else _word(word, installer)
+        for index, word in enumerate(words)
     )
 
 
@@ -312,13 +322,14 @@ def _script(step: Script, installer: Installer) -> str:
     if installer.system == "windows" and not step.everywhere:
         raise _Unfit("text for a POSIX shell")
     return "".join(
-        _argument(part, installer) if isinstance(part, Argument) else part for part in step.parts
+        _argument(part, installer, starts=index == 0) if isinstance(part, Argument) else part
+        for index, part in enumerate(step.parts)
     )
 
 
-def _argument(argument: Argument, installer: Installer) -> str:
+def _argument(argument: Argument, installer: Installer, *, starts: bool) -> str:
     if argument.is_a == "python":
-        return _python(installer)
+        return _python(installer, starts=starts)
     if argument.is_a == "path":
         if installer.system == "windows":
             raise _Unfit("a path of a POSIX system")
@@ -334,13 +345,28 @@ def _requirement(text: str) -> str:
     return text
 
 
-def _python(installer: Installer) -> str:
-    """The interpreter by a name on PATH, or by its whole path. Only a Python is accepted."""
+def _python(installer: Installer, *, starts: bool = False) -> str:
+    """The interpreter by a name on PATH, or by its whole path. Only a Python is accepted.
+
+    `starts`: it is the program that the command starts, and not an argument.
+    """
+    if installer.system == "windows" and "\\" in installer.python:
+        return _windows_python(installer.python, starts=starts)
     folder, _, name = installer.python.rpartition("/")
     _matching(_INTERPRETER, name)
     if folder and not folder.startswith(("/", "~")):
         raise _Unfit(folder)
     return _word_of_path(installer.python)
+
+
+def _windows_python(text: str, *, starts: bool) -> str:
+    """A path for PowerShell, where a quoted one is a program only after `&`."""
+    path = _matching(_WINDOWS_INTERPRETER, text)
+    if path.startswith("~"):
+        path = f"$HOME{path[1:]}"
+    elif " " not in path:
+        return path
+    return f'& "{path}"' if starts else f'"{path}"'
 
 
 def _word_of_path(text: str) -> str:

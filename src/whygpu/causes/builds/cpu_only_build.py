@@ -186,6 +186,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.system import OperatingSystem
 from whygpu.model.target import Framework
 
 CAUSE = cause(
@@ -226,12 +227,12 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                     "this machine's GPU"
                 ),
                 evidence=(seen(kind, f"built for {kind.value}"), seen(gpu)),
-                remedies=_remedies(framework),
+                remedies=_remedies(framework, machine.system.os),
                 severity="info" if framework.name in _OFTEN_FOR_CPU else None,
             )
 
 
-def _remedies(framework: Framework) -> tuple[Remedy, ...]:
+def _remedies(framework: Framework, system: OperatingSystem) -> tuple[Remedy, ...]:
     if framework.name == "tensorflow":
         return (
             Remedy(
@@ -249,7 +250,9 @@ def _remedies(framework: Framework) -> tuple[Remedy, ...]:
     if framework.name == "torch":
         return (
             Remedy(
-                "Replace it with a CUDA build; for Linux on x86_64 the default index has one.",
+                "Replace it with a CUDA build; for Linux on x86_64 the default index has one."
+                if system == "linux"
+                else "Replace it with a CUDA build, which is on an index of PyTorch's own.",
                 gpu_build_of(framework, removes=("torch",)),
             ),
         )
