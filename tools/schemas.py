@@ -125,6 +125,8 @@ def check_schema() -> dict[str, Any]:
     fields = {
         "schema": {"const": 1},
         "verdict": schema_of(MachineVerdict, definitions),
+        "headline": text,
+        "examined": text,
         "frameworks": {"type": "array", "items": framework},
         "root_causes": findings,
         "findings": findings,

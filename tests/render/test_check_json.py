@@ -33,11 +33,20 @@ def test_every_example_gives_a_valid_report(cause: Cause) -> None:
         obeys("check", rendered(example.text))
 
 
+def test_the_report_says_what_was_examined() -> None:
+    report = rendered()
+    assert report["examined"].startswith("Python 3.")
+    assert ", driver 5" in report["examined"]
+    assert report["headline"]
+
+
 def test_the_top_level_and_a_finding_have_just_the_promised_keys() -> None:
     report = rendered('only = ["torch"]\n[target.frameworks.torch.build]\nkind = "cpu"')
     assert list(report) == [
         "schema",
         "verdict",
+        "headline",
+        "examined",
         "frameworks",
         "root_causes",
         "findings",

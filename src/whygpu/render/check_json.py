@@ -14,6 +14,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.report import STATUSES, Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Installer
+from whygpu.render.examined import examined
 
 REPORT_SCHEMA = 1
 FINDING_FIELDS = (
@@ -35,6 +36,8 @@ def as_dict(report: Report) -> dict[str, Any]:
     return {
         "schema": REPORT_SCHEMA,
         "verdict": report.verdict,
+        "headline": report.headline,
+        "examined": examined(report.snapshot),
         "frameworks": framework_dicts(report),
         "root_causes": [
             finding_dict(finding, FINDING_FIELDS, installer) for finding in report.root_causes

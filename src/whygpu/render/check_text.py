@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from whygpu.model.commands import remedy_text, shell_text
-from whygpu.model.derived import display_name, installer_of, usable_gpu
+from whygpu.model.derived import display_name, installer_of
 from whygpu.model.finding import MACHINE, Finding, Remedy
-from whygpu.model.observed import Absent, Known
+from whygpu.model.observed import Known
 from whygpu.model.report import STATUSES, Outcome, Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.standing import Standing
-from whygpu.model.target import Installer, Target
+from whygpu.model.target import Installer
+from whygpu.render.examined import examined
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import (
     BOLD,
@@ -85,13 +86,7 @@ def headline(page: Page, mark: str, sentence: str, style: str) -> None:
 
 def _describe_machine(page: Page, machine: Snapshot, by_default: bool) -> None:
     """What was examined: the interpreter, the driver and the GPU."""
-    parts = [_python_text(machine.target)]
-    if machine.system.os != "darwin":
-        parts.append(_driver_text(machine))
-    gpu = usable_gpu(machine)
-    known = gpu.value if isinstance(gpu, Known) else None
-    parts.append(known or ("no NVIDIA GPU" if isinstance(gpu, Absent) else "GPU unknown"))
-    page.hanging("", ", ".join(parts), 2)
+    page.hanging("", examined(machine), 2)
     interpreter = machine.target.interpreter
     if by_default and isinstance(interpreter, Known) and not interpreter.value.isolated:
         page.hanging(
@@ -100,31 +95,6 @@ def _describe_machine(page: Page, machine: Snapshot, by_default: bool) -> None:
             "whygpu check --python FOLDER",
             2,
         )
-
-
-def _python_text(target: Target) -> str:
-    """The version, and the environment or else the interpreter that it belongs to."""
-    if not isinstance(target.interpreter, Known):
-        return "Python unknown"
-    python = target.interpreter.value
-    name = f"Python {python.version}"
-    if not python.isolated:
-        return f"{name} ({python.path})"
-    manager = target.installer.value.manager if isinstance(target.installer, Known) else None
-    tool = manager.value if isinstance(manager, Known) and manager.value.certain else None
-    if tool is not None and tool.name in ("conda", "pixi"):
-        return f"{name} in the {tool.name} environment {python.prefix}"
-    by = f" of {tool.name}" if tool is not None else ""
-    return f"{name} in the virtual environment {python.prefix}{by}"
-
-
-def _driver_text(machine: Snapshot) -> str:
-    version, state = machine.driver.version, machine.driver.state
-    if isinstance(version, Known):
-        return f"driver {version.value}"
-    if not isinstance(state, Known):
-        return "driver unknown"
-    return "no driver" if state.value == "missing" else f"driver {state.value}"
 
 
 def _frameworks(page: Page, report: Report, verbose: bool) -> None:
