@@ -18,6 +18,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("__init__",),
     ("cli",),
+    ("agent",),
     ("api",),
     ("render",),
     ("memory", "comparer", "guard"),

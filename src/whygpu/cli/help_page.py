@@ -11,6 +11,7 @@ SUMMARIES = {
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
     "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
     "lint": "Which lines of my program mishandle devices?",
+    "mcp": "Let an agent ask: the verbs as tools of the Model Context Protocol.",
     "memory": "Who holds GPU memory, and what would a new process take?",
     "plan": "Which releases can use the GPU of this machine, or of one that options describe?",
     "rule": "The page of one cause: why it happens, what it looks like, how to fix it.",

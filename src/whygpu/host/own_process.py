@@ -24,6 +24,11 @@ def own_command(python: str, module: str, words: Sequence[str] = ()) -> tuple[st
     return (python, "-I", "-c", code, *words)
 
 
+def verb_command(words: Sequence[str]) -> tuple[str, ...]:
+    """The command line `whygpu` with these words, in this copy of whygpu, whatever PATH has."""
+    return (sys.executable, "-I", os.path.join(_ROOT, "whygpu", "__main__.py"), *words)
+
+
 def own_environ(environ: Mapping[str, str]) -> dict[str, str]:
     folders = [_ROOT, *(folder for folder in sys.path if folder)]
     return {**environ, _SEARCH_PATH: os.pathsep.join(folders)}
