@@ -43,12 +43,14 @@ fix: $(VENV)/dev ## Repair style where that can be done by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/dev ## Generate docs/causes, the ledger, the schemas, the reference, and the output on pages
+docs: $(VENV)/dev ## Generate docs/causes, the ledger, schemas, reference, completions, manual page, and output on pages
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.phrase_words
 	$(BIN)/python -m tools.package_graph
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.completions
+	$(BIN)/python -m tools.man_page
 	$(BIN)/python -m tools.docs_commands
 
 site: $(VENV)/docs ## The documentation as a site, in site

@@ -50,3 +50,9 @@ def test_links_of_the_readme_work_outside_the_repository() -> None:
 def test_the_extra_all_has_the_other_extras_for_users() -> None:
     extras = project()["optional-dependencies"]
     assert extras["all"] == [f"whygpu[{','.join(sorted(set(extras) - {'all', 'dev', 'docs'}))}]"]
+
+
+def test_the_wheel_installs_the_manual_page() -> None:
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (page,) = whole["tool"]["setuptools"]["data-files"]["share/man/man1"]
+    assert (ROOT / page).is_file()

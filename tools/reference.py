@@ -20,9 +20,11 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reference"
 _PAGES = {
     "check": "check.md",
     "compare": "compare.md",
+    "completion": "shell.md",
     "explain": "explain.md",
     "fix": "fix.md",
     "lint": "lint.md",
+    "mcp": "agent.md",
     "memory": "memory.md",
     "memory estimate": "memory-estimate.md",
     "memory find": "memory-find.md",
@@ -48,7 +50,7 @@ def command_line() -> str:
         "[Marks and exit codes](../answers.md) are the same for all verbs.",
         "`whygpu` without a verb is `whygpu check`. `whygpu --version` prints the version.",
     ]
-    for name, verb in _verbs():
+    for name, verb in verbs():
         parts += [f"## whygpu {name}", f"{verb.description} ([More](../{_PAGES[name]}))"]
         parts += ["\n".join(_table(verb)), _text_block(verb.epilog or "")]
     return "\n\n".join(parts) + "\n"
@@ -59,6 +61,12 @@ def _table(verb: argparse.ArgumentParser) -> Iterator[str]:
     differently."""
     yield "| argument | meaning |"
     yield "| --- | --- |"
+    for flags, meaning in arguments(verb):
+        yield f"| `{flags}` | {meaning.replace('|', chr(92) + '|')} |"
+
+
+def arguments(verb: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Each argument and option of a verb as it is typed, and its meaning."""
     for action in verb._actions:
         if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
             continue
@@ -66,11 +74,11 @@ def _table(verb: argparse.ArgumentParser) -> Iterator[str]:
         if action.choices and not action.metavar:
             value = "{" + ",".join(map(str, action.choices)) + "}"
         flags = ", ".join(f"{flag} {value}".strip() for flag in action.option_strings) or value
-        meaning = (action.help or "") % {"default": action.default, "prog": verb.prog}
-        yield f"| `{flags}` | {meaning.replace('|', chr(92) + '|')} |"
+        yield flags, (action.help or "") % {"default": action.default, "prog": verb.prog}
 
 
-def _verbs() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+def verbs() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """The verbs and subverbs by their names."""
     for verb in SUMMARIES:
         found = _parsers_below(parser(verb))[verb]
         yield verb, found

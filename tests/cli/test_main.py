@@ -118,7 +118,7 @@ def test_a_number_that_cannot_be_meant_is_wrong_usage(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("dance", "whygpu dance: expected check, compare, explain"),
+        ("dance", "whygpu dance: expected check, compare, completion"),
         ("memroy", "no such verb: 'memroy'; did you mean `whygpu memory`?"),
         ("out/train.log", "  whygpu explain out/train.log "),
         ("my train.py", "  whygpu run -- python 'my train.py' "),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -10,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import whygpu
+from tests.patience import PATIENCE
+from tools import man_page
 from tools.docs_commands import ROOT, pages
 from tools.reference import FOLDER as REFERENCE
 from tools.reference import pages as reference_pages
@@ -118,6 +123,24 @@ def test_programs_of_the_tutorials_are_what_lint_recommends(page: Path) -> None:
 def test_the_reference_is_what_the_program_says() -> None:
     for file, text in reference_pages().items():
         assert (REFERENCE / file).read_text(encoding="utf-8") == text, f"{file}: run `make docs`"
+
+
+def test_the_manual_page_is_what_the_program_says() -> None:
+    assert man_page.PAGE.read_text("utf-8") == man_page.page(), "run `make docs`"
+
+
+def test_the_manual_page_is_one_that_man_can_show() -> None:
+    if not shutil.which("man"):
+        pytest.skip("man is not installed here")
+    environ = {**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"}
+    command = ["man", "--warnings", "-l", str(man_page.PAGE)]
+    shown = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=PATIENCE)
+    if not shown.stdout:
+        pytest.skip(f"man shows no page here: {shown.stderr.strip()}")
+    assert shown.stderr == ""
+    # As the shell wants it: neither a hyphen nor a quotation mark of print.
+    assert "--no-probe" in shown.stdout
+    assert "~/venv/bin/python" in shown.stdout
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
     "compare": "The same work on CPU, GPU and other lanes: the same results, and how fast?",
+    "completion": "Print the completion of words for a shell.",
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
     "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
     "lint": "Which lines of my program mishandle devices?",
@@ -22,10 +23,12 @@ SUMMARIES = {
 
 USAGE = "whygpu [-h] [--version] VERB ..."
 
+PURPOSE = "Tells why a deep-learning program does or does not use its GPU."
+
 _TOP = f"""\
 usage: {USAGE}
 
-Tells why a deep-learning program does or does not use its GPU.
+{PURPOSE}
 
 options:
   -h, --help  show this help message and exit
@@ -34,8 +37,7 @@ options:
 verbs:
 """
 
-_BOTTOM = """
-examples:
+EXAMPLES = """\
   whygpu                              does each framework here use the GPU?
   whygpu --python ~/venv/bin/python   the same for another environment
   whygpu check --json | jq .verdict   for scripts
@@ -49,14 +51,18 @@ examples:
   whygpu lint train.py                which lines mishandle devices
   whygpu memory                       who holds GPU memory, what is left
   whygpu rule WG203                   what one code means
+"""
 
+_BOTTOM = f"""
+examples:
+{EXAMPLES}
 `whygpu VERB --help` lists the options of a verb.
 
 exit codes:
   0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
-_NAMES_WIDE = 12
+_NAMES_WIDE = 14
 _MOST_COLUMNS = 100
 _FEWEST_COLUMNS = 40
 

@@ -42,14 +42,16 @@ class TopParser(Parser):
         return help_page()
 
 
-def parser(verb: str) -> argparse.ArgumentParser:
-    """The whole parser, as far as the words after one verb need it."""
+def parser(*complete: str) -> argparse.ArgumentParser:
+    """The parser. Only the verbs in `complete` have arguments: the others would take time."""
     top = TopParser(prog="whygpu", usage=USAGE)
     top.add_argument("--version", action="version", version=f"whygpu {VERSION}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", prog="whygpu", parser_class=Parser)
     for name in VERBS:
-        below = verbs.add_parser(name, add_help=name == verb, formatter_class=HelpFormatter)
-        if name == verb:
+        below = verbs.add_parser(
+            name, help=SUMMARIES.get(name), add_help=name in complete, formatter_class=HelpFormatter
+        )
+        if name in complete:
             module = VERBS[name]
             below.description = module.__doc__.partition("\n")[0]
             below.epilog = module.EXAMPLES
