@@ -40,7 +40,6 @@ from whygpu.model.target import Installer
 from whygpu.render import check_json as report_json
 from whygpu.render import check_text as report_text
 from whygpu.render import (
-    compare_html,
     compare_json,
     compare_text,
     explain_json,
@@ -55,6 +54,7 @@ from whygpu.render import (
     run_json,
 )
 from whygpu.render import run_text as run_text
+from whygpu.render.html import answers
 
 SECRET = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz"
 SEQUENCES = {
@@ -130,6 +130,12 @@ DATA: dict[type, tuple[Callable[..., str], ...]] = {
     LaunchPlan: (run_json.plan_json,),
     RunReport: (functools.partial(run_json.report_json, trace=None),),
 }
+HTML_PAGES = [Report, ComparisonReport]
+"""The types of answers that --html can write."""
+
+
+def test_every_answer_with_a_page_is_tried() -> None:
+    assert {kind.__name__ for kind in HTML_PAGES} == set(answers.MODULES)
 
 
 def made(kind: type, text: str) -> Any:
@@ -189,15 +195,17 @@ def test_no_json_obeys_or_tells_what_a_field_holds(
         json.loads(line)
 
 
-def test_a_saved_page_is_clean_too(tmp_path: pathlib.Path) -> None:
+@each("kind", HTML_PAGES)
+def test_a_saved_page_is_clean_too(tmp_path: pathlib.Path, kind: type) -> None:
     path = str(tmp_path / "report.html")
-    hostile = f"a {HOSTILE} b {SECRET} <script>"
-    as_html = functools.partial(compare_html.render, version="1")
-    output.save(path, made(ComparisonReport, hostile), as_html, is_json=False)
+    hostile = f"a {HOSTILE} b {SECRET} <script>alert(1)</script>"
+    as_html = functools.partial(answers.page, version="1")
+    output.save(path, made(kind, hostile), as_html, is_json=False)
     text = pathlib.Path(path).read_text(encoding="utf-8")
     assert_harmless(text)
     assert SECRET not in text
-    assert "<script>" not in text
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert" in text
 
 
 def test_words_with_a_fixed_meaning_are_not_taken_for_names() -> None:

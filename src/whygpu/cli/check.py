@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from whygpu.cli.arguments import add_color_argument, seconds
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.probes import DEFAULT_TIMEOUT
 
 EXAMPLES = """\
@@ -14,6 +15,7 @@ examples:
   whygpu check --python ~/old/bin/python
   whygpu check --no-probe              files only, in a fraction of a second
   whygpu check --json > report.json
+  whygpu check --html report.html      a page to look at, or to send
   whygpu check --snapshot FILE         another machine, from its snapshot
 
 exit codes:
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--snapshot", metavar="FILE", help="diagnose a saved snapshot instead (- for stdin)"
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_html_argument(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show the outcome of every cause"
     )
@@ -61,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.cli import output
     from whygpu.cli.progress import progress
 
+    html_file = HtmlFile(options.html)
     if options.snapshot is not None:
         report = api.diagnose(api.load_snapshot(options.snapshot))
     else:
@@ -89,4 +93,5 @@ def run(options: argparse.Namespace) -> int:
             color=options.color,
             marks=(MARKS, PLAIN_MARKS),
         )
+    html_file.write(report)
     return report.exit_code

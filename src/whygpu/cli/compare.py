@@ -13,6 +13,7 @@ from whygpu.cli.arguments import (
     seconds,
     whole_number,
 )
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 
 if TYPE_CHECKING:
     from whygpu.model.comparison import ComparisonReport
@@ -108,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_host_memory_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--html", metavar="FILE", help="write the report with plots")
+    add_html_argument(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="every layer, every reason")
     add_color_argument(parser)
 
@@ -117,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli.progress import showing
 
-    html = output.require_writable("--html", options.html)
+    html_file = HtmlFile(options.html)
     with showing("looking at this machine") as show:
         report = api.compare(
             options.what,
@@ -134,16 +135,8 @@ def run(options: argparse.Namespace) -> int:
             host_memory=options.host_memory,
             on_progress=show,
         )
-    try:
-        if html is not None:
-            from whygpu.render.compare_html import render
-            from whygpu.version import VERSION
-
-            output.save(html, report, partial(render, version=VERSION), is_json=False)
-            output.say(f"wrote {html}")
-    finally:
-        # A full disk must not cost the answer.
-        _show(report, options)
+    _show(report, options)
+    html_file.write(report)
     return report.exit_code
 
 

@@ -158,11 +158,18 @@ def data(value: T, render: Callable[[T], str], names: Collection[str] = ()) -> N
     write(_json_text(render(public(value, names, exact_names=True))))
 
 
-def save(path: str, value: T, render: Callable[[T], str], *, is_json: bool) -> None:
+def save(
+    path: str,
+    value: T,
+    render: Callable[[T], str],
+    *,
+    is_json: bool,
+    names: Collection[str] = (),
+) -> None:
     """Write a file completely, or not at all: then UsageError says why."""
     from whygpu.host.writing import write_file
 
-    made = render(public(value))
+    made = render(public(value, names))
     content = (_json_text(made) if is_json else made).encode("utf-8", "backslashreplace")
     try:
         sys.stdout.flush()

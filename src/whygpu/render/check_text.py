@@ -145,16 +145,21 @@ def title(page: Page, number: int, root: Finding, about: str) -> None:
 
 
 def _undetermined(page: Page, report: Report, verbose: bool) -> None:
-    if not report.undetermined:
-        return
+    reasons = undetermined_reasons(report)
+    if reasons:
+        page.section("Could not tell", STYLES["unknown"])
+    for reason, codes in reasons.items():
+        shown = codes if verbose or len(codes) <= 3 else [*codes[:3], f"and {len(codes) - 3} more"]
+        page.hanging("", f"{reason} ({', '.join(shown)})", _INDENT)
+
+
+def undetermined_reasons(report: Report) -> dict[str, list[str]]:
+    """Why something could not be judged, each reason once, with the codes of its causes."""
     reasons: dict[str, list[str]] = {}
     for outcome in report.undetermined:
         for reason in dict.fromkeys(outcome.reasons):
             reasons.setdefault(reason, []).append(outcome.code)
-    page.section("Could not tell", STYLES["unknown"])
-    for reason, codes in reasons.items():
-        shown = codes if verbose or len(codes) <= 3 else [*codes[:3], f"and {len(codes) - 3} more"]
-        page.hanging("", f"{reason} ({', '.join(shown)})", _INDENT)
+    return reasons
 
 
 def _outcomes(page: Page, outcomes: Sequence[Outcome]) -> None:
@@ -173,16 +178,19 @@ def _outcomes(page: Page, outcomes: Sequence[Outcome]) -> None:
 
 
 def _summary(page: Page, report: Report, verbose: bool) -> None:
-    counts = Counter(outcome.status for outcome in report.outcomes)
-    parts = [
-        f"{counts[status]} {status.replace('-', ' ')}" for status in STATUSES if counts[status]
-    ]
     page.line()
-    text = f"{len(report.outcomes)} causes checked: {', '.join(parts)}."
-    page.paragraph(text, DIM)
+    page.paragraph(counted_outcomes(report.outcomes), DIM)
     if report.root_causes:
         more = "" if verbose else ". Every check: whygpu check -v"
         page.paragraph(f"Details: whygpu rule {report.root_causes[0].code}{more}", DIM)
+
+
+def counted_outcomes(outcomes: Sequence[Outcome]) -> str:
+    counts = Counter(outcome.status for outcome in outcomes)
+    parts = [
+        f"{counts[status]} {status.replace('-', ' ')}" for status in STATUSES if counts[status]
+    ]
+    return f"{len(outcomes)} causes checked: {', '.join(parts)}."
 
 
 def write_remedy(page: Page, remedy: Remedy, installer: Installer, label: str = "fix") -> None:

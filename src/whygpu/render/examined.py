@@ -9,13 +9,18 @@ from whygpu.model.target import Target
 
 
 def examined(machine: Snapshot) -> str:
+    return ", ".join(machine_parts(machine))
+
+
+def machine_parts(machine: Snapshot) -> list[str]:
+    """The interpreter, the driver and the GPU."""
     parts = [_python_text(machine.target)]
     if machine.system.os != "darwin":
         parts.append(_driver_text(machine))
     gpu = usable_gpu(machine)
     known = gpu.value if isinstance(gpu, Known) else None
     parts.append(known or ("no NVIDIA GPU" if isinstance(gpu, Absent) else "GPU unknown"))
-    return ", ".join(parts)
+    return parts
 
 
 def _python_text(target: Target) -> str:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from whygpu.model.comparison import LaneResult, LayerDifference, PairVerdict
 from whygpu.model.figures import figure, seconds
 from whygpu.render import compare_summary as summary
-from whygpu.render import compare_svg as svg
+from whygpu.render.html import svg
+from whygpu.render.html.markup import Html
 
 _TOP, _RIGHT = 30, 20
 _LEFT = 84
@@ -50,11 +51,11 @@ def _name_of(group: summary.PairGroup) -> str:
     )
 
 
-def by_layer(pairs: Sequence[PairVerdict]) -> str:
-    """Each layer by itself, in units of what rounding explains; empty without layers."""
+def by_layer(pairs: Sequence[PairVerdict]) -> Html | None:
+    """Each layer by itself, in units of what rounding explains; None without layers."""
     drawn = curves(pairs)
     if not drawn:
-        return ""
+        return None
     field = _Field(pairs)
     parts = [*field.axes(), *field.first_differences(pairs)]
     for number, curve in enumerate(drawn):
@@ -88,7 +89,7 @@ class _Field:
         share = (min(max(power, _LOWEST), self._high) - _LOWEST) / (self._high - _LOWEST)
         return _TOP + (1 - share) * _HEIGHT
 
-    def axes(self) -> list[str]:
+    def axes(self) -> list[Html]:
         bottom, right, limit = _TOP + _HEIGHT, svg.WIDTH - _RIGHT, self.y(1.0)
         parts = [svg.area(_LEFT, _TOP, right - _LEFT, limit - _TOP, "beyond")]
         top = self._high - self._overflow
@@ -108,7 +109,7 @@ class _Field:
         parts.append(svg.label(middle, self.height - 6, text, "middle"))
         return parts
 
-    def _names_below(self, bottom: float) -> list[str]:
+    def _names_below(self, bottom: float) -> list[Html]:
         if self._named:
             return [
                 svg.slanted(self.x(place) + 4, bottom + 14, _short(name, self.x(place)))
@@ -120,7 +121,7 @@ class _Field:
             for place in dict.fromkeys([1, *steps])
         ]
 
-    def first_differences(self, pairs: Sequence[PairVerdict]) -> list[str]:
+    def first_differences(self, pairs: Sequence[PairVerdict]) -> list[Html]:
         """Lines at the layers where lanes first differ."""
         first = {pair.first_layer for pair in pairs if pair.verdict == "different"}
         places = sorted(self._places[name] for name in first if name in self._places)
@@ -137,7 +138,7 @@ class _Field:
             parts.append(svg.label(x, _TOP - 12, text, anchor, "strong"))
         return parts
 
-    def points(self, curve: Curve, number: int, among: int) -> list[str]:
+    def points(self, curve: Curve, number: int, among: int) -> list[Html]:
         """Points of several curves are drawn side by side if there is room."""
         slot = (svg.WIDTH - _LEFT - _RIGHT) / len(self._names)
         aside = (number - (among - 1) / 2) * min(9.0, slot / (among + 1))
@@ -196,11 +197,11 @@ def _shortened(name: str, most: int) -> str:
     return name if len(name) <= most else "…" + name[len(name) - most + 1 :]
 
 
-def by_lane(lanes: Sequence[LaneResult]) -> str:
+def by_lane(lanes: Sequence[LaneResult]) -> Html | None:
     """The median time of a call with the middle half of the calls, and the first call."""
     timed = [(lane.run.lane.name, lane.speed) for lane in lanes if lane.speed is not None]
     if not timed:
-        return ""
+        return None
     known = [(speed.low_seconds, speed.high_seconds) for _, speed in timed]
     firsts = [speed.first_call_seconds for _, speed in timed]
     left = 16 + max(len(name) for name, _ in timed) * svg.LETTER
@@ -249,7 +250,7 @@ class _Scale:
             share = duration / self._most
         return self._left + share * (self._right - self._left)
 
-    def axis(self, bottom: float) -> list[str]:
+    def axis(self, bottom: float) -> list[Html]:
         if self.log:
             ticks = [10.0**power for power in svg.powers(self._low, self._high)]
         else:

@@ -1,0 +1,40 @@
+"""`--html FILE`: the answer of a verb as a page, besides what the verb prints."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+
+def add_html_argument(parser: argparse.ArgumentParser, dest: str = "html") -> None:
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        dest=dest,
+        help="write the answer as a page that a browser shows, too",
+    )
+
+
+class HtmlFile:
+    """The file that was asked for, if one was. It is checked before the work begins."""
+
+    def __init__(self, path: str | None) -> None:
+        from whygpu.cli import output
+
+        self._path = output.require_writable("--html", path)
+
+    def write(self, answer: Any, names: Collection[str] = ()) -> None:
+        """Call it after the answer is printed, which a full disk must not cost.
+
+        `names` are fields that hold names of files.
+        """
+        if self._path is None:
+            return
+        from whygpu.cli import output
+        from whygpu.render.html.answers import page
+        from whygpu.version import VERSION
+
+        output.save(self._path, answer, partial(page, version=VERSION), is_json=False, names=names)
+        output.say(f"wrote {self._path}")

@@ -1,0 +1,86 @@
+"""The answer of `whygpu check`: the layers, what is wrong, and everything that was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from whygpu.model.derived import display_name, installer_of
+from whygpu.model.layers import layers_of
+from whygpu.model.report import FrameworkReport, Outcome, Report
+from whygpu.render.check_text import counted_outcomes, undetermined_reasons
+from whygpu.render.examined import machine_parts
+from whygpu.render.html.findings import root_cause
+from whygpu.render.html.markup import Child, Html, code, join
+from whygpu.render.html.parts import (
+    Sheet,
+    badge,
+    cells_table,
+    folded,
+    items,
+    sections,
+    sentence,
+)
+from whygpu.render.html.stack import stack
+
+_MOST_CODES = 6
+
+
+def sheet(report: Report) -> Sheet:
+    return Sheet(
+        "check",
+        report.standing,
+        sentence(report.headline),
+        (*machine_parts(report.snapshot), f"seen {report.snapshot.taken}"),
+        stack(layers_of(report)),
+        sections(
+            ("What to do", list(_roots(report))),
+            ("Frameworks", frameworks_table(report.frameworks)),
+            ("Could not tell", _undetermined(report)),
+            ("Every check", _outcomes(report.outcomes)),
+        ),
+    )
+
+
+def _roots(report: Report) -> Iterator[Html]:
+    installer = installer_of(report.snapshot)
+    for root in report.root_causes:
+        followers = [each for each in report.findings if each.explained_by == root.code]
+        yield root_cause(root, installer, followers)
+
+
+def frameworks_table(frameworks: Sequence[FrameworkReport]) -> Html | None:
+    rows: list[Sequence[Child]] = [
+        (
+            f"{display_name(item.name)} {item.version}".rstrip(),
+            badge(item.verdict, item.verdict),
+            item.summary,
+            ", ".join(item.because),
+        )
+        for item in frameworks
+    ]
+    columns = ("framework", "verdict", "what was seen", "because of")
+    return cells_table("Frameworks", columns, rows, names=("what was seen",))
+
+
+def _undetermined(report: Report) -> Html | None:
+    return items(
+        join(f"{reason} ", code(", ".join(_first(codes))))
+        for reason, codes in undetermined_reasons(report).items()
+    )
+
+
+def _first(codes: Sequence[str]) -> list[str]:
+    """The list of every check has them all."""
+    more = len(codes) - _MOST_CODES
+    return [*codes[:_MOST_CODES], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _outcomes(outcomes: Sequence[Outcome]) -> Html:
+    columns = ("code", "cause", "outcome", "reason")
+    rows: list[Sequence[Child]] = [
+        (each.code, each.cause, each.status.replace("-", " "), "; ".join(each.reasons[:1]))
+        for each in outcomes
+    ]
+    return folded(
+        counted_outcomes(outcomes), cells_table("Every check", columns, rows, names=("reason",))
+    )
