@@ -27,6 +27,7 @@ from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Remedy
+from whygpu.model.fix import FixAnswer
 from whygpu.model.holders import HoldersReport
 from whygpu.model.install_plan import Advice, PlanAnswer, ReleaseAnswer
 from whygpu.model.observed import Known
@@ -34,6 +35,7 @@ from whygpu.model.outside_text import one_line, printable, without_sequences
 from whygpu.model.policy import LaunchPlan, RunReport
 from whygpu.model.remedy import Install, a_path, command_line
 from whygpu.model.report import Report
+from whygpu.model.requirement_file import FileAnswer
 from whygpu.model.shell import quoted
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Installer
@@ -130,7 +132,20 @@ DATA: dict[type, tuple[Callable[..., str], ...]] = {
     LaunchPlan: (run_json.plan_json,),
     RunReport: (functools.partial(run_json.report_json, trace=None),),
 }
-HTML_PAGES = [Report, ComparisonReport]
+HTML_PAGES = [
+    BatchResult,
+    ComparisonReport,
+    Explanation,
+    FileAnswer,
+    FixAnswer,
+    HoldersReport,
+    LintReport,
+    MemoryEstimate,
+    PlanAnswer,
+    ReleaseAnswer,
+    Report,
+    RunReport,
+]
 """The types of answers that --html can write."""
 
 
@@ -143,7 +158,19 @@ def made(kind: type, text: str) -> Any:
     value: Any = sample(kind, text)
     if kind is MemoryEstimate:
         return value._replace(framework="torch")
-    if kind in (PlanAnswer, ReleaseAnswer):
+    if kind is RunReport:
+        op = {"op": text, "device": text, "count": 1, "seconds": None}
+        why = {"op": text, "reason": text, "detail": text}
+        transfer = {"source": text, "target": text, "count": 1, "bytes": None}
+        trace = {
+            "ops": [op, {**op, "op": f"tf.function {text}"}],
+            "on_cpu_because": [why],
+            "notes": [text],
+            "folded": [op],
+            "transfers": [transfer],
+        }
+        return value._replace(trace=trace)
+    if kind in (PlanAnswer, ReleaseAnswer, FileAnswer):
         linux = value.machine._replace(platform=Known("linux_x86_64", text))
         return value._replace(machine=linux)
     if kind is LintReport:

@@ -90,7 +90,7 @@ def run(
     report, ended = execute(prepared.plan, os.environ, at_end=hooks.at_end, hopeless=hooks.hopeless)
     if report.policy.require_gpu and report.device == "cpu" and report.exit_code == 0:
         report = report._replace(exit_code=1)
-    report = report._replace(signal=ended.signal)
+    report = report._replace(signal=ended.signal, host_memory=ended.memory)
     if explain and ended.code != 0 and ended.signal not in STOP_SIGNALS:
         with hooks.explaining():
             report = _explained(report, ended, prepared, hooks)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ examples:
   whygpu explain --here train.log        compare it with what is on this machine
   whygpu explain train.log.gz            compressed: gzip, bzip2, xz, zstd
   whygpu explain --json *.log            one line of JSON for each file
+  whygpu explain --html why.html *.log   a page to look at, or to send
   whygpu explain notebook.ipynb          the output that a notebook holds
 
 exit codes:
@@ -46,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --here: the interpreter (or virtual environment) that wrote the log",
     )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    add_html_argument(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show all evidence, symptoms and noise"
     )
@@ -58,10 +61,12 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
 
     names = list(dict.fromkeys(options.files or ["-"]))
+    html_file = HtmlFile(options.html)
     here = None
     if options.here:
         here = api.snapshot(options.python, probe=False, try_instructions=True, to_post=False)
     codes: list[int] = []
+    explanations: list[Explanation] = []
     for name in names:
         try:
             explanation = _explained(name, here)
@@ -74,6 +79,11 @@ def run(options: argparse.Namespace) -> int:
             continue
         _show(explanation, options, several=len(names) > 1, first=not codes)
         codes.append(explanation.exit_code)
+        explanations.append(explanation)
+    if len(names) == 1:
+        html_file.write(explanations[0])
+    else:
+        html_file.write_several(f"What {len(explanations)} logs mean", explanations)
     return next((code for code in (UNREADABLE, 1, 4) if code in codes), 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from whygpu.cli.arguments import add_color_argument, seconds
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.errors import UsageError
 from whygpu.probes import DEFAULT_TIMEOUT
 
@@ -56,16 +57,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"time limit for running each framework (default: {DEFAULT_TIMEOUT:.0f})",
     )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    add_html_argument(parser)
     add_color_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.undo:
+        if options.html is not None:
+            raise UsageError("--html shows a fix; --undo takes one back, and has no page")
         return _undo(options)
     from whygpu import api
     from whygpu.cli import output
     from whygpu.cli.progress import showing
 
+    html_file = HtmlFile(options.html)
     with showing("examining the environment") as show:
         answer = api.fix(
             options.python,
@@ -84,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
         from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(answer, render_text, color=options.color, marks=(MARKS, PLAIN_MARKS))
+    html_file.write(answer)
     return answer.exit_code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,11 +30,23 @@ class HtmlFile:
 
         `names` are fields that hold names of files.
         """
-        if self._path is None:
-            return
+        if self._path is not None:
+            from whygpu.render.html.answers import page
+
+            self._save(answer, page, names)
+
+    def write_several(self, heading: str, answers: Sequence[Any]) -> None:
+        """Several answers on one page, each with a headline of its own."""
+        if self._path is not None:
+            from whygpu.render.html.answers import page_of_several
+
+            self._save(tuple(answers), partial(page_of_several, heading), ())
+
+    def _save(self, answer: Any, render: Callable[..., str], names: Collection[str]) -> None:
         from whygpu.cli import output
-        from whygpu.render.html.answers import page
         from whygpu.version import VERSION
 
-        output.save(self._path, answer, partial(page, version=VERSION), is_json=False, names=names)
+        assert self._path is not None
+        made = partial(render, version=VERSION)
+        output.save(self._path, answer, made, is_json=False, names=names)
         output.say(f"wrote {self._path}")

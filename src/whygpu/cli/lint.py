@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.cli.suggestions import looks_like_log
+from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
     from whygpu.model.code_finding import LintReport
@@ -54,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--json", action="store_true", help="print the findings as JSON")
     output.add_argument("--sarif", action="store_true", help="print them as SARIF 2.1.0")
     output.add_argument("--github", action="store_true", help="print annotations for GitHub")
+    add_html_argument(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="show ignored findings too")
     add_color_argument(parser)
 
@@ -64,7 +67,10 @@ def run(options: argparse.Namespace) -> int:
 
     paths = options.paths or ["."]
     chosen = {name: getattr(options, name) for name in ("select", "ignore", "tensorflow")}
+    html_file = HtmlFile(options.html)
     if options.diff:
+        if options.html is not None:
+            raise UsageError("--diff prints a patch; --html is for the findings: leave one out")
         patch = api.lint_patch(paths, **chosen)
         for problem in patch.problems:
             output.say(f"{output.name(problem.path)} cannot be read: {problem.message}")
@@ -79,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
             output.say(
                 f"lint reads programs; for a log: whygpu explain {output.name(problem.path)}"
             )
+    html_file.write(report, _NAMES)
     return report.exit_code
 
 

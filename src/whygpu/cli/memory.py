@@ -7,6 +7,7 @@ from typing import Any
 
 from whygpu.cli import memory_estimate, memory_find
 from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 
 SUBVERBS: dict[str, Any] = {"estimate": memory_estimate, "find": memory_find}
 """Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
@@ -24,7 +25,13 @@ exit codes:
   0 answered (also: there is no GPU)   2 wrong usage   3 a bug   4 cannot tell
 """
 
-_OPTIONS = {"gpu": "--gpu", "python": "--python", "snapshot": "--snapshot", "json": "--json"}
+_OPTIONS = {
+    "gpu": "--gpu",
+    "python": "--python",
+    "snapshot": "--snapshot",
+    "json": "--json",
+    "html": "--html",
+}
 """The options of the bare verb. A subverb has its own, behind its name."""
 
 
@@ -51,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_const", const=True, dest="holders_json", help="print it as JSON"
     )
+    add_html_argument(parser, "holders_html")
     add_color_argument(parser)
     _add_subverbs(parser)
 
@@ -98,6 +106,7 @@ def _run_holders(options: argparse.Namespace) -> int:
     from whygpu.cli import output
     from whygpu.render.memory_holders import render, render_json
 
+    html_file = HtmlFile(options.holders_html)
     given = options.holders_snapshot
     report = api.memory_holders(
         options.holders_python,
@@ -108,4 +117,5 @@ def _run_holders(options: argparse.Namespace) -> int:
         output.data(report, render_json)
     else:
         output.page(report, render, color=options.color)
+    html_file.write(report)
     return report.exit_code

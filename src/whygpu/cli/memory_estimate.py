@@ -11,6 +11,7 @@ from whygpu.cli.arguments import (
     seconds,
     whole_number,
 )
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 
 EXAMPLES = """\
 examples:
@@ -75,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_host_memory_argument(parser)
     parser.add_argument("--timeout", metavar="S", type=seconds, help="seconds for all of it")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
+    add_html_argument(parser)
     add_color_argument(parser)
 
 
@@ -85,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.render.marks import MARKS, PLAIN_MARKS
     from whygpu.render.memory_estimate import render, render_json
 
+    html_file = HtmlFile(options.html)
     with waiting("estimating") as show:
         found = api.estimate_memory(
             options.what,
@@ -105,4 +108,5 @@ def run(options: argparse.Namespace) -> int:
         output.data(found, render_json)
     else:
         output.page(found, render, color=options.color, marks=(MARKS, PLAIN_MARKS))
+    html_file.write(found)
     return found.exit_code

@@ -11,6 +11,7 @@ from whygpu.cli.arguments import (
     seconds,
     whole_number,
 )
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 
 if TYPE_CHECKING:
     from whygpu.memory.find import Progress
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-cache", dest="cache", action="store_false", help="do not use what was found before"
     )
     parser.add_argument("--json", action="store_true", help="print it as JSON")
+    add_html_argument(parser)
     add_color_argument(parser)
 
 
@@ -89,6 +91,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.cli.progress import showing
     from whygpu.render.memory_find import render, render_json
 
+    html_file = HtmlFile(options.html)
     with showing("looking at this machine") as show:
         result = api.find_batch_size(
             options.what,
@@ -110,6 +113,7 @@ def run(options: argparse.Namespace) -> int:
         output.data(result, render_json)
     else:
         output.page(result, render, color=options.color)
+    html_file.write(result)
     return result.exit_code
 
 

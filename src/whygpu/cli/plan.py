@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,12 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(uses the network; about 10 MB)",
     )
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
+    add_html_argument(parser)
     add_color_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
 
+    html_file = HtmlFile(options.html)
     if options.update:
         _update()
     names = ("python", "driver", "gpu", "glibc", "platform")
@@ -90,17 +93,19 @@ def run(options: argparse.Namespace) -> int:
     if options.snapshot is not None:
         facts["machine"] = api.load_snapshot(options.snapshot)
     if options.file is not None:
-        return _show_file(options, facts)
+        return _show_file(options, facts, html_file)
     if options.why_not is not None:
         release = api.why_not(options.why_not, *options.wishes, **facts)
         _show_release(release, options)
+        html_file.write(release)
         return release.exit_code
     answer = api.plan(*options.wishes, **facts, verify=options.verify)
     _show(answer, options)
+    html_file.write(answer)
     return answer.exit_code
 
 
-def _show_file(options: argparse.Namespace, facts: dict[str, Any]) -> int:
+def _show_file(options: argparse.Namespace, facts: dict[str, Any], html_file: HtmlFile) -> int:
     from whygpu import api
     from whygpu.render import requirements_json, requirements_text
     from whygpu.render.marks import MARKS, PLAIN_MARKS
@@ -117,6 +122,7 @@ def _show_file(options: argparse.Namespace, facts: dict[str, Any]) -> int:
     else:
         marks = (MARKS, PLAIN_MARKS)
         output.page(answer, requirements_text.render, color=options.color, marks=marks, names=names)
+    html_file.write(answer, names)
     return answer.exit_code
 
 

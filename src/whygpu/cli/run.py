@@ -8,9 +8,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whygpu.cli import output
+from whygpu.cli.html_file import add_html_argument
 from whygpu.cli.process_setup import Ending, hold_stops, stops_allowed
 from whygpu.errors import EXIT_RUN_FAILED, PolicyError, UsageError
 from whygpu.host.systems import require_linux
@@ -31,6 +32,7 @@ examples:
   whygpu run --memory 4GiB --cudnn off -- jupyter execute notebook.ipynb
   whygpu run --tf1 -- python old_tutorial.py   TensorFlow 1 code on TensorFlow 2
   whygpu run --trace --report run.json -- python train.py
+  whygpu run --trace --html run.html -- python train.py   the same as a page
   whygpu run --device gpu --dry-run -- python train.py   the plan, and why
 
 exit codes:
@@ -90,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trace", action="store_true", help="report where each operation ran, and why on the CPU"
     )
     parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
+    add_html_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="say nothing about the run")
     parser.add_argument(
         "--dry-run", action="store_true", help="print the plan with its reasons; run nothing"
@@ -139,9 +142,14 @@ def _run(options: argparse.Namespace) -> int:
     if options.json and not options.dry_run:
         raise UsageError("--json goes with --dry-run; --report FILE writes a run's report")
     policy = _policy(options)
-    report_file = output.require_writable("--report", options.report)
+    files = _Files(
+        output.require_writable("--report", options.report),
+        output.require_writable("--html", options.html),
+    )
     how = {"repair": options.repair, "trace": options.trace}
     if options.dry_run:
+        if options.html is not None:
+            raise UsageError("--html shows how a program ran; with --dry-run, none runs")
         _show_plan(api.plan_run(argv, policy, **how), options)
         return 0
     with ExitStack() as shown:
@@ -151,7 +159,7 @@ def _run(options: argparse.Namespace) -> int:
             policy,
             **how,
             # Without a reader, there is nothing to explain.
-            explain=not options.quiet or options.report is not None,
+            explain=not options.quiet or any(files),
             watch=api.Watch(
                 before=watcher.before,
                 at_end=hold_stops,
@@ -163,7 +171,7 @@ def _run(options: argparse.Namespace) -> int:
         )
     is_saved = True
     with _exit_code_kept(options):
-        is_saved = watcher.finish(report, report_file)
+        is_saved = watcher.finish(report, files)
     if report.signal == signal.SIGINT:
         # A shell stops its script only if it sees that Ctrl-C has ended the command.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -222,6 +230,13 @@ def _show_plan(prepared: Prepared, options: argparse.Namespace) -> None:
         output.text(plan, plan_text)
 
 
+class _Files(NamedTuple):
+    """Where the report is written, as JSON and as a page; None for one that was not asked for."""
+
+    json: str | None
+    html: str | None
+
+
 class _Watcher:
     """Writes the messages before and after the program."""
 
@@ -274,7 +289,7 @@ class _Watcher:
             self._progress = self._shown.enter_context(waiting("estimating what would have fitted"))
         self._progress(stage)
 
-    def finish(self, report: RunReport, report_file: str | None) -> bool:
+    def finish(self, report: RunReport, files: _Files) -> bool:
         """Say how the run ended; False if the report that was asked for could not be saved."""
         because = self._prepared.because if self._prepared is not None else ""
         if not self._options.quiet:
@@ -283,7 +298,9 @@ class _Watcher:
             output.say(f"--require gpu: the program ran on the CPU{because}")
         elif report.policy.require_gpu and report.device == "none":
             output.say("--require gpu: nothing shows on which device the program ran")
-        return report_file is None or _write_report(report_file, report)
+        # Both are tried, whatever becomes of the first.
+        saved = [_write_report(files.json, report), _write_page(files.html, report)]
+        return all(saved)
 
     def _say_after(self, report: RunReport, because: str) -> None:
         from whygpu.render.run_text import end_text, in_force_lines, repair_text
@@ -309,13 +326,26 @@ class _Watcher:
             output.say(note)
 
 
-def _write_report(path: str, report: RunReport) -> bool:
+def _write_report(path: str | None, report: RunReport) -> bool:
     from whygpu.render.run_json import report_json
 
+    if path is None:
+        return True
     try:
         output.save(path, report, lambda shown: report_json(shown, shown.trace), is_json=True)
     except UsageError as error:
         output.say(f"the report was not saved: {error}")
+        return False
+    return True
+
+
+def _write_page(path: str | None, report: RunReport) -> bool:
+    from whygpu.cli.html_file import HtmlFile
+
+    try:
+        HtmlFile(path).write(report)
+    except UsageError as error:
+        output.say(f"the page was not saved: {error}")
         return False
     return True
 

@@ -139,8 +139,12 @@ class BatchResult(NamedTuple):
         return short_repr(self)
 
     @property
+    def standing(self) -> Standing:
+        return _STANDINGS[self.outcome]
+
+    @property
     def exit_code(self) -> int:
-        return EXIT_CODES[_STANDINGS[self.outcome]]
+        return EXIT_CODES[self.standing]
 
     def __int__(self) -> int:
         if self.batch is None:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.short_repr import short_repr
+from whygpu.model.standing import EXIT_CODES, Standing
 
 HeldAs = Literal["reserved", "as-needed", "unknown", "nobody"]
 """`reserved`: most likely reserved by a framework when it started. `as-needed`: held by a framework
@@ -100,8 +101,12 @@ class HoldersReport(NamedTuple):
         return short_repr(self)
 
     @property
-    def exit_code(self) -> int:
-        """0 if the question has an answer ("there is no GPU" is one); else 4."""
+    def standing(self) -> Standing:
+        """Whether the question has an answer; "there is no GPU" is one."""
         if isinstance(self.gpus, Known):
-            return 0 if all(gpu.answered for gpu in self.gpus.value) else 4
-        return 0 if isinstance(self.gpus, Absent) else 4
+            return "answered" if all(gpu.answered for gpu in self.gpus.value) else "unknown"
+        return "answered" if isinstance(self.gpus, Absent) else "unknown"
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.standing]

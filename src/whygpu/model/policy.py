@@ -6,9 +6,10 @@ from typing import Any, Literal, NamedTuple
 
 from whygpu.model.explanation import Explanation
 from whygpu.model.lack import Lack
-from whygpu.model.memory_use import MemoryEnd, ProcessMemory
+from whygpu.model.memory_use import HostMemory, MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
 from whygpu.model.short_repr import short_repr
+from whygpu.model.standing import Standing
 
 LogLevel = Literal["debug", "info", "warning", "error", "quiet"]
 DeviceKind = Literal["cpu", "gpu", "auto"]
@@ -240,9 +241,23 @@ class RunReport(NamedTuple):
     """The signal that ended the program; 0 for none."""
     trace: dict[str, Any] | None = None
     """Where each operation ran, over all processes; None if that was not traced."""
+    host_memory: HostMemory | None = None
+    """The memory of the computer while it ran."""
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    @property
+    def standing(self) -> Standing:
+        states = {part.state for part in self.in_force}
+        if self.exit_code:
+            return "wrong"
+        if self.fallback or "not-in-force" in states:
+            return "attention"
+        complete = all(record.complete for record in self.records)
+        if self.device == "none" or "cannot-tell" in states or not complete:
+            return "unknown"
+        return "fine" if self.device == "gpu" else "answered"
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import display_name, installer_of
@@ -17,7 +17,7 @@ from whygpu.render.check_text import HEADLINE_STYLES, headline
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import BOLD, DIM, Page
 
-_RESULTS: dict[Result, str] = {
+RESULTS: dict[Result, str] = {
     "works": "works",
     "no-effect": "does not help",
     "other-fault": "removes this fault and leads to another",
@@ -30,15 +30,15 @@ def render(
     answer: FixAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
-    headline(page, marks[answer.standing], _headline(answer), HEADLINE_STYLES[answer.standing])
+    headline(page, marks[answer.standing], headline_text(answer), HEADLINE_STYLES[answer.standing])
     installer = installer_of(answer.before.snapshot)
     if answer.refused:
         page.line()
-        page.paragraph(f"{_what_was_refused(answer)}: {answer.refused}.")
+        page.paragraph(f"{what_was_refused(answer)}: {answer.refused}.")
     if answer.after is not None:
         _comparison(page, answer)
     if answer.steps:
-        page.section(_steps_title(answer))
+        page.section(steps_title(answer))
         _steps(page, answer.steps, installer)
     failed = [item for item in answer.attempts if item.step not in answer.steps]
     if failed:
@@ -51,7 +51,7 @@ def render(
     return page.text()
 
 
-def _headline(answer: FixAnswer) -> str:
+def headline_text(answer: FixAnswer) -> str:
     if answer.applied is not None and answer.after is not None:
         done = "Fixed" if _mends_everything(answer.after) else "Partly fixed"
         return f"{done}: {answer.after.headline}"
@@ -60,11 +60,11 @@ def _headline(answer: FixAnswer) -> str:
     return answer.before.headline
 
 
-def _what_was_refused(answer: FixAnswer) -> str:
+def what_was_refused(answer: FixAnswer) -> str:
     return "Nothing was tried" if answer.after is None else "Not applied"
 
 
-def _steps_title(answer: FixAnswer) -> str:
+def steps_title(answer: FixAnswer) -> str:
     if answer.applied is not None:
         return "What was done"
     if answer.after is None:
@@ -99,12 +99,7 @@ def _state(item: FrameworkReport | None) -> str:
 
 def _steps(page: Page, steps: Iterable[FixStep], installer: Installer) -> None:
     for number, step in enumerate(steps, 1):
-        about = "" if step.subject == MACHINE else f", {display_name(step.subject)}"
-        words = remedy_text(step.remedy, installer)
-        # In a list of remedies it may begin with "Or"; here it stands alone.
-        words = words[3:4].upper() + words[4:] if words.startswith("Or ") else words
-        text = f"{step.code} {step.cause}{about}: {words}"
-        page.hanging(f"{number}.", text, 3)
+        page.hanging(f"{number}.", step_text(step, installer), 3)
         command = shell_text(step.remedy.action, installer)
         if command is not None:
             page.line(f"       {command}", BOLD)
@@ -112,38 +107,52 @@ def _steps(page: Page, steps: Iterable[FixStep], installer: Installer) -> None:
             page.hanging("", f"By hand, because {step.by_hand}.", 3, DIM)
 
 
+def step_text(step: FixStep, installer: Installer) -> str:
+    about = "" if step.subject == MACHINE else f", {display_name(step.subject)}"
+    words = remedy_text(step.remedy, installer)
+    # In a list of remedies it may begin with "Or"; here it stands alone.
+    words = words[3:4].upper() + words[4:] if words.startswith("Or ") else words
+    return f"{step.code} {step.cause}{about}: {words}"
+
+
 def _attempts(page: Page, attempts: Iterable[Attempt], installer: Installer) -> None:
     for attempt in attempts:
         step = attempt.step
         command = shell_text(step.remedy.action, installer) or step.remedy.text
         reason = f": {attempt.detail}" if attempt.detail else ""
-        page.item(f"{step.code}: {_RESULTS[attempt.result]}{reason} ({attempt.seconds:.0f} s)")
+        page.item(f"{step.code}: {RESULTS[attempt.result]}{reason} ({attempt.seconds:.0f} s)")
         page.line(f"       {command}", DIM)
 
 
 def _footer(page: Page, answer: FixAnswer) -> None:
     page.line()
     if answer.copy is not None:
-        page.paragraph(_cost(answer.copy), DIM)
+        page.paragraph(cost(answer.copy), DIM)
+    for text in closing_lines(answer):
+        page.paragraph(text)
+
+
+def closing_lines(answer: FixAnswer) -> Iterator[str]:
+    """What was changed, and the next command."""
     if answer.applied is not None:
         if answer.applied.activation:
-            page.paragraph(
+            yield (
                 f"Variables are set in {answer.environment}/{answer.applied.activation}: activate "
                 "the environment again. A program that is started without it does not get them."
             )
-        page.paragraph(
+        yield (
             "Programs that are running from this environment should be restarted. To go back: "
             f"{_command(answer, '--undo')}. The environment as it was is in "
             f"{answer.applied.saved_in}; if you delete that folder, there is no way back."
         )
     elif answer.after is not None and answer.steps and not answer.refused:
         if not _mends_everything(answer.after):
-            page.paragraph(f"This would not mend everything: {answer.after.headline}.")
-        page.paragraph(f"Nothing was changed. To apply it: {_command(answer, '--apply')}")
+            yield f"This would not mend everything: {answer.after.headline}."
+        yield f"Nothing was changed. To apply it: {_command(answer, '--apply')}"
     elif answer.after is not None and not answer.steps:
-        page.paragraph(f"Nothing was changed: {_why_nothing_helps(answer)}.")
+        yield f"Nothing was changed: {_why_nothing_helps(answer)}."
     elif answer.steps and not answer.refused:
-        page.paragraph(f"Nothing was changed. To prove it in a copy: {_command(answer)}")
+        yield f"Nothing was changed. To prove it in a copy: {_command(answer)}"
 
 
 def _why_nothing_helps(answer: FixAnswer) -> str:
@@ -158,7 +167,7 @@ def _command(answer: FixAnswer, *more: str) -> str:
     return " ".join(quoted(word) for word in words)
 
 
-def _cost(copy: CopyFacts) -> str:
+def cost(copy: CopyFacts) -> str:
     return (
         f"The copy had {copy.files:,} files ({size_text(copy.size_bytes)}), of which "
         f"{size_text(copy.copied_bytes)} took space on the disk, for {copy.seconds:.0f} s; "

@@ -24,10 +24,10 @@ class Marked(NamedTuple):
 
 def marked_lines(report: LintReport) -> tuple[Marked, ...]:
     """One for each finding. The exit redacts them beside the whole line, which may get shorter."""
-    return tuple(map(_marked, report.findings))
+    return tuple(map(marked_line, report.findings))
 
 
-def _marked(found: Located) -> Marked:
+def marked_line(found: Located) -> Marked:
     text, before = found.source, found.source_column
     start = found.column - before
     end = found.end_column - before if found.end_line == found.line else len(text)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from whygpu.model.codec import encode
 from whygpu.model.derived import display_name
@@ -17,7 +17,7 @@ from whygpu.render.text_page import BOLD, GREEN, RED, YELLOW, Page
 
 ESTIMATE_SCHEMA = 1
 _STYLES = {"fits": GREEN, "does-not-fit": RED, "not-asked": "", "unknown": YELLOW}
-_NAMES: dict[PartName, str] = {
+PART_NAMES: dict[PartName, str] = {
     "weights": "weights",
     "gradients": "gradients",
     "optimizer": "optimiser",
@@ -26,14 +26,13 @@ _NAMES: dict[PartName, str] = {
     "results": "results",
     "workspace": "workspace",
 }
-_PHASES = {
+PHASES = {
     "forward": "in the forward pass",
     "backward": "in the backward pass",
     "update": "in the optimiser's update",
 }
 _DOING: dict[Mode, str] = {"train": "training", "infer": "inference", "call": "called"}
 _INDENT, _COLUMN = 3, 26
-_BETWEEN = "between its arrays"
 _LAST_LINES = 12
 _NOT_OWN = ("whygpu_work", "site-packages", "dist-packages", "<frozen", "/lib/python3")
 _OF_JAX = """\
@@ -62,7 +61,7 @@ def render(
     page = Page(width, color)
     style = _STYLES[estimate.verdict]
     mark = marks[estimate.standing]
-    page.hanging(mark, _headline(estimate), 2, ";".join(filter(None, (BOLD, style))), style)
+    page.hanging(mark, headline(estimate), 2, ";".join(filter(None, (BOLD, style))), style)
     if estimate.at is None:
         _failure(page, estimate)
         return page.text()
@@ -73,10 +72,10 @@ def render(
     return page.text()
 
 
-def _headline(estimate: MemoryEstimate) -> str:
+def headline(estimate: MemoryEstimate) -> str:
     if estimate.at is None:
         return f"Cannot tell how much memory {estimate.what} needs: {estimate.why}"
-    amount = _amount(estimate, estimate.at)
+    amount = amount_text(estimate, estimate.at)
     subject = f"{estimate.what}, {_DOING[estimate.mode]} with batch {estimate.at.batch}"
     if estimate.mode == "call" and estimate.room is not None and not _other_batches(estimate):
         subject = f"{estimate.what}, called once"
@@ -92,7 +91,7 @@ def _headline(estimate: MemoryEstimate) -> str:
     return f"{subject}, does not fit: it takes {amount}, and there are {there}."
 
 
-def _amount(estimate: MemoryEstimate, at: BatchMemory) -> str:
+def amount_text(estimate: MemoryEstimate, at: BatchMemory) -> str:
     if not at.is_range:
         return f"about {size_text(at.needs_bytes + estimate.overhead_bytes)}"
     least, most = (size + estimate.overhead_bytes for size in (at.least_bytes, at.most_bytes))
@@ -114,7 +113,7 @@ def _failure(page: Page, estimate: MemoryEstimate) -> None:
         page.item(text)
     lines = [
         line
-        for line in _own_lines(estimate.traceback)
+        for line in own_lines(estimate.traceback)
         # The headline has the error's own words.
         if line.startswith(" ") or line not in f"{estimate.why}\n{_OF_JAX}"
     ][-_LAST_LINES:]
@@ -124,7 +123,7 @@ def _failure(page: Page, estimate: MemoryEstimate) -> None:
             page.line(f"   {line}")
 
 
-def _own_lines(traceback: str) -> list[str]:
+def own_lines(traceback: str) -> list[str]:
     """The frames of the user's program and the error, without those of libraries and of whygpu."""
     kept: list[str] = []
     own = False
@@ -138,27 +137,43 @@ def _own_lines(traceback: str) -> list[str]:
     return kept
 
 
+class PeakRow(NamedTuple):
+    """A part of the memory at the peak, or a sum."""
+
+    name: str
+    bytes: int
+    text: str
+    is_sum: bool = False
+
+
 def _parts(page: Page, estimate: MemoryEstimate, at: BatchMemory) -> None:
-    when = _PHASES.get(at.phase)
-    page.section("At its peak" + (f", {when}" if when else ""))
+    page.section(peak_title(at))
+    for row in peak_rows(estimate, at):
+        label = f"{' ' * _INDENT}{row.name:<{_COLUMN - _INDENT}}{size_text(row.bytes):>9}   "
+        page.hanging(label, row.text, len(label), mark=BOLD if row.is_sum else "")
+
+
+def peak_title(at: BatchMemory) -> str:
+    when = PHASES.get(at.phase)
+    return "At its peak" + (f", {when}" if when else "")
+
+
+def peak_rows(estimate: MemoryEstimate, at: BatchMemory) -> Iterator[PeakRow]:
     for part in at.parts:
         if part.bytes:
             how = f"{part.how}; {part.note}" if part.note else part.how
-            _row(page, _NAMES[part.name], part.bytes, how)
-    _row(page, "peak", at.peak_bytes, f"what {_counter(estimate.framework)} would report", BOLD)
+            yield PeakRow(PART_NAMES[part.name], part.bytes, how)
+    would_report = f"what {counter_of(estimate.framework)} would report"
+    yield PeakRow("peak", at.peak_bytes, would_report, is_sum=True)
     if at.needs_bytes > at.peak_bytes:
-        _row(page, _BETWEEN, at.needs_bytes - at.peak_bytes, "gaps that its allocator cannot use")
-    _row(page, "CUDA and libraries", estimate.overhead_bytes, "about; measured on an H200")
-    text = f"or {_amount(estimate, at)}, by the errors that were measured" if at.is_range else ""
-    _row(page, "total", estimate.total_bytes or 0, text, BOLD)
+        gaps = at.needs_bytes - at.peak_bytes
+        yield PeakRow("between its arrays", gaps, "gaps that its allocator cannot use")
+    yield PeakRow("CUDA and libraries", estimate.overhead_bytes, "about; measured on an H200")
+    text = f"or {amount_text(estimate, at)}, by the errors that were measured"
+    yield PeakRow("total", estimate.total_bytes or 0, text if at.is_range else "", is_sum=True)
 
 
-def _row(page: Page, name: str, count: int, text: str, style: str = "") -> None:
-    label = f"{' ' * _INDENT}{name:<{_COLUMN - _INDENT}}{size_text(count):>9}   "
-    page.hanging(label, text, len(label), mark=style)
-
-
-def _counter(framework: str) -> str:
+def counter_of(framework: str) -> str:
     return {
         "torch": "torch.cuda.max_memory_allocated()",
         "jax": "XLA's allocator",
@@ -167,8 +182,14 @@ def _counter(framework: str) -> str:
 
 
 def _fitting(page: Page, estimate: MemoryEstimate) -> None:
-    found = estimate.largest
     page.section("What fits")
+    for text in fitting_lines(estimate):
+        page.item(text)
+
+
+def fitting_lines(estimate: MemoryEstimate) -> Iterator[str]:
+    """What fits into the room that the estimate is compared with."""
+    found = estimate.largest
     if found is not None:
         text = f"batch {found.batch} is the largest that fits"
         if estimate.next_batch is None:
@@ -177,25 +198,30 @@ def _fitting(page: Page, estimate: MemoryEstimate) -> None:
             text = f"batch {found.batch} fits; {estimate.next_batch} may not"
         elif estimate.next_batch > found.batch + 1:
             text = f"batch {found.batch} fits; {estimate.next_batch} does not"
-        page.item(f"{text} ({_amount(estimate, found).removeprefix('about ')})")
+        yield f"{text} ({amount_text(estimate, found).removeprefix('about ')})"
     elif estimate.next_batch is not None:
-        page.item("not even a batch of 1 fits")
+        yield "not even a batch of 1 fits"
     else:
-        page.item("other batches were not tried: the function takes no batch_size")
+        yield "other batches were not tried: the function takes no batch_size"
     unsure = estimate.at is not None and estimate.at.is_range
     missing = "may not fit either" if unsure else "does not fit either"
     for other in estimate.others:
         answer = "fits" if other.fits else missing
-        words = f"{other.name}, batch {other.batch}: {size_text(other.total_bytes)}, {answer}"
-        page.item(words)
+        yield f"{other.name}, batch {other.batch}: {size_text(other.total_bytes)}, {answer}"
 
 
 def _notes(page: Page, estimate: MemoryEstimate) -> None:
     page.line()
+    for text in note_lines(estimate):
+        page.paragraph(text)
+
+
+def note_lines(estimate: MemoryEstimate) -> Iterator[str]:
+    """Where the estimate comes from, and what to know about it."""
     version = estimate.source or display_name(estimate.framework)
-    page.paragraph(f"By {version}.")
+    yield f"By {version}."
     for note in estimate.notes:
         text = note[:1].upper() + note[1:]
-        page.paragraph(text if text.endswith(".") else f"{text}.")
+        yield text if text.endswith(".") else f"{text}."
     if estimate.room is None:
-        page.paragraph('To see whether it fits, give --gpu "RTX 4090", or --limit 8GiB.')
+        yield 'To see whether it fits, give --gpu "RTX 4090", or --limit 8GiB.'

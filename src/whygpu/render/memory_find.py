@@ -19,7 +19,7 @@ _KINDS: dict[GaugeName, str] = {
 }
 _SUGGESTED_MARGIN = 0.05
 _FASTER = 1.05
-_LINES_OF_TRACEBACK = 12
+LINES_OF_TRACEBACK = 12
 
 
 def as_dict(result: BatchResult) -> dict[str, Any]:
@@ -32,23 +32,23 @@ def render_json(result: BatchResult) -> str:
 
 def render(result: BatchResult, *, width: int, color: bool) -> str:
     page = Page(width, color)
-    headline, style = _headline(result)
+    headline, style = headline_of(result)
     page.paragraph(headline, f"{BOLD};{style}")
-    page.paragraph(_setting(result))
+    page.paragraph(setting(result))
     if result.trials:
-        page.section("Tried" if _shares(result) else "Tried, each in its own process")
+        page.section("Tried" if shares_processes(result) else "Tried, each in its own process")
         _trials(page, result)
-    remarks = [*_remarks(result), *result.notes]
+    remarks = [*remarks_on(result), *result.notes]
     if remarks or result.traceback:
         page.line()
     for text in remarks:
         page.hanging("-", text, 2)
-    for line in result.traceback.rstrip().splitlines()[-_LINES_OF_TRACEBACK:]:
+    for line in result.traceback.rstrip().splitlines()[-LINES_OF_TRACEBACK:]:
         page.line(f"  {line}")
     return page.text()
 
 
-def _headline(result: BatchResult) -> tuple[str, str]:
+def headline_of(result: BatchResult) -> tuple[str, str]:
     name, batch = result.what, result.batch
     if result.outcome == "leaks":
         leak = next((trial.leak_bytes for trial in result.trials if trial.leak_bytes), 0)
@@ -74,7 +74,7 @@ def _headline(result: BatchResult) -> tuple[str, str]:
     return f"The largest batch that fits: {batch}", GREEN
 
 
-def _setting(result: BatchResult) -> str:
+def setting(result: BatchResult) -> str:
     versions = [f"{display_name(name)} {version}" for name, version in result.frameworks]
     parts = [result.what, f"on {result.device}"]
     if versions:
@@ -87,28 +87,39 @@ def _setting(result: BatchResult) -> str:
 
 def _trials(page: Page, result: BatchResult) -> None:
     page.line(f"   {'batch':>7}  {'memory':>9}  {'a step':>9}  {'samples/s':>9}")
-    shares = _shares(result)
+    shares = shares_processes(result)
     for trial in result.trials:
         # The figures of a failed trial mean nothing, and its reason needs their columns.
-        measured = trial.outcome in ("fits", "leaks")
-        row = f"   {trial.batch:>7}  " + (f"{_figures(trial, result)}  " if measured else "")
-        words = "fits" if trial.outcome == "fits" else _why_not(trial)
-        if shares and trial.alone:
-            words = f"in a new process: {words}"
+        cells = "".join(f"{cell:>9}  " for cell in figures(trial, result))
+        row = f"   {trial.batch:>7}  " + (cells if is_measured(trial) else "")
+        words = outcome_words(trial, shares=shares)
         page.hanging(row, words, len(row), GREEN if trial.outcome == "fits" else RED)
 
 
-def _shares(result: BatchResult) -> bool:
+def is_measured(trial: Trial) -> bool:
+    return trial.outcome in ("fits", "leaks")
+
+
+def outcome_words(trial: Trial, *, shares: bool) -> str:
+    """`shares`: several trials ran in one process."""
+    words = "fits" if trial.outcome == "fits" else _why_not(trial)
+    return f"in a new process: {words}" if shares and trial.alone else words
+
+
+def shares_processes(result: BatchResult) -> bool:
     """Whether several trials ran in one process."""
     return not all(trial.alone for trial in result.trials)
 
 
-def _figures(trial: Trial, result: BatchResult) -> str:
-    """Memory, time and rate under their column titles, where they are known."""
+def figures(trial: Trial, result: BatchResult) -> tuple[str, str, str]:
+    """Memory, time and rate, where they are known."""
     held = trial.gauge(result.limit.name) if result.limit is not None else None
-    memory = size_text(held.peak) if held is not None else ""
     step, rate = trial.step_seconds, trial.samples_per_second
-    return f"{memory:>9}  {_seconds(step) if step else '':>9}  {_rate(rate) if rate else '':>9}"
+    return (
+        size_text(held.peak) if held is not None else "",
+        _seconds(step) if step else "",
+        _rate(rate) if rate else "",
+    )
 
 
 def _seconds(seconds: float) -> str:
@@ -125,7 +136,7 @@ def _why_not(trial: Trial) -> str:
     return results.get(trial.outcome, "") + (words if len(words) < 160 else f"{words[:157]}...")
 
 
-def _remarks(result: BatchResult) -> list[str]:
+def remarks_on(result: BatchResult) -> list[str]:
     found = []
     if result.cached:
         found.append("This is a remembered result; --no-cache searches again.")

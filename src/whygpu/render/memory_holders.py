@@ -14,7 +14,7 @@ from whygpu.model.units import size_text
 from whygpu.render.text_page import BOLD, YELLOW, Page
 
 HOLDERS_SCHEMA = 1
-_POLICIES = (
+POLICIES = (
     "whygpu run --memory growth -- python train.py",
     "whygpu run --memory 4GiB -- python train.py",
 )
@@ -65,7 +65,7 @@ def _causes(page: Page, causes: Sequence[str]) -> None:
 
 
 def _gpu(page: Page, gpu: GpuMemory) -> None:
-    page.paragraph(f"GPU {gpu.number}, {gpu.name}: {_summary(gpu)}", BOLD)
+    page.paragraph(f"GPU {gpu.number}, {gpu.name}: {gpu_summary(gpu)}", BOLD)
     if gpu.processes_unknown and not gpu.holders:
         page.hanging("  ", f"its processes are unknown: {gpu.processes_unknown}", 2)
     page.section("Held by")
@@ -78,7 +78,7 @@ def _gpu(page: Page, gpu: GpuMemory) -> None:
     page.section("A new process would take")
     for newcomer in gpu.new_processes:
         name = f"{display_name(newcomer.framework)} {newcomer.version}".rstrip()
-        page.hanging(f"   {name}", _taken(newcomer, gpu.free_bytes), _column(gpu))
+        page.hanging(f"   {name}", would_take(newcomer, gpu.free_bytes), _column(gpu))
 
 
 def _column(gpu: GpuMemory) -> int:
@@ -86,7 +86,7 @@ def _column(gpu: GpuMemory) -> int:
     return 5 + max(map(len, names), default=0)
 
 
-def _summary(gpu: GpuMemory) -> str:
+def gpu_summary(gpu: GpuMemory) -> str:
     total = gpu.total_bytes
     if not isinstance(total, Known):
         return f"its memory is unknown ({_missing(total)})"
@@ -102,14 +102,14 @@ def _missing(fact: Absent | Unknown) -> str:
 
 def _holder(page: Page, holder: Holder) -> None:
     held = size_text(holder.held_bytes.value) if isinstance(holder.held_bytes, Known) else "?"
-    page.hanging(f"   {held}", _who(holder), _INDENT, BOLD if holder.pid is not None else "")
+    page.hanging(f"   {held}", who(holder), _INDENT, BOLD if holder.pid is not None else "")
     page.hanging("", holder.what, _INDENT)
     if isinstance(holder.in_use_bytes, Known):
         in_use = holder.in_use_bytes
         page.hanging("", f"in use: {size_text(in_use.value)} ({in_use.source})", _INDENT)
 
 
-def _who(holder: Holder) -> str:
+def who(holder: Holder) -> str:
     if holder.pid is None:
         return "a process that is not visible here"
     parts = [f"pid {holder.pid}", holder.command]
@@ -120,7 +120,7 @@ def _who(holder: Holder) -> str:
     return ", ".join(parts)
 
 
-def _taken(newcomer: NewProcess, free: Observed[int]) -> str:
+def would_take(newcomer: NewProcess, free: Observed[int]) -> str:
     asks, gets, why = newcomer.asks_bytes, newcomer.gets_bytes, newcomer.why
     if newcomer.start == "nothing":
         return f"nothing: {why}"
@@ -150,7 +150,7 @@ def _settings(page: Page, settings: Sequence[tuple[str, str]]) -> None:
 
 def _how_to_change(page: Page, defaults: Sequence[Default]) -> None:
     page.section("To change this")
-    for command in _POLICIES:
+    for command in POLICIES:
         page.line(f"   {command}", BOLD)
     for default in defaults:
         name = display_name(default.framework)

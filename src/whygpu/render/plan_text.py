@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from whygpu.model.commands import shell_texts
 from whygpu.model.derived import and_list, display_name
@@ -36,7 +36,7 @@ _STYLES: dict[Standing, str] = {
     "wrong": RED,
     "unknown": YELLOW,
 }
-_CHECKS: dict[FitOutcome, Standing] = {
+CHECKS: dict[FitOutcome, Standing] = {
     "holds": "fine",
     "note": "fine",
     "unchecked": "unknown",
@@ -48,7 +48,7 @@ def render(
     answer: PlanAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
-    headline(page, answer.standing, _summary(answer), marks)
+    headline(page, answer.standing, summary(answer), marks)
     describe_machine(page, answer.machine)
     if answer.advice is not None:
         _advice(page, answer.advice)
@@ -70,12 +70,12 @@ def describe_table(page: Page, edition: TableEdition | None) -> None:
     if edition is None:
         return
     page.line()
-    page.hanging("", f"{_edition(edition)}.", 0, DIM)
+    page.hanging("", f"{edition_text(edition)}.", 0, DIM)
     if edition.unused:
         page.hanging("", f"The updated table was not used: {edition.unused}.", 0, YELLOW)
 
 
-def _edition(edition: TableEdition) -> str:
+def edition_text(edition: TableEdition) -> str:
     origin = {"shipped": "shipped with whygpu", "updated": "updated from the package index"}
     return f"Release table of {edition.date}, {origin[edition.origin]}"
 
@@ -103,7 +103,7 @@ def headline(page: Page, standing: Standing, text: str, marks: Mapping[Standing,
     page.hanging(marks[standing], text, 2, f"{BOLD};{_STYLES[standing]}")
 
 
-def _summary(answer: PlanAnswer) -> str:
+def summary(answer: PlanAnswer) -> str:
     wanted = and_list([str(wish) for wish in answer.wishes])
     if answer.gave_up:
         return f"Cannot tell whether {wanted} work together: {answer.gave_up}."
@@ -122,6 +122,11 @@ def _summary(answer: PlanAnswer) -> str:
 
 
 def describe_machine(page: Page, machine: MachineSpec) -> None:
+    page.hanging("", ", ".join(machine_parts(machine)), 2)
+
+
+def machine_parts(machine: MachineSpec) -> list[str]:
+    """What the plan is for: Python, platform, driver and GPUs."""
     platform = machine.platform
     name = PLATFORMS[platform.value] if isinstance(platform, Known) else "unknown platform"
     on_linux = isinstance(platform, Known) and platform.value.startswith("linux")
@@ -135,7 +140,7 @@ def describe_machine(page: Page, machine: MachineSpec) -> None:
         parts += map(str, machine.gpus.value)
     elif not on_mac:
         parts.append(_fact("GPU", machine.gpus))
-    page.hanging("", ", ".join(parts), 2)
+    return parts
 
 
 def _fact(name: str, fact: Observed[Any]) -> str:
@@ -163,16 +168,30 @@ def _advice(page: Page, advice: Advice) -> None:
             page.item(note)
 
 
+class ReleaseGroup(NamedTuple):
+    """Adjacent releases with the same result."""
+
+    versions: str
+    result: str
+    fits: bool
+
+
 def _candidates(page: Page, answer: PlanAnswer) -> None:
+    for title, groups in releases_by_build(answer):
+        page.section(title)
+        indent = 5 + max(len(group.versions) for group in groups)
+        for group in groups:
+            style = GREEN if group.fits else ""
+            page.hanging(f"   {group.versions}", group.result, indent, style)
+
+
+def releases_by_build(answer: PlanAnswer) -> Iterator[tuple[str, list[ReleaseGroup]]]:
+    """Every release that was judged, under a title for each build of each framework."""
     for framework, build in dict.fromkeys(map(_build, answer.candidates)):
-        page.section(f"Releases of {display_name(framework)}" + (f" with {build}" if build else ""))
+        title = f"Releases of {display_name(framework)}" + (f" with {build}" if build else "")
         verdicts = [v for v in answer.candidates if _build(v) == (framework, build)]
-        groups = list(
-            _groups(list(_one_per_release(verdicts, answer.plan)), answer.plan, answer.machine)
-        )
-        indent = 5 + max(len(versions) for versions, _, _ in groups)
-        for versions, text, fits in groups:
-            page.hanging(f"   {versions}", text, indent, GREEN if fits else "")
+        releases = list(_one_per_release(verdicts, answer.plan))
+        yield title, list(_groups(releases, answer.plan, answer.machine))
 
 
 def _build(verdict: ReleaseVerdict) -> tuple[str, str]:
@@ -210,8 +229,7 @@ def _reasons(builds: Sequence[ReleaseVerdict]) -> str:
 
 def _groups(
     verdicts: Sequence[ReleaseVerdict], plan: Plan | None, machine: MachineSpec
-) -> Iterator[tuple[str, str, bool]]:
-    """Adjacent releases with the same result in one line: their versions, the result, fits."""
+) -> Iterator[ReleaseGroup]:
     chosen = plan.chosen if plan else ()
 
     def result(verdict: ReleaseVerdict) -> str | None:
@@ -230,7 +248,7 @@ def _groups(
         members = list(group)
         versions = [member.candidate.version for member in reversed(members)]
         fits = members[0].fits or members[0].candidate in chosen
-        yield version_range(versions), text or _python_reason(members, machine), fits
+        yield ReleaseGroup(version_range(versions), text or _python_reason(members, machine), fits)
 
 
 def _python_reason(members: Sequence[ReleaseVerdict], machine: MachineSpec) -> str:
@@ -252,23 +270,23 @@ def render_chain(
 ) -> str:
     """One release against every constraint."""
     page = Page(width, color)
-    headline(page, answer.standing, _chain_summary(answer), marks)
+    headline(page, answer.standing, chain_summary(answer), marks)
     describe_machine(page, answer.machine)
     page.line()
     indent = 7 + max(len(check.constraint) for check in answer.chain)
     for check in answer.chain:
-        standing = _CHECKS[check.outcome]
+        standing = CHECKS[check.outcome]
         label = f"  {marks[standing]}  {check.constraint}"
         page.hanging(label, check.reason, indent, mark=_STYLES[standing])
     page.line()
     for part in answer.candidate.parts:
         page.line(f"Read from {part.file}", DIM)
     if answer.table is not None:
-        page.line(f"{_edition(answer.table)}.", DIM)
+        page.line(f"{edition_text(answer.table)}.", DIM)
     return page.text()
 
 
-def _chain_summary(answer: ReleaseAnswer) -> str:
+def chain_summary(answer: ReleaseAnswer) -> str:
     name = f"{answer.candidate.package} {answer.candidate.version}"
     if answer.broken:
         count = len(answer.broken)

@@ -10,7 +10,7 @@ from whygpu.render.marks import MARKS
 from whygpu.render.plan_text import describe_machine, describe_table, headline
 from whygpu.render.text_page import BOLD, DIM, GREEN, RED, YELLOW, Page
 
-_TITLES: dict[Ability, tuple[str, str]] = {
+TITLES: dict[Ability, tuple[str, str]] = {
     "cannot": ("Cannot use the GPU", RED),
     "unknown": ("Cannot tell", YELLOW),
     "can": ("Can use the GPU", GREEN),
@@ -21,9 +21,9 @@ def render(
     answer: FileAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
-    headline(page, answer.standing, _summary(answer), marks)
+    headline(page, answer.standing, summary(answer), marks)
     describe_machine(page, answer.machine)
-    for ability, (title, style) in _TITLES.items():
+    for ability, (title, style) in TITLES.items():
         verdicts = answer.having(ability)
         if verdicts:
             page.section(title)
@@ -33,7 +33,7 @@ def render(
     if alternatives:
         page.section("Optional parts without GPU support, beside others that have it")
         for verdict in alternatives:
-            page.item(f"{_place(verdict)}, {verdict.requirement.group}: {_sentence(verdict)}")
+            page.item(f"{place_of(verdict)}, {verdict.requirement.group}: {sentence(verdict)}")
     if answer.unchecked or answer.file.unread:
         page.section("Not checked")
         for text in answer.unchecked:
@@ -44,7 +44,7 @@ def render(
     return page.text()
 
 
-def _summary(answer: FileAnswer) -> str:
+def summary(answer: FileAnswer) -> str:
     path = answer.file.path
     cannot, unknown = answer.having("cannot"), answer.having("unknown")
     if cannot:
@@ -60,18 +60,18 @@ def _summary(answer: FileAnswer) -> str:
     return f"{path}: everything in it that uses a GPU can use that of this machine."
 
 
-def _place(verdict: RequirementVerdict) -> str:
+def place_of(verdict: RequirementVerdict) -> str:
     place = verdict.requirement.place
     return f"{place.file}:{place.line}"
 
 
-def _sentence(verdict: RequirementVerdict) -> str:
+def sentence(verdict: RequirementVerdict) -> str:
     return f"{verdict.requirement.name} {verdict.reason}"
 
 
 def _verdict(page: Page, verdict: RequirementVerdict, style: str) -> None:
-    page.line(f"   {_place(verdict)}  {verdict.requirement.place.text}", style)
-    page.hanging("     ", f"{_sentence(verdict)}.", 5)
+    page.line(f"   {place_of(verdict)}  {verdict.requirement.place.text}", style)
+    page.hanging("     ", f"{sentence(verdict)}.", 5)
     for edit in verdict.edits:
         is_here = edit.place == verdict.requirement.place
         line = "this line" if is_here else f"{edit.place.file}:{edit.place.line}"

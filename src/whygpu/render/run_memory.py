@@ -31,12 +31,16 @@ _INDENT = 13
 
 def memory_text(end: MemoryEnd, script: str | None = None, *, width: int = 80) -> str:
     """The numbers below an explanation. `script` is the program's file, if it has one."""
-    device = f" ({end.device})" if end.device not in ("", "host") else ""
     page = Page(width, color=False)
-    page.line(f"memory that ran out: {_PLACES[end.place]}{device}{_by(end)}")
-    for label, text in _rows(end, script):
+    page.line(f"memory that ran out: {what_ran_out(end)}")
+    for label, text in memory_rows(end, script):
         page.hanging(f"  {label}", text, _INDENT)
     return page.text().rstrip()
+
+
+def what_ran_out(end: MemoryEnd) -> str:
+    device = f" ({end.device})" if end.device not in ("", "host") else ""
+    return f"{_PLACES[end.place]}{device}{_by(end)}"
 
 
 def hopeless_text(request: HopelessRequest) -> str:
@@ -52,7 +56,7 @@ def _by(end: MemoryEnd) -> str:
     return f", asked for by {display_name(end.of)}" if end.of in DISPLAY_NAMES else ""
 
 
-def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
+def memory_rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
     if end.asked is not None:
         yield "asked for", size_text(end.asked)
     if end.free is not None:

@@ -63,7 +63,7 @@ def in_force_lines(report: RunReport) -> Iterator[str]:
         if state == "in-force":
             named = [f"{each.part} ({display_name(each.framework)})" for each in parts]
         else:
-            named = [f"{each.part} ({_shown_by(each)})" for each in parts]
+            named = [f"{each.part} ({shown_by(each)})" for each in parts]
         if named:
             yield f"{title}: {', '.join(named)}"
 
@@ -75,7 +75,7 @@ _STATES = (
 )
 
 
-def _shown_by(part: PartState) -> str:
+def shown_by(part: PartState) -> str:
     name = display_name(part.framework)
     if part.reason:
         return part.reason if name in part.reason else f"{name}: {part.reason}"

@@ -22,27 +22,27 @@ def render(trace: Mapping[str, Any], *, width: int = 80, failed: bool = False) -
     ops = [op for op in trace["ops"] if not op["op"].startswith(FUNCTION)]
     page = Page(width, color=False)
     if not ops:
-        page.hanging("", _nothing_ran(trace, failed), 0)
+        page.hanging("", nothing_ran(trace, failed), 0)
     else:
-        page.hanging("", _headline(ops), 0)
+        page.hanging("", shares_text(ops), 0)
         page.line()
         for line in _table(ops, width):
             page.line(line)
     if trace.get("folded"):
         page.section("folded into constants before the first run, so that they never ran")
-        for line in _folded(trace["folded"]):
+        for line in folded_lines(trace["folded"]):
             page.hanging("  -", line, 4)
     if trace.get("transfers"):
         page.section("transfers between devices")
         for each in trace["transfers"]:
-            page.line(f"  - {each['source']} to {each['target']}: {_moved(each)}")
+            page.line(f"  - {each['source']} to {each['target']}: {moved(each)}")
     if functions:
         page.section("timed as a whole")
-        for line in _functions(functions):
+        for line in function_lines(functions):
             page.line(line)
     if trace["on_cpu_because"]:
         page.section("on the CPU because")
-        for reason in _reasons(trace["on_cpu_because"]):
+        for reason in reason_lines(trace["on_cpu_because"]):
             page.hanging("  -", reason, 4)
     if trace.get("notes"):
         page.section("how this was counted")
@@ -51,7 +51,7 @@ def render(trace: Mapping[str, Any], *, width: int = 80, failed: bool = False) -
     return page.text()
 
 
-def _nothing_ran(trace: Mapping[str, Any], failed: bool) -> str:
+def nothing_ran(trace: Mapping[str, Any], failed: bool) -> str:
     if trace.get("folded"):
         return "no operation ran: TensorFlow had folded them all into constants"
     if failed:
@@ -59,7 +59,7 @@ def _nothing_ran(trace: Mapping[str, Any], failed: bool) -> str:
     return "no operation was seen"
 
 
-def _folded(folded: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def folded_lines(folded: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """By the device on which TensorFlow had placed them."""
     by_device: dict[str, list[str]] = {}
     for each in folded:
@@ -69,12 +69,12 @@ def _folded(folded: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"placed on {device}: {_named(names)}"
 
 
-def _moved(transfer: Mapping[str, Any]) -> str:
+def moved(transfer: Mapping[str, Any]) -> str:
     size = "of unknown size" if transfer["bytes"] is None else size_text(transfer["bytes"])
     return f"{transfer['count']:,} tensors, {size}"
 
 
-def _headline(ops: Sequence[Mapping[str, Any]]) -> str:
+def shares_text(ops: Sequence[Mapping[str, Any]]) -> str:
     """The share of each device in the number of operations."""
     counts: dict[str, int] = {}
     for op in ops:
@@ -98,7 +98,7 @@ def _percent(count: int, total: int) -> str:
 def _table(ops: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
     shown = _most_frequent(ops)
     cells = [("operation", "device", "count", "seconds")] + [
-        (op["op"], op["device"], f"{op['count']:,}", _seconds(op["seconds"])) for op in shown
+        (op["op"], op["device"], f"{op['count']:,}", seconds_text(op["seconds"])) for op in shown
     ]
     device, count, seconds = (max(len(row[column]) for row in cells) for column in (1, 2, 3))
     longest = max(len(row[0]) for row in cells)
@@ -113,7 +113,7 @@ def _table(ops: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
         yield f"  and {hidden} more, all in --report FILE"
 
 
-def _seconds(seconds: float | None) -> str:
+def seconds_text(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.3f}"
 
 
@@ -127,7 +127,7 @@ def _most_frequent(ops: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return sorted(chosen, key=lambda op: -op["count"])
 
 
-def _functions(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def function_lines(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     slowest = sorted(functions, key=lambda op: -(op["seconds"] or 0.0))
     for op in slowest[:MOST_FUNCTIONS]:
         took = f"{op['seconds'] or 0.0:.3f} s in {op['count']:,} calls"
@@ -136,7 +136,7 @@ def _functions(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"  - and {len(slowest) - MOST_FUNCTIONS} more"
 
 
-def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def reason_lines(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One item for each reason, with the operations it holds for."""
     groups: dict[tuple[str, str], list[str]] = {}
     for reason in reasons:

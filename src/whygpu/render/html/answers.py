@@ -10,8 +10,18 @@ from whygpu.render.html import shell
 from whygpu.render.html.parts import Sheet
 
 MODULES = {
+    "BatchResult": "memory_find",
     "ComparisonReport": "compare",
+    "Explanation": "explain",
+    "FileAnswer": "plan",
+    "FixAnswer": "fix",
+    "HoldersReport": "memory_holders",
+    "LintReport": "lint",
+    "MemoryEstimate": "memory_estimate",
+    "PlanAnswer": "plan",
+    "ReleaseAnswer": "plan",
     "Report": "check",
+    "RunReport": "run",
 }
 """The type of an answer, and the module of this package with the function `sheet`."""
 
