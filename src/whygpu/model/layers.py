@@ -20,9 +20,18 @@ from whygpu.model.target import Framework
 
 LayerName = Literal["program", "keras", "framework", "cudnn", "cuda", "driver", "gpu"]
 LayerState = Literal[
-    "works", "present", "wrong", "attention", "follows", "unknown", "not-asked", "absent"
+    "works",
+    "present",
+    "on-cpu",
+    "wrong",
+    "attention",
+    "follows",
+    "unknown",
+    "not-asked",
+    "absent",
 ]
 """`works`: proven by using it. `present`: looked at, and nothing is wrong as far as files show.
+`on-cpu`: it computes on the CPU, and nothing shows that it could do otherwise.
 `wrong`, `attention`: a root cause lies here. `follows`: it fails because of another layer.
 `unknown`: it could not be looked at. `not-asked`: this verb does not look at it. `absent`: it is
 not there, which is no fault by itself."""
@@ -159,8 +168,8 @@ class _Stack:
         subject = None if name == "keras" else item.name
         state = states[item.verdict]
         if state == "follows" and not self._explained_elsewhere(item, name):
-            # A build for the CPU is no fault of another layer.
-            state = "present"
+            # A build for the CPU, or a machine without a GPU, is no fault of another layer.
+            state = "on-cpu"
         return _layer(name, title, item.summary, state, self._roots(name, subject))
 
     def _explained_elsewhere(self, item: FrameworkReport, name: LayerName) -> bool:
@@ -208,9 +217,10 @@ class _Stack:
             cuda = driver.cuda
             up_to = f"; runs programs for CUDA {cuda.value}" if isinstance(cuda, Known) else ""
             return _layer("driver", title, f"answers{up_to}", "works", roots)
+        if state.value == "missing":
+            return _layer("driver", title, "none is installed", "absent", roots)
         text = driver.detail or f"the driver is {state.value}"
-        gone: LayerState = "absent" if state.value == "missing" else "unknown"
-        return _layer("driver", title, text, gone, roots)
+        return _layer("driver", title, text, "unknown", roots)
 
     def _gpu(self) -> Layer:
         roots, gaps, gpu = self._roots("gpu"), self._gaps("gpu"), usable_gpu(self._machine)

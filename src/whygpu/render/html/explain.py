@@ -47,9 +47,10 @@ def _about(explanation: Explanation) -> Iterator[str]:
 
 
 def _roots(explanation: Explanation) -> Iterator[Html]:
-    for root in explanation.root_causes:
+    for number, root in enumerate(explanation.root_causes):
         followers = [each for each in explanation.symptoms if each.explained_by == root.code]
-        yield root_cause(root, explanation.installer, followers)
+        # The headline is the message of the first.
+        yield root_cause(root, explanation.installer, followers, message=number > 0)
 
 
 def _guidance(explanation: Explanation) -> Iterator[Html | None]:

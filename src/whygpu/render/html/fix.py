@@ -62,14 +62,15 @@ def sheet(answer: FixAnswer) -> Sheet:
 def _steps(steps: Sequence[FixStep], installer: Installer) -> Html | None:
     if not steps:
         return None
-    return ol(
+    found = [
         li(
             step_text(step, installer),
             _command(step, installer),
             note(f"By hand, because {step.by_hand}.") if step.by_hand else None,
         )
         for step in steps
-    )
+    ]
+    return ol(found, kind="steps")
 
 
 def _command(step: FixStep, installer: Installer) -> Html | None:

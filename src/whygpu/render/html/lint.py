@@ -7,7 +7,20 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from whygpu.model.code_finding import LintReport, Located
-from whygpu.render.html.markup import Child, Html, article, code, div, h3, join, mark, p, pre, span
+from whygpu.render.html.markup import (
+    Child,
+    Html,
+    article,
+    b,
+    code,
+    div,
+    h3,
+    join,
+    mark,
+    p,
+    pre,
+    span,
+)
 from whygpu.render.html.parts import Sheet, badge, items, sections, sentence
 from whygpu.render.lint_text import headline, marked_line, where
 
@@ -38,9 +51,9 @@ def _finding(found: Located) -> Html:
             badge(finding.severity, finding.severity),
             badge("--fix can fix it", "") if found.fixable else None,
         ),
-        p(finding.message),
+        p(sentence(finding.message)),
         _source(found),
-        [p("Fix: ", remedy.text) for remedy in finding.remedies],
+        [p(b("Fix: "), sentence(remedy.text)) for remedy in finding.remedies],
         p("Why it matters: ", code(f"whygpu rule {finding.code}"), kind="soft"),
         kind=f"finding {finding.severity}",
     )

@@ -13,7 +13,6 @@ from whygpu.render.memory_find import (
     figures,
     headline_of,
     is_measured,
-    outcome_words,
     remarks_on,
     setting,
     shares_processes,
@@ -41,13 +40,12 @@ def sheet(result: BatchResult) -> Sheet:
 
 
 def _trials(result: BatchResult) -> Html | None:
-    shares = shares_processes(result)
     rows: list[Sequence[Child]] = [
         (
             f"{trial.batch:,}",
             *(figures(trial, result) if is_measured(trial) else ("", "", "")),
             badge(trial.outcome.replace("-", " "), _OUTCOMES.get(trial.outcome, "unknown")),
-            "" if trial.outcome == "fits" else outcome_words(trial, shares=shares),
+            trial.how,
         )
         for trial in result.trials
     ]

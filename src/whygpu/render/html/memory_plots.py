@@ -14,6 +14,7 @@ from whygpu.render.html.markup import Html, figcaption, figure, li, ul
 _TOP, _LEFT, _RIGHT, _BOTTOM = 16, 84, 20, 44
 _HEIGHT = 220
 """Of the area with the curves."""
+_FEW_POINTS = 20
 
 
 class Line(NamedTuple):
@@ -39,7 +40,9 @@ def over_time(curves: Sequence[Curve], limit: Limit | None) -> Html | None:
 
 
 def _name(curve: Curve) -> str:
-    place = "main memory" if curve.device == "host" else curve.device
+    place = curve.device
+    if place == "host":
+        place = "main memory of all its processes, without the files that they share"
     source = "" if curve.of == "kernel" else f", by {curve.of}"
     return f"{place}{source}"
 
@@ -90,9 +93,11 @@ def _plot(title: str, axis: str, drawn: Sequence[Line], limit: Limit | None) -> 
     for number, line in enumerate(drawn):
         places = [(x_of(x), y_of(y)) for x, y in line.points]
         parts.append(svg.polyline(places, f"curve curve{number % svg.COLORS}"))
-        # A line with one point is invisible.
-        (x, y), last = places[-1], int(line.points[-1][1])
-        parts.append(svg.mark(x, y, 3.0, number, f"{line.name}: {size_text(last)}"))
+        # Measurements that are far apart are marked, and the last one always: a line with one
+        # point is invisible.
+        first = 0 if len(places) <= _FEW_POINTS else -1
+        for (x, y), (_, amount) in zip(places[first:], line.points[first:], strict=True):
+            parts.append(svg.mark(x, y, 3.0, number, f"{line.name}: {size_text(int(amount))}"))
     if limit is not None and is_near:
         parts.append(svg.line(_LEFT, y_of(limit.bytes), right, y_of(limit.bytes), "limit"))
     summary = f"The most was {size_text(int(peak))}."

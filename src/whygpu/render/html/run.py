@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.derived import display_name
-from whygpu.model.policy import PartState, RunReport
+from whygpu.model.policy import PartState, Repair, RunReport
 from whygpu.render.html import memory_plots
 from whygpu.render.html.explain import sections_of
 from whygpu.render.html.markup import Child, Html, p
@@ -21,7 +21,7 @@ from whygpu.render.html.parts import (
 )
 from whygpu.render.html.trace import trace_sections
 from whygpu.render.run_memory import memory_rows, what_ran_out
-from whygpu.render.run_text import end_text, repair_text, shown_by
+from whygpu.render.run_text import end_text, shown_by
 
 _STATES = {
     "in-force": ("in force", "works"),
@@ -47,7 +47,10 @@ def sheet(report: RunReport) -> Sheet:
                 *traced,
                 ("Memory over time", list(_memory(report))),
                 ("The policy", _policy(report.in_force)),
-                ("Repaired for this run", items(map(repair_text, report.repairs))),
+                (
+                    "Repaired for this run",
+                    items(map(_repaired, report.repairs)),
+                ),
                 ("How this was counted", items(notes)),
             ),
         ),
@@ -97,3 +100,7 @@ def _policy(parts: Sequence[PartState]) -> Html | None:
     ]
     columns = ("part", "framework", "at the end", "what shows it")
     return cells_table("The policy", columns, rows, names=("what shows it",))
+
+
+def _repaired(repair: Repair) -> str:
+    return f"{repair.what}: {repair.why} ({repair.code})"

@@ -13,6 +13,7 @@ _STATES: dict[LayerState, tuple[str, str]] = {
     "present": ("○", "present, not proven"),
     "wrong": ("✗", "broken here"),
     "attention": ("!", "look here"),
+    "on-cpu": ("○", "on the CPU"),
     "follows": ("↓", "kept off the GPU"),
     "unknown": ("?", "cannot tell"),
     "not-asked": ("–", "not looked at"),

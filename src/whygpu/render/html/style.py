@@ -82,6 +82,7 @@ _RULES = f"""
 & .layer.attention .state, & .layer.unknown .state {{ color: var(--open); font-weight: 600; }}
 & .layer.unknown {{ border: 1px dashed var(--open); border-left: 5px dashed var(--open); }}
 & .layer.not-asked, & .layer.absent {{ border-style: dotted; background: none; }}
+& .layer.on-cpu {{ border-left-color: var(--mark7); }}
 & .layer.follows {{ border-left-color: var(--bad); }}
 & .beside {{ align-self: center; font-size: 0.93em; }}
 & .beside p {{ margin: 0.2em 0; }}
@@ -92,6 +93,7 @@ _RULES = f"""
 & .finding h3 {{ margin: 0.6em 0 0.3em; display: flex; flex-wrap: wrap; gap: 0.2em 0.6em;
   align-items: baseline; }}
 & .finding h3 code {{ color: var(--soft); font-weight: 400; }}
+& .steps > li {{ max-width: none; }}
 & .remedies {{ list-style: none; padding: 0; }}
 & .remedies > li {{ max-width: none; margin: 0.6em 0; }}
 & .remedies > li::before {{ content: "Fix: "; font-weight: 600; }}
@@ -174,8 +176,8 @@ _PAGE = f"""
 @media (prefers-color-scheme: dark) {{ & {_DARK_RULE} }}
 @media print {{ & {{ {_variables(LIGHT)} color-scheme: light; }} }}
 body {{ margin: 0; }}
-& main {{ max-width: 1080px; margin: 0 auto; padding: 1.5em 1em 2em; }}
-& footer {{ max-width: 1080px; margin: 0 auto; padding: 0 1em 2.5em; color: var(--soft);
+& main {{ max-width: 1080px; margin: 0 auto; padding: 22px 15px 30px; }}
+& footer {{ max-width: 1080px; margin: 0 auto; padding: 0 15px 30px; color: var(--soft);
   font-size: 0.88em; }}
 @media print {{ & main {{ max-width: none; padding: 0; }} & .wide {{ overflow: visible; }}
   & .command button {{ display: none; }} & .command pre {{ white-space: pre-wrap; }}

@@ -20,7 +20,7 @@ from whygpu.render.trace_text import (
 )
 
 _MOST_ROWS = 200
-_FEW_ROWS = 12
+_FEW_ROWS = 25
 """With more operations than this, the table is folded."""
 
 
