@@ -17,6 +17,7 @@ END = "<!-- package graph: end -->"
 ORDER: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("__init__",),
+    ("notebook",),
     ("cli",),
     ("agent",),
     ("api",),

@@ -29,6 +29,7 @@ _PAGES = {
     "memory estimate": "memory-estimate.md",
     "memory find": "memory-find.md",
     "plan": "plan.md",
+    "report": "page.md",
     "rule": "rule.md",
     "run": "run.md",
     "snapshot": "snapshot.md",

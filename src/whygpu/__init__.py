@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whygpu.api import plan as plan
     from whygpu.api import plan_from as plan_from
     from whygpu.api import plan_run as plan_run
+    from whygpu.api import report as report
     from whygpu.api import rule as rule
     from whygpu.api import rules as rules
     from whygpu.api import run as run
@@ -70,6 +71,7 @@ _MODULES = {
     "plan": "whygpu.api",
     "plan_from": "whygpu.api",
     "plan_run": "whygpu.api",
+    "report": "whygpu.api",
     "require_gpu": "whygpu.launch.inprocess",
     "rule": "whygpu.api",
     "rules": "whygpu.api",
@@ -91,7 +93,17 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(message, name=name, obj=sys.modules[__name__])
     from importlib import import_module
 
+    from whygpu.model import html_repr
+
+    html_repr.render = _html
     return getattr(import_module(_MODULES[name]), name)
+
+
+def _html(report: "Any") -> str:
+    """What a notebook shows of a report."""
+    from whygpu.notebook.display import html
+
+    return html(report)
 
 
 def __dir__() -> "list[str]":

@@ -21,13 +21,13 @@ from whygpu.causes import catalogue
 from whygpu.cli import main as cli
 from whygpu.cli import output, parser
 from whygpu.model.batch import BatchResult
-from whygpu.model.code_finding import LintReport
+from whygpu.model.code_finding import LintReport, SourcePatch
 from whygpu.model.commands import shell_text, shell_texts
 from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Remedy
-from whygpu.model.fix import FixAnswer
+from whygpu.model.fix import FixAnswer, Undone
 from whygpu.model.holders import HoldersReport
 from whygpu.model.install_plan import Advice, PlanAnswer, ReleaseAnswer
 from whygpu.model.observed import Known
@@ -139,18 +139,31 @@ HTML_PAGES = [
     FileAnswer,
     FixAnswer,
     HoldersReport,
+    LaunchPlan,
     LintReport,
     MemoryEstimate,
     PlanAnswer,
     ReleaseAnswer,
     Report,
     RunReport,
+    Snapshot,
+    Undone,
 ]
 """The types of answers that --html can write."""
 
 
 def test_every_answer_with_a_page_is_tried() -> None:
-    assert {kind.__name__ for kind in HTML_PAGES} == set(answers.MODULES)
+    # The page of a cause contains nothing from outside, and a patch is shown as it is.
+    others = {"Cause", "SourcePatch"}
+    assert {kind.__name__ for kind in HTML_PAGES} == set(answers.MODULES) - others
+
+
+def test_a_patch_stays_text() -> None:
+    shown = answers.fragment(
+        SourcePatch(f"+{HOSTILE}<script>alert(1)</script>".encode("utf-8", "replace"), ())
+    )
+    assert_harmless(shown)
+    assert "&lt;script&gt;alert" in shown
 
 
 def made(kind: type, text: str) -> Any:

@@ -18,25 +18,30 @@ from whygpu.model.code_finding import LintReport, SourcePatch
 from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
-from whygpu.model.fix import FixAnswer
+from whygpu.model.fix import FixAnswer, Undone
 from whygpu.model.holders import HoldersReport
 from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
+from whygpu.model.overview import Overview
 from whygpu.model.policy import LaunchPlan, RunReport
 from whygpu.model.report import Report
+from whygpu.model.requirement_file import FileAnswer
 from whygpu.model.snapshot import Snapshot
 
 SAMPLED = (
     BatchResult,
     ComparisonReport,
     Explanation,
+    FileAnswer,
     FixAnswer,
     HoldersReport,
     LaunchPlan,
     LintReport,
     MemoryEstimate,
+    Overview,
     Report,
     RunReport,
     Snapshot,
+    Undone,
 )
 SHORT = {kind.__name__ for kind in (*SAMPLED, PlanAnswer, Prepared, ReleaseAnswer, SourcePatch)}
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whygpu.api.memory_use import memory_holders as memory_holders
     from whygpu.api.mending import fix as fix
     from whygpu.api.mending import undo_fix as undo_fix
+    from whygpu.api.overview import report as report
     from whygpu.api.pages import rule as rule
     from whygpu.api.pages import rules as rules
     from whygpu.api.plans import plan as plan
@@ -47,6 +48,7 @@ _MODULES = {
     "memory_holders": "memory_use",
     "fix": "mending",
     "undo_fix": "mending",
+    "report": "overview",
     "rule": "pages",
     "rules": "pages",
     "plan": "plans",

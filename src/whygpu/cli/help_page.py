@@ -15,6 +15,7 @@ SUMMARIES = {
     "mcp": "Let an agent ask: the verbs as tools of the Model Context Protocol.",
     "memory": "Who holds GPU memory, and what would a new process take?",
     "plan": "Which releases can use the GPU of this machine, or of one that options describe?",
+    "report": "Check, memory and plan of this machine on one page, to send to somebody.",
     "rule": "The page of one cause: why it happens, what it looks like, how to fix it.",
     "run": "Run a program under a device policy, with repairs, and prove where it ran.",
     "snapshot": "Save what is seen of this machine and environment, private data removed.",
@@ -50,6 +51,7 @@ EXAMPLES = """\
   whygpu compare model.keras          do CPU, GPU and others agree?
   whygpu lint train.py                which lines mishandle devices
   whygpu memory                       who holds GPU memory, what is left
+  whygpu report -o page.html          all of it on a page, to send to somebody
   whygpu rule WG203                   what one code means
 """
 

@@ -20,10 +20,10 @@ def add_html_argument(parser: argparse.ArgumentParser, dest: str = "html") -> No
 class HtmlFile:
     """The file that was asked for, if one was. It is checked before the work begins."""
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, option: str = "--html") -> None:
         from whygpu.cli import output
 
-        self._path = output.require_writable("--html", path)
+        self._path = output.require_writable(option, path)
 
     def write(self, answer: Any, names: Collection[str] = ()) -> None:
         """Call it after the answer is printed, which a full disk must not cost.

@@ -23,6 +23,7 @@ from whygpu.launch.launch_plan import (
 from whygpu.launch.run_folder import REPORTS, SETTINGS, NoFolder, run_folder
 from whygpu.model.codec import encode
 from whygpu.model.finding import MACHINE
+from whygpu.model.html_repr import html_repr
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
 from whygpu.model.short_repr import short_repr
@@ -44,6 +45,9 @@ class Prepared(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self.plan)
 
     @property
     def because(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, Severity
+from whygpu.model.html_repr import html_repr
 from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 
@@ -69,6 +70,9 @@ class Cause:
 
     def __repr__(self) -> str:
         return f"<Cause {self.code} {self.slug}: {self.title}>"
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def guide(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
+from whygpu.model.html_repr import html_repr
 from whygpu.model.program import Edit, Place
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, EXIT_FOUND, Standing
@@ -82,6 +83,9 @@ class LintReport(NamedTuple):
     def __repr__(self) -> str:
         return short_repr(self)
 
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
+
     @property
     def standing(self) -> Standing:
         if any(found.finding.severity != "info" for found in self.findings):
@@ -120,6 +124,9 @@ class SourcePatch(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def exit_code(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Evidence, Finding, Remedy
+from whygpu.model.html_repr import html_repr
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.model.target import PLAIN_PIP, Installer
@@ -59,6 +60,9 @@ class Explanation(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

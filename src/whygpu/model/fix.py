@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Remedy
+from whygpu.model.html_repr import html_repr
 from whygpu.model.report import Report
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
@@ -81,6 +82,9 @@ class FixAnswer(NamedTuple):
     def __repr__(self) -> str:
         return short_repr(self)
 
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
+
     @property
     def standing(self) -> Standing:
         now = self.before if self.applied is None or self.after is None else self.after
@@ -107,3 +111,9 @@ class Undone(NamedTuple):
     """What had changed since then, and was lost with it."""
     not_restored: tuple[str, ...] = ()
     """Files that something has written into since then. The saved environment shared them."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)

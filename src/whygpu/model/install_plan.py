@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from whygpu.model.html_repr import html_repr
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.release import Release
 from whygpu.model.remedy import Action
@@ -222,6 +223,9 @@ class PlanAnswer(NamedTuple):
     def __repr__(self) -> str:
         return short_repr(self)
 
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
+
     @property
     def unchecked(self) -> tuple[str, ...]:
         """What could not be checked about the plan, each once; or why there may be a plan."""
@@ -261,6 +265,9 @@ class ReleaseAnswer(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def broken(self) -> tuple[FitCheck, ...]:

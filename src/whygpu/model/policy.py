@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from whygpu.model.explanation import Explanation
+from whygpu.model.html_repr import html_repr
 from whygpu.model.lack import Lack
 from whygpu.model.memory_use import HostMemory, MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
@@ -128,6 +129,9 @@ class LaunchPlan(NamedTuple):
     def __repr__(self) -> str:
         return short_repr(self)
 
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
+
     @property
     def remarks(self) -> tuple[str, ...]:
         """All messages before the program starts."""
@@ -246,6 +250,9 @@ class RunReport(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.finding import Finding
+from whygpu.model.html_repr import html_repr
 from whygpu.model.short_repr import short_repr
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.standing import EXIT_CODES, Standing
@@ -53,6 +54,9 @@ class Report(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def root_causes(self) -> tuple[Finding, ...]:

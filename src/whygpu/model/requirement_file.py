@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.html_repr import html_repr
 from whygpu.model.install_plan import TableEdition
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.short_repr import short_repr
@@ -140,6 +141,9 @@ class FileAnswer(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     def having(self, ability: Ability) -> tuple[RequirementVerdict, ...]:
         return tuple(

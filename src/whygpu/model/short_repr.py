@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from whygpu.model.estimate import MemoryEstimate
     from whygpu.model.explanation import Explanation
     from whygpu.model.finding import Finding
-    from whygpu.model.fix import FixAnswer
+    from whygpu.model.fix import FixAnswer, Undone
     from whygpu.model.holders import GpuMemory, HoldersReport
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
+    from whygpu.model.overview import Overview
     from whygpu.model.policy import LaunchPlan, RunReport
     from whygpu.model.report import Report
+    from whygpu.model.requirement_file import FileAnswer
     from whygpu.model.snapshot import Snapshot
 
 LONGEST = 240
@@ -79,6 +81,20 @@ def _fix(answer: FixAnswer) -> str:
         state = answer.refused
     now = answer.before if answer.applied is None or answer.after is None else answer.after
     return f"{_sentence(now.headline)}; {_count(len(answer.steps), 'step')}, {state}"
+
+
+def _file(answer: FileAnswer) -> str:
+    counts = {
+        "cannot use the GPU": answer.having("cannot"),
+        "cannot tell": answer.having("unknown"),
+        "can use the GPU": answer.having("can"),
+    }
+    parts = [
+        f"{says}: {_some([verdict.requirement.name for verdict in found])}"
+        for says, found in counts.items()
+        if found
+    ]
+    return f"{answer.file.path}; {'; '.join(parts) or 'names no framework that whygpu knows'}"
 
 
 def _lint(report: LintReport) -> str:
@@ -179,22 +195,33 @@ def _run(report: RunReport) -> str:
     return "; ".join(parts)
 
 
+def _overview(overview: Overview) -> str:
+    return _report(overview.check)
+
+
+def _undone(undone: Undone) -> str:
+    return f"{undone.environment} is again as it was before the fix of {undone.applied_at}"
+
+
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "PlanAnswer": _plan,
     "BatchResult": _batch,
     "ComparisonReport": _comparison,
     "Explanation": _explanation,
+    "FileAnswer": _file,
     "FixAnswer": _fix,
     "HoldersReport": _holders,
     "LaunchPlan": _launch,
     "LintReport": _lint,
     "MemoryEstimate": _estimate,
+    "Overview": _overview,
     "Prepared": _prepared,
     "ReleaseAnswer": _release,
     "Report": _report,
     "RunReport": _run,
     "Snapshot": _snapshot,
     "SourcePatch": _patch,
+    "Undone": _undone,
 }
 
 

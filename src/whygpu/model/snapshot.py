@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from whygpu.model.driver import Driver, GraphicsDevice
 from whygpu.model.environment import Environment
+from whygpu.model.html_repr import html_repr
 from whygpu.model.libraries import CudaFiles
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe, ProbeName
@@ -34,6 +35,9 @@ class Snapshot(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     def framework(self, name: FrameworkName) -> Observed[Framework]:
         frameworks = self.target.frameworks

@@ -22,7 +22,7 @@ def plan_text(plan: LaunchPlan) -> str:
     if plan.calls:
         lines += ["", "calls inside the program, after the import of each framework:"]
         for call in plan.calls:
-            lines += [f"  {_called(call)}", f"      {call.reason}"]
+            lines += [f"  {call_text(call)}", f"      {call.reason}"]
     lines += ["", "repairs:" if plan.repairs else "repairs: none"]
     for repair in plan.repairs:
         lines.append(f"  {repair.code}  {repair.what}")
@@ -35,11 +35,11 @@ def plan_text(plan: LaunchPlan) -> str:
 
 def _action_lines(actions: tuple[Action, ...]) -> Iterator[str]:
     for action in actions:
-        yield f"  {_worded(action)}"
+        yield f"  {action_text(action)}"
         yield f"      {action.reason}"
 
 
-def _worded(action: Action) -> str:
+def action_text(action: Action) -> str:
     name, value = action.name, quoted(action.value)
     return {
         "set": f"{name}={value}",
@@ -51,7 +51,7 @@ def _worded(action: Action) -> str:
     }[action.kind]
 
 
-def _called(call: Call) -> str:
+def call_text(call: Call) -> str:
     arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
     return f"{call.framework}: {call.name}({arguments})"
 

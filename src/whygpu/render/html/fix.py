@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from whygpu.model.commands import shell_text
 from whygpu.model.derived import display_name, installer_of
-from whygpu.model.fix import Attempt, FixAnswer, FixStep
+from whygpu.model.fix import Attempt, FixAnswer, FixStep, Undone
 from whygpu.model.layers import layers_of
 from whygpu.model.report import FrameworkReport
 from whygpu.model.target import Installer
@@ -36,7 +36,24 @@ from whygpu.render.html.stack import stack
 _RESULT_KINDS = {"works": "works", "prevented": "unknown"}
 
 
-def sheet(answer: FixAnswer) -> Sheet:
+def sheet(answer: FixAnswer | Undone) -> Sheet:
+    return _undone(answer) if isinstance(answer, Undone) else _fix(answer)
+
+
+def _undone(undone: Undone) -> Sheet:
+    return Sheet(
+        "fix --undo",
+        "answered",
+        f"{undone.environment} is again as it was before the fix of {undone.applied_at}",
+        sections=sections(
+            ("Taken back", items(undone.undone)),
+            ("Lost with it", items(undone.changed_since)),
+            ("Not as they were, because something wrote into them", items(undone.not_restored)),
+        ),
+    )
+
+
+def _fix(answer: FixAnswer) -> Sheet:
     installer = installer_of(answer.before.snapshot)
     shown = answer.before
     if answer.applied is not None and answer.after is not None:

@@ -96,8 +96,8 @@ def _plot(title: str, axis: str, drawn: Sequence[Line], limit: Limit | None) -> 
         # Measurements that are far apart are marked, and the last one always: a line with one
         # point is invisible.
         first = 0 if len(places) <= _FEW_POINTS else -1
-        for (x, y), (_, amount) in zip(places[first:], line.points[first:], strict=True):
-            parts.append(svg.mark(x, y, 3.0, number, f"{line.name}: {size_text(int(amount))}"))
+        for (x, y), (_, held) in zip(places[first:], line.points[first:], strict=True):
+            parts.append(svg.mark(x, y, 3.0, number, f"{line.name}: {size_text(int(held))}"))
     if limit is not None and is_near:
         parts.append(svg.line(_LEFT, y_of(limit.bytes), right, y_of(limit.bytes), "limit"))
     summary = f"The most was {size_text(int(peak))}."

@@ -44,27 +44,32 @@ STANDINGS: dict[Standing, str] = {
 
 def page(sheet: Sheet, version: str) -> str:
     """One answer as a whole page. `version` is whygpu's."""
-    content = [_verdict(sheet, h1), sheet.top, (_section(each, h2) for each in sheet.sections)]
+    content = [_verdict(sheet, h1), sheet.top, [_section(each, h2) for each in sheet.sections]]
     return _document(f"{sheet.headline} (whygpu {sheet.verb})", content, version)
 
 
 def page_of_several(heading: str, sheets: Sequence[Sheet], version: str) -> str:
     """Several answers on one page, each with a headline of its own."""
-    content = [
-        section(
-            _verdict(sheet, h2),
-            sheet.top,
-            (_section(each, h3) for each in sheet.sections),
-            kind="sheet",
-        )
-        for sheet in sheets
-    ]
-    return _document(f"{heading} (whygpu)", [header(h1(heading)), content], version)
+    content = [header(h1(heading)), *map(_one_of_several, sheets)]
+    return _document(f"{heading} (whygpu)", content, version)
+
+
+def _one_of_several(sheet: Sheet) -> Html:
+    parts = [_section(each, h3) for each in sheet.sections]
+    return section(_verdict(sheet, h2), sheet.top, parts, kind="sheet")
 
 
 def fragment(sheet: Sheet) -> str:
     """One answer in a notebook. It has no script: untrusted notebooks would not run it."""
-    content = [_verdict(sheet, h1), sheet.top, (_section(each, h2) for each in sheet.sections)]
+    content = [_verdict(sheet, h1), sheet.top, [_section(each, h2) for each in sheet.sections]]
+    return _framed(content)
+
+
+def fragment_of_several(sheets: Sequence[Sheet]) -> str:
+    return _framed([_one_of_several(sheet) for sheet in sheets])
+
+
+def _framed(content: Sequence[Child]) -> str:
     return str(div(style(own_text(notebook_style())), content, kind=ROOT))
 
 
