@@ -23,7 +23,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("api",),
     ("render",),
     ("memory", "comparer", "guard"),
-    ("launch", "work"),
+    ("launch", "work", "differences"),
     ("planner", "linter", "diagnosis", "privacy", "fixing"),
     ("causes",),
     ("collectors", "probes", "package_index"),

@@ -21,6 +21,7 @@ _PAGES = {
     "check": "check.md",
     "compare": "compare.md",
     "completion": "shell.md",
+    "diff": "diff.md",
     "explain": "explain.md",
     "fix": "fix.md",
     "lint": "lint.md",

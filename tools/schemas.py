@@ -12,6 +12,7 @@ from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import FileProblemKind
 from whygpu.model.codec import hints, is_record
 from whygpu.model.comparison import ComparisonReport
+from whygpu.model.differences import Basis, Difference, FrameworkChange, Side
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Guidance, LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
@@ -25,9 +26,11 @@ from whygpu.model.policy import Action, Call, DeviceUsed, LogLevel, PartState
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.requirement_file import Ability, FileFormat, ProblemKind
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.standing import Standing
 from whygpu.model.wire import FoldedOperation, Transfers
 from whygpu.render.check_json import FINDING_FIELDS
 from whygpu.render.compare_json import COMPARE_SCHEMA
+from whygpu.render.diff_json import DIFF_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
 from whygpu.render.fix_json import FIX_SCHEMA
 from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
@@ -292,6 +295,42 @@ def run_plan_schema() -> dict[str, Any]:
     }
 
 
+def diff_schema() -> dict[str, Any]:
+    """What `whygpu diff --json` prints."""
+    definitions: dict[str, Any] = {}
+    places = {"type": "array", "items": {"type": "integer"}}
+    reason = _object(
+        {
+            "code": _PERHAPS,
+            "cause": _PERHAPS,
+            "severity": schema_of(Severity | None, definitions),
+            "message": _TEXT,
+            "subjects": {"type": "array", "items": _TEXT},
+            "present": {"enum": ["before", "after"]},
+            "sets": {"type": "array", "items": places},
+            "basis": schema_of(Basis, definitions),
+            "certainly_all": _FLAG,
+            "unexplained": _TEXT,
+            "suspects": places,
+        }
+    )
+    difference = {name: schema_of(kind, definitions) for name, kind in hints(Difference)}
+    fields = {
+        "schema": {"const": DIFF_SCHEMA},
+        "standing": schema_of(Standing, definitions),
+        "headline": _TEXT,
+        "before": schema_of(Side, definitions),
+        "after": schema_of(Side, definitions),
+        "frameworks": schema_of(tuple[FrameworkChange, ...], definitions),
+        "reasons": {"type": "array", "items": reason},
+        "differences": {"type": "array", "items": _object({**difference, "explains": _FLAG})},
+        "notes": {"type": "array", "items": _TEXT},
+        "trials": {"type": "integer"},
+    }
+    top = _object(fields)
+    return {"$schema": DRAFT, "title": "whygpu diff --json", **top, "$defs": definitions}
+
+
 def fix_schema() -> dict[str, Any]:
     """What `whygpu fix --json` prints."""
     definitions: dict[str, Any] = {}
@@ -476,6 +515,7 @@ def files() -> dict[str, str]:
         "check.schema.json": check_schema(),
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
+        "diff.schema.json": diff_schema(),
         "fix.schema.json": fix_schema(),
         "plan-from.schema.json": plan_from_schema(),
         "lint.schema.json": lint_schema(),

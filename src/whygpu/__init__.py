@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whygpu.api import check as check
     from whygpu.api import compare as compare
     from whygpu.api import diagnose as diagnose
+    from whygpu.api import diff as diff
     from whygpu.api import estimate_memory as estimate_memory
     from whygpu.api import explain as explain
     from whygpu.api import find_batch_size as find_batch_size
@@ -59,6 +60,7 @@ _MODULES = {
     "compare": "whygpu.api",
     "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
+    "diff": "whygpu.api",
     "estimate_memory": "whygpu.api",
     "explain": "whygpu.api",
     "find_batch_size": "whygpu.api",

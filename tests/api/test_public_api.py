@@ -19,8 +19,8 @@ from whygpu.errors import UsageError
 from whygpu.model.observed import Known, Unknown
 
 VERBS = (
-    *("check", "compare", "diagnose", "estimate_memory", "explain", "find_batch_size", "fix"),
-    *("lint", "plan_from", "report", "undo_fix"),
+    *("check", "compare", "diagnose", "diff", "estimate_memory", "explain", "find_batch_size"),
+    *("fix", "lint", "plan_from", "report", "undo_fix"),
     *("lint_patch", "load_snapshot", "memory_holders", "plan", "plan_run", "rule", "rules", "run"),
     *("snapshot", "why_not", "apply", "device", "install", "oom_guard", "OomGuard", "record"),
     "require_gpu",

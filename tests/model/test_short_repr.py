@@ -16,6 +16,7 @@ from whygpu.model import short_repr as texts
 from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import LintReport, SourcePatch
 from whygpu.model.comparison import ComparisonReport
+from whygpu.model.differences import DiffAnswer
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
 from whygpu.model.fix import FixAnswer, Undone
@@ -30,6 +31,7 @@ from whygpu.model.snapshot import Snapshot
 SAMPLED = (
     BatchResult,
     ComparisonReport,
+    DiffAnswer,
     Explanation,
     FileAnswer,
     FixAnswer,

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from whygpu.api.comparison import compare as compare
+    from whygpu.api.differing import diff as diff
     from whygpu.api.logs import explain as explain
     from whygpu.api.logs import explain_file as explain_file
     from whygpu.api.logs import explain_uncaught as explain_uncaught
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "compare": "comparison",
+    "diff": "differing",
     "explain": "logs",
     "explain_file": "logs",
     "explain_uncaught": "logs",

@@ -9,6 +9,7 @@ SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
     "compare": "The same work on CPU, GPU and other lanes: the same results, and how fast?",
     "completion": "Print the completion of words for a shell.",
+    "diff": "What changed between two machines, environments or days, and what of it matters?",
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
     "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
     "lint": "Which lines of my program mishandle devices?",
@@ -44,6 +45,7 @@ EXAMPLES = """\
   whygpu check --json | jq .verdict   for scripts
   whygpu snapshot -o machine.json     save what was seen, safe to post
   whygpu check --snapshot FILE        diagnose a machine from its snapshot
+  whygpu diff machine.json            what has changed since, and is it why?
   whygpu explain train.log            what a log or traceback means
   whygpu fix                          prove a remedy in a copy; --apply does it
   whygpu plan tensorflow jax          which releases fit this machine

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from whygpu.model.batch import BatchResult
     from whygpu.model.code_finding import LintReport, SourcePatch
     from whygpu.model.comparison import ComparisonReport
+    from whygpu.model.differences import DiffAnswer
     from whygpu.model.estimate import MemoryEstimate
     from whygpu.model.explanation import Explanation
     from whygpu.model.finding import Finding
@@ -54,6 +55,10 @@ def _explanation(explanation: Explanation) -> str:
     roots = explanation.root_causes
     label = "root cause" if len(roots) == 1 else "root causes"
     return _sentence(explanation.headline) + (f"; {label}: {_named(roots)}" if roots else "")
+
+
+def _diff(answer: DiffAnswer) -> str:
+    return f"{_sentence(answer.headline)}; {_count(len(answer.differences), 'difference')}"
 
 
 def _named(findings: Sequence[Finding]) -> str:
@@ -207,6 +212,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "PlanAnswer": _plan,
     "BatchResult": _batch,
     "ComparisonReport": _comparison,
+    "DiffAnswer": _diff,
     "Explanation": _explanation,
     "FileAnswer": _file,
     "FixAnswer": _fix,

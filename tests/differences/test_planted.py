@@ -1,0 +1,271 @@
+"""A change is planted among the changes of an ordinary week, and has to be named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.cases import each
+from tests.differences.noise import noisy
+from tests.kit import machine, machine_causes, machine_examples
+from tests.test_recorded_machines import FOLDER
+from whygpu import load_snapshot
+from whygpu.causes import machine_catalogue
+from whygpu.differences.answering import Named, answer
+from whygpu.model.differences import DiffAnswer, Reason
+from whygpu.model.environment import GpuSelection, Variable
+from whygpu.model.observed import Absent, Known
+from whygpu.model.snapshot import Snapshot
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+STARTS = ("start", "only", "nothing_seen")
+
+
+def compared(before: Snapshot, after: Snapshot) -> DiffAnswer:
+    return answer(Named("before", before), Named("after", after), machine_catalogue())
+
+
+def titles(found: DiffAnswer, reason: Reason) -> list[list[str]]:
+    return [[found.differences[place].title for place in each] for each in reason.sets]
+
+
+def known(value: Any) -> Any:
+    return Known(value, "planted")
+
+
+class Example(NamedTuple):
+    """An example of a page: a healthy machine, and what its page says of it with one change."""
+
+    code: str
+    number: int
+    before: Snapshot
+    after: Snapshot
+
+
+@cache
+def examples() -> list[Example]:
+    """The examples of all pages that files alone show, and that differ from a healthy machine."""
+    found = []
+    for cause in machine_causes():
+        for number, example in enumerate(machine_examples(cause)):
+            changes = tomllib.loads(example.text)
+            if example.expectation != "fires" or "probes" in changes:
+                continue
+            start = "".join(
+                f"{name} = {changes[name]!r}\n".replace("'", '"')
+                for name in STARTS
+                if name in changes
+            )
+            before, after = machine(start), machine(example.text)
+            first = compared(before, after)
+            if any(r.finding and r.finding.code == cause.code for r in first.reasons):
+                found.append(Example(cause.code, number, before, after))
+    return found
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(examples()) >= 60
+    assert len({example.code for example in examples()}) >= 35
+
+
+def test_the_planted_change_is_named_among_noise() -> None:
+    for seed, example in enumerate(examples()):
+        quiet = compared(example.before, example.after)
+        planted = {item.title for item in quiet.differences}
+        loud = compared(example.before, noisy(example.after, seed))
+        assert len(loud.differences) >= len(quiet.differences) + 40
+        (reason,) = (r for r in loud.reasons if r.finding and r.finding.code == example.code)
+        assert reason.sets, (example.code, example.number, reason.unexplained)
+        named = {title for each in titles(loud, reason) for title in each}
+        assert named <= planted, (example.code, example.number, named - planted)
+        assert reason.certainly_all
+        (alone,) = (r for r in quiet.reasons if r.finding and r.finding.code == example.code)
+        assert sorted(titles(loud, reason)) == sorted(titles(quiet, alone))
+
+
+def test_noise_alone_changes_nothing() -> None:
+    for seed in range(10):
+        found = compared(machine(), noisy(machine(), seed))
+        assert found.reasons == ()
+        assert found.standing == "answered"
+        assert "the verdict is the same" in found.headline
+
+
+H200 = load_snapshot(str(FOLDER / "h200-healthy-keras-jax.json"))
+ON_CPU = load_snapshot(str(FOLDER / "h200-hidden-empty.json")).probes
+"""What the frameworks do on that machine if they do not see the GPU."""
+
+
+def variable(name: str, value: str) -> Callable[[Snapshot], Snapshot]:
+    def plant(there: Snapshot) -> Snapshot:
+        kept = [item for item in there.environment.variables if item.name != name]
+        variables = (*kept, Variable(name, value, "planted"))
+        return there._replace(environment=there.environment._replace(variables=variables))
+
+    return plant
+
+
+def visible(value: str) -> Callable[[Snapshot], Snapshot]:
+    def plant(there: Snapshot) -> Snapshot:
+        changed = variable("CUDA_VISIBLE_DEVICES", value)(there)
+        selection = known(GpuSelection(value, known(()), ()))
+        return changed._replace(environment=changed.environment._replace(visible_gpus=selection))
+
+    return plant
+
+
+def driver(**fields: Any) -> Callable[[Snapshot], Snapshot]:
+    return lambda there: there._replace(driver=there.driver._replace(**fields))
+
+
+def gpu(**fields: Any) -> Callable[[Snapshot], Snapshot]:
+    def plant(there: Snapshot) -> Snapshot:
+        assert isinstance(there.driver.gpus, Known)
+        gpus = tuple(item._replace(**fields) for item in there.driver.gpus.value)
+        return there._replace(driver=there.driver._replace(gpus=known(gpus)))
+
+    return plant
+
+
+def removed(package: str) -> Callable[[Snapshot], Snapshot]:
+    """Without one package of NVIDIA: its files are gone, and the loader does not find them."""
+
+    def plant(there: Snapshot) -> Snapshot:
+        assert isinstance(there.target.packages, Known)
+        assert isinstance(there.target.frameworks, Known)
+        assert isinstance(there.cuda, Known)
+        gone = {c.path for c in there.cuda.value.copies if c.owner.partition(" ")[0] == package}
+        assert gone, package
+        frameworks = tuple(
+            framework._replace(
+                libraries=known(
+                    tuple(
+                        library._replace(
+                            outcome="not-found",
+                            path=None,
+                            chain=(library.library,),
+                            detail=f"{library.library}: cannot open shared object file",
+                        )
+                        if library.path in gone
+                        else library
+                        for library in framework.libraries.value
+                    )
+                )
+            )
+            if isinstance(framework.libraries, Known)
+            else framework
+            for framework in there.target.frameworks.value
+        )
+        packages = tuple(p for p in there.target.packages.value if p.name != package)
+        copies = tuple(copy for copy in there.cuda.value.copies if copy.path not in gone)
+        target = there.target._replace(packages=known(packages), frameworks=known(frameworks))
+        cuda = known(there.cuda.value._replace(copies=copies))
+        return there._replace(target=target, cuda=cuda)
+
+    return plant
+
+
+PLANTS: list[tuple[str, Callable[[Snapshot], Snapshot]]] = [
+    ("CUDA_VISIBLE_DEVICES", visible("")),
+    ("CUDA_VISIBLE_DEVICES", visible("-1")),
+    ("CUDA_VISIBLE_DEVICES", visible("NoDevFiles")),
+    (
+        "the driver",
+        driver(version=known("470.57.02"), cuda=known("11.4"), kernel_module=known("470.57.02")),
+    ),
+    (
+        "the driver",
+        driver(
+            state=known("not-loaded"),
+            version=Absent("planted"),
+            cuda=Absent("planted"),
+            kernel_module=Absent("planted"),
+            gpus=Absent("planted"),
+        ),
+    ),
+    ("the driver", driver(state=known("hung"), gpus=Absent("planted"))),
+    ("the compute mode of GPU 0", gpu(compute_mode=known("prohibited"))),
+    ("nvidia-cublas", removed("nvidia-cublas")),
+    ("nvidia-cudnn-cu13", removed("nvidia-cudnn-cu13")),
+    ("nvidia-cuda-runtime", removed("nvidia-cuda-runtime")),
+    ("nvidia-cufft", removed("nvidia-cufft")),
+    ("nvidia-cusparse", removed("nvidia-cusparse")),
+]
+
+
+@each(("title", "plant"), PLANTS)
+def test_a_recorded_machine_breaks(title: str, plant: Callable[[Snapshot], Snapshot]) -> None:
+    good = H200
+    bad = noisy(plant(H200), seed=7, packages=120)._replace(probes=ON_CPU)
+    found = compared(good, bad)
+    assert found.standing in ("wrong", "attention"), found.headline
+    explained = [titles(found, reason) for reason in found.reasons]
+    assert explained
+    assert all(sets == [[title]] for sets in explained), explained
+    assert title in found.headline
+    cured = compared(bad, good)
+    assert [titles(cured, reason) for reason in cured.reasons] == explained
+    assert all(reason.present == "before" for reason in cured.reasons)
+
+
+def test_two_changes_that_only_matter_together() -> None:
+    """A second GPU is gone, and CUDA_VISIBLE_DEVICES now selects it."""
+    assert isinstance(H200.driver.gpus, Known)
+    first = H200.driver.gpus.value[0]
+    two = H200._replace(
+        driver=H200.driver._replace(
+            gpus=known((first, first._replace(number=1, pci_address="0000:99:00.0")))
+        )
+    )
+    hidden = variable("CUDA_VISIBLE_DEVICES", "1")(H200)
+    selection = load_snapshot(str(FOLDER / "h200-hidden-out-of-range.json")).environment
+    assert isinstance(selection.visible_gpus, Known)
+    reason_text = selection.visible_gpus.value.ignored[0].reason.replace("9", "1")
+    entry = selection.visible_gpus.value.ignored[0]._replace(text="1", reason=reason_text)
+    visible_gpus = known(GpuSelection("1", known(()), (entry,)))
+    bad = hidden._replace(
+        environment=hidden.environment._replace(visible_gpus=visible_gpus), probes=ON_CPU
+    )
+    found = compared(two, noisy(bad, seed=3))
+    (reason,) = found.reasons
+    assert [sorted(each) for each in titles(found, reason)] == [["CUDA_VISIBLE_DEVICES", "GPU 1"]]
+    assert "together" in found.headline
+
+
+def test_two_changes_that_are_each_enough() -> None:
+    bad = removed("nvidia-cublas")(removed("nvidia-cufft")(H200))._replace(probes=ON_CPU)
+    found = compared(H200, noisy(bad, seed=4))
+    for reason in found.reasons:
+        assert sorted(titles(found, reason)) == [["nvidia-cublas"], ["nvidia-cufft"]]
+
+
+def test_both_bad_for_different_reasons() -> None:
+    first = visible("")(H200)._replace(probes=ON_CPU)
+    second = driver(
+        version=known("470.57.02"), cuda=known("11.4"), kernel_module=known("470.57.02")
+    )(H200)._replace(probes=ON_CPU)
+    found = compared(first, second)
+    assert "the verdict is the same (cpu), but there is a new problem" in found.headline
+    by_side = {reason.present: titles(found, reason) for reason in found.reasons}
+    assert by_side == {"after": [["the driver"]], "before": [["CUDA_VISIBLE_DEVICES"]]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fault_that_only_running_shows_has_suspects(seed: int) -> None:
+    after = machine(
+        '[probes.torch]\nended = "exception"\nhow = "ImportError: numpy.core.multiarray"\n'
+        'stage = "import"\n[target.packages.numpy]\nversion = "3.0.0"\n'
+    )
+    found = compared(machine(), noisy(after, seed))
+    assert found.standing == "unknown"
+    assert "does not show why" in found.headline
+    (reason,) = (r for r in found.reasons if not r.sets)
+    assert "numpy" in [found.differences[place].title for place in reason.suspects]
