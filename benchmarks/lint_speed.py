@@ -19,8 +19,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from whygpu.host.worker_pool import cores
 from whygpu.linter.files import find
-from whygpu.linter.lint_files import cores
 from whygpu.linter.settings import Settings
 
 WHYGPU = str(pathlib.Path(sys.executable).with_name("whygpu"))

@@ -148,6 +148,7 @@ def run(block: Block) -> tuple[str, ...]:
             **STANDARD_FILES,
             **dict(_FILE.findall(block.note if block.kind == "run" else "")),
         }.items():
+            (folder / shown_name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / source, folder / shown_name)
         environ = _environment(Path(name))
         return tuple(_output(block, command, folder, environ) for command in block.commands)

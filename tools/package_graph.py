@@ -22,7 +22,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("agent",),
     ("api",),
     ("render",),
-    ("memory", "comparer", "guard"),
+    ("memory", "comparer", "guard", "fleet"),
     ("launch", "work", "differences"),
     ("planner", "linter", "diagnosis", "privacy", "fixing"),
     ("causes",),

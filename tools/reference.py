@@ -24,6 +24,8 @@ _PAGES = {
     "diff": "diff.md",
     "explain": "explain.md",
     "fix": "fix.md",
+    "fleet": "fleet.md",
+    "fleet report": "fleet.md",
     "lint": "lint.md",
     "mcp": "agent.md",
     "memory": "memory.md",

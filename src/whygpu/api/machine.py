@@ -12,16 +12,14 @@ from whygpu.diagnosis.engine import diagnose as _diagnose
 from whygpu.errors import UsageError
 from whygpu.host.files import read_given
 from whygpu.host.local import LocalHost
-from whygpu.model.codec import DecodeError, decode
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Absent, Known
-from whygpu.model.outside_text import excerpt
 from whygpu.model.report import Report
-from whygpu.model.snapshot import SCHEMA, Snapshot
+from whygpu.model.snapshot import Snapshot
 from whygpu.model.units import size_text
 from whygpu.privacy import Redactor
 from whygpu.probes import DEFAULT_TIMEOUT
-from whygpu.readers import bounded_json
+from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT, not_a_snapshot, read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 
 LONGEST_TIMEOUT = 86400.0
 NOT_RUN_ON_WINDOWS = "whygpu runs frameworks on Linux and macOS only; this is Windows"
-LARGEST_SNAPSHOT = 1 << 24
-"""Bytes. With all probes and what they printed, a snapshot has less than 1 MiB."""
 
 
 @checked
@@ -171,26 +167,9 @@ def load_snapshot(path: str) -> Snapshot:
         if path == "-":
             content = sys.stdin.buffer.read(LARGEST_SNAPSHOT + 1)
             if len(content) > LARGEST_SNAPSHOT:
-                raise ValueError(f"it is larger than {size_text(LARGEST_SNAPSHOT)}")
+                raise not_a_snapshot(path, f"it is larger than {size_text(LARGEST_SNAPSHOT)}")
         else:
             content = read_given(path, LARGEST_SNAPSHOT)
-        data = bounded_json.loads(content)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(
-            f"{path} is no snapshot: {error}; `whygpu snapshot -o FILE` writes one"
-        ) from error
-    if isinstance(data, dict) and "snapshot" in data and "verdict" in data:
-        # The output of `check --json` holds the snapshot it was made from.
-        data = data["snapshot"]
-    found = data.get("schema") if isinstance(data, dict) else None
-    if found != SCHEMA:
-        raise UsageError(
-            f"{path} is no snapshot that this version reads: expected schema {SCHEMA}, received "
-            f"{excerpt(repr(found), 40)}; take it again with this version, or update whygpu"
-        )
-    try:
-        return decode(Snapshot, data)
-    except DecodeError as error:
-        raise UsageError(f"{path} is a damaged snapshot: {error}") from error
+    return read_snapshot(content, path)

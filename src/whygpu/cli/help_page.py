@@ -12,6 +12,7 @@ SUMMARIES = {
     "diff": "What changed between two machines, environments or days, and what of it matters?",
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
     "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
+    "fleet": "Many machines: which nodes are not like the others, and why?",
     "lint": "Which lines of my program mishandle devices?",
     "mcp": "Let an agent ask: the verbs as tools of the Model Context Protocol.",
     "memory": "Who holds GPU memory, and what would a new process take?",
@@ -54,6 +55,7 @@ EXAMPLES = """\
   whygpu lint train.py                which lines mishandle devices
   whygpu memory                       who holds GPU memory, what is left
   whygpu report -o page.html          all of it on a page, to send to somebody
+  whygpu fleet report snapshots/      which of my nodes are not like the others
   whygpu rule WG203                   what one code means
 """
 

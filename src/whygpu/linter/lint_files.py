@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from whygpu.causes import catalogue
-from whygpu.host.systems import STOP_SIGNALS, cores
+from whygpu.host.systems import cores
+from whygpu.host.worker_pool import WorkerPool
 from whygpu.linter.one_file import FileResult, lint_file
 from whygpu.linter.project_files import kind_of
 from whygpu.linter.settings import Settings
@@ -20,9 +20,6 @@ OnProgress = Callable[[int, int], None]
 
 _WORTH_A_POOL = 48
 """Starting processes takes as long as linting this many files."""
-_CHUNK = 16
-_BATCH = 4096
-"""Files per batch for the processes."""
 MOST_REPORTED = 10_000
 """The most findings, and the most problems, of one report; each takes some kilobytes."""
 
@@ -42,8 +39,8 @@ def lint_files(
     if len(files) < _WORTH_A_POOL or cores() < 2:
         results: Iterable[FileResult] = (lint_file(file, settings, causes) for file in files)
         return report(len(files), _counted(results, len(files), on_progress))
-    with _pool(settings) as lint_all:
-        return report(len(files), _counted(lint_all(files), len(files), on_progress))
+    with WorkerPool(partial(_start_worker, settings)) as pool:
+        return report(len(files), _counted(pool.results(_work, files), len(files), on_progress))
 
 
 def report(count: int, results: Iterable[FileResult]) -> LintReport:
@@ -87,53 +84,13 @@ def _counted(
         yield result
 
 
-class _pool:  # noqa: N801
-    """A pool of processes that ends at once if the work is interrupted."""
-
-    def __init__(self, settings: Settings) -> None:
-        import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
-
-        self._others = multiprocessing.active_children()
-        methods = multiprocessing.get_all_start_methods()
-        # A forked worker already has the catalogue.
-        context = multiprocessing.get_context("fork" if "fork" in methods else None)
-        self._executor = ProcessPoolExecutor(
-            cores(), context, initializer=_start_worker, initargs=(settings,)
-        )
-
-    def __enter__(self) -> Callable[[Sequence[str]], Iterator[FileResult]]:
-        return self._results
-
-    def _results(self, files: Sequence[str]) -> Iterator[FileResult]:
-        # Not all at once: a million files would need a million futures.
-        for start in range(0, len(files), _BATCH):
-            batch = files[start : start + _BATCH]
-            yield from self._executor.map(_work, batch, chunksize=_CHUNK)
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        import multiprocessing
-
-        if kind is not None:
-            for worker in multiprocessing.active_children():
-                if worker not in self._others:
-                    worker.terminate()
-        self._executor.shutdown(wait=True, cancel_futures=True)
-
-
 _worker_settings = Settings()
 _worker_causes: tuple[Cause, ...] = ()
 
 
 def _start_worker(settings: Settings) -> None:
     global _worker_settings, _worker_causes
-    # Ctrl-C reaches every process of the terminal; the parent decides.
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
     _worker_settings, _worker_causes = settings, lint_causes()
-    # Syntax trees are thousands of objects without a cycle. Searching them for cycles takes longer
-    # than building them.
-    gc.set_threshold(100_000)
 
 
 def _work(file: str) -> FileResult:

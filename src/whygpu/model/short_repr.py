@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whygpu.model.explanation import Explanation
     from whygpu.model.finding import Finding
     from whygpu.model.fix import FixAnswer, Undone
+    from whygpu.model.fleet import FleetReport
     from whygpu.model.holders import GpuMemory, HoldersReport
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
     from whygpu.model.overview import Overview
@@ -100,6 +101,15 @@ def _file(answer: FileAnswer) -> str:
         if found
     ]
     return f"{answer.file.path}; {'; '.join(parts) or 'names no framework that whygpu knows'}"
+
+
+def _fleet(report: FleetReport) -> str:
+    verdicts = [f"{count.nodes:,} {count.verdict}" for count in report.verdicts]
+    if report.lost:
+        verdicts.append(f"{len(report.lost):,} lost")
+    causes = [f"{group.code} {group.cause} ({len(group.nodes):,})" for group in report.causes]
+    found = f"; {_some(causes)}" if causes else ""
+    return f"{_count(report.nodes, 'node')}: {', '.join(verdicts)}{found}"
 
 
 def _lint(report: LintReport) -> str:
@@ -216,6 +226,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "Explanation": _explanation,
     "FileAnswer": _file,
     "FixAnswer": _fix,
+    "FleetReport": _fleet,
     "HoldersReport": _holders,
     "LaunchPlan": _launch,
     "LintReport": _lint,

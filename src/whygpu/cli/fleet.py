@@ -1,0 +1,41 @@
+"""Many machines: which nodes are not like the others, and why?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from whygpu.cli import fleet_report
+
+SUBVERBS: dict[str, Any] = {"report": fleet_report}
+"""Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
+
+EXAMPLES = """\
+examples:
+  whygpu fleet report snapshots/         a folder with one snapshot for each node
+  whygpu fleet report --help             its options
+
+exit codes:
+  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    subverbs = parser.add_subparsers(
+        dest="subverb", metavar="SUBVERB", title="subverbs", required=True
+    )
+    for name, module in SUBVERBS.items():
+        summary = (module.__doc__ or "").partition("\n")[0]
+        below = subverbs.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=module.EXAMPLES,
+            formatter_class=parser.formatter_class,
+        )
+        module.add_arguments(below)
+
+
+def run(options: argparse.Namespace) -> int:
+    code: int = SUBVERBS[options.subverb].run(options)
+    return code

@@ -1,0 +1,80 @@
+"""Report on the snapshots of many nodes: by root cause, and who is not like the others."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import TYPE_CHECKING
+
+from whygpu.cli.arguments import add_color_argument
+
+if TYPE_CHECKING:
+    from whygpu.model.fleet import FleetReport
+
+EXAMPLES = """\
+examples:
+  whygpu fleet report snapshots/                 one file NODE.json for each node
+  whygpu fleet report snapshots/ --expect FILE   name the nodes that are missing, too
+  whygpu fleet report snapshots/ --json | jq .drift
+
+On each node: whygpu snapshot -o snapshots/$(hostname).json
+
+exit codes:
+  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+NODE_FIELDS = ("node", "nodes")
+"""Names of nodes are shown as they are: without them, nobody could find the machine."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "snapshots",
+        metavar="PATH",
+        nargs="+",
+        help="a folder of snapshots (its .json files, also in folders below), or a snapshot",
+    )
+    parser.add_argument(
+        "--expect",
+        metavar="FILE",
+        help="a list of all nodes, one on each line (- for stdin): report those without a snapshot",
+    )
+    add_report_arguments(parser)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """How the report is shown."""
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="name every node and every value"
+    )
+    add_color_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from whygpu import api
+    from whygpu.cli.progress import counting
+
+    report = api.fleet_report(options.snapshots, expect=options.expect, on_progress=counting())
+    return show(report, options)
+
+
+def show(report: FleetReport, options: argparse.Namespace) -> int:
+    from whygpu.cli import output
+
+    if options.json:
+        from whygpu.render.fleet_json import render
+
+        output.data(report, render, NODE_FIELDS)
+    else:
+        from whygpu.render.fleet_text import render as render_text
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
+
+        output.page(
+            report,
+            partial(render_text, verbose=options.verbose),
+            color=options.color,
+            marks=(MARKS, PLAIN_MARKS),
+            names=NODE_FIELDS,
+        )
+    return report.exit_code

@@ -1,0 +1,1 @@
+"""Many machines, and the logs of many jobs: gathered, judged one by one, and summarised."""

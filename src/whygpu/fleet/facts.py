@@ -1,0 +1,145 @@
+"""What can be compared between machines: the facts of one snapshot, each as one short text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from whygpu.model.driver import Gpu
+from whygpu.model.fleet import FactName, NodeFact
+from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
+from whygpu.model.outside_text import excerpt, one_line
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+LONGEST_VALUE = 120
+"""Characters. A snapshot may be hostile, and a fleet keeps some twenty facts of each node."""
+NONE = "none"
+"""The value of a fact that is absent: no such framework, no MIG."""
+
+_FRAMEWORKS: tuple[FactName, ...] = (
+    "tensorflow",
+    "keras",
+    "jax",
+    "torch",
+    "cupy",
+    "onnxruntime",
+    "numba",
+)
+
+
+def chassis_of(machine: Snapshot) -> str:
+    """The processor and its cores: machines that are alike in this should have the same GPUs."""
+    cpu = machine.system.cpu
+    model = cpu.model.value if isinstance(cpu.model, Known) else f"a processor ({cpu.architecture})"
+    return _short(f"{model}, {cpu.cores} cores")
+
+
+def gpus_of(machine: Snapshot) -> Observed[str]:
+    """Models and numbers of the GPUs that the driver lists: "8 x NVIDIA H100 80GB HBM3"."""
+    return shortened(transform(machine.driver.gpus, _models))
+
+
+def _models(gpus: tuple[Gpu, ...]) -> str:
+    counts = sorted(Counter(gpu.name for gpu in gpus).items())
+    return " and ".join(f"{count} x {name}" for name, count in counts) or "no GPU"
+
+
+def facts_of(machine: Snapshot) -> tuple[NodeFact, ...]:
+    """Every fact. What is absent has the value "none", so that it can be compared as well."""
+    return tuple(
+        NodeFact(name, shortened(Known(NONE, fact.source) if isinstance(fact, Absent) else fact))
+        for name, fact in _facts(machine)
+    )
+
+
+def shortened(fact: Observed[str]) -> Observed[str]:
+    if isinstance(fact, Known):
+        return Known(_short(fact.value), _short(fact.source))
+    if isinstance(fact, Absent):
+        return Absent(_short(fact.source))
+    return Unknown(_short(fact.reason))
+
+
+def _short(text: str) -> str:
+    return excerpt(one_line(text), LONGEST_VALUE)
+
+
+def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
+    driver, target = machine.driver, machine.target
+    yield "GPUs", gpus_of(machine)
+    yield "driver", driver.version
+    yield "CUDA of the driver", driver.cuda
+    yield "kernel module", driver.kernel_module
+    yield "MIG", _of_gpus(machine, lambda gpu: transform(gpu.mig, _on_or_off))
+    yield "compute mode", _of_gpus(machine, lambda gpu: transform(gpu.compute_mode, str))
+    yield "kernel", Known(machine.system.kernel, "the kernel")
+    yield "distribution", machine.system.distribution
+    yield "Python", transform(target.interpreter, lambda python: python.version)
+    yield "cuDNN", _library(machine, "cudnn")
+    yield "NCCL", _library(machine, "nccl")
+    for name in _FRAMEWORKS:
+        yield name, _framework(machine, name)
+
+
+def _of_gpus(machine: Snapshot, fact: Callable[[Gpu], Observed[str]]) -> Observed[str]:
+    """One text for the GPUs of a node: the value of all, or each value with its GPUs."""
+    gpus = machine.driver.gpus
+    if not isinstance(gpus, Known):
+        return gpus
+    found: dict[str, list[int]] = {}
+    for gpu in gpus.value:
+        value = fact(gpu)
+        if isinstance(value, Unknown):
+            return Unknown(f"GPU {gpu.number}: {value.reason}")
+        text = value.value if isinstance(value, Known) else NONE
+        found.setdefault(text, []).append(gpu.number)
+    if len(found) < 2:
+        return Known(next(iter(found), NONE), gpus.source)
+    parts = (f"{text} (GPU {_numbers(numbers)})" for text, numbers in sorted(found.items()))
+    return Known(", ".join(parts), gpus.source)
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def _on_or_off(state: bool) -> str:
+    return "on" if state else "off"
+
+
+def _library(machine: Snapshot, name: str) -> Observed[str]:
+    """The versions of all copies of a library, because which one is used depends on the program."""
+    if not isinstance(machine.cuda, Known):
+        return machine.cuda
+    versions = set()
+    for copy in machine.cuda.value.copies:
+        if copy.name != name:
+            continue
+        if isinstance(copy.version, Unknown):
+            return Unknown(f"the version of {copy.path}: {copy.version.reason}")
+        if isinstance(copy.version, Known):
+            versions.add(copy.version.value)
+    if not versions:
+        return Absent(f"copies of {name}")
+    return Known(", ".join(sorted(versions)), machine.cuda.source)
+
+
+def _framework(machine: Snapshot, name: FactName) -> Observed[str]:
+    frameworks = machine.target.frameworks
+    if not isinstance(frameworks, Known):
+        return frameworks
+    for framework in frameworks.value:
+        if framework.name == name:
+            return Known(f"{framework.version}{_build(framework)}", frameworks.source)
+    return Absent(f"{name} in the target's packages")
+
+
+def _build(framework: Framework) -> str:
+    """What tells two builds of one release apart."""
+    kind, cuda = framework.build.kind, framework.build.cuda
+    if not isinstance(kind, Known):
+        return ""
+    if kind.value == "cuda" and isinstance(cuda, Known):
+        return f" (CUDA {cuda.value})"
+    return f" ({kind.value} build)"

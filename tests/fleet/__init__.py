@@ -1,0 +1,1 @@
+"""Tests of what whygpu says about many machines and the logs of many jobs."""

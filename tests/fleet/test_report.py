@@ -1,0 +1,240 @@
+"""A report on many snapshots names what is wrong and what is different, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import pytest
+
+from tests.fleet.made import HEALTHY, MACHINES, eight_gpus, make_fleet, recorded
+from tests.kit import machine
+from tests.schemas import obeys
+from whygpu import UsageError, diagnose, fleet_report
+from whygpu.cli.main import main
+from whygpu.fleet.drift import drift_of
+from whygpu.fleet.summary import node_report, summarise
+from whygpu.model.codec import decode
+from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport
+from whygpu.model.observed import Known, Unknown
+from whygpu.model.snapshot import Snapshot
+from whygpu.render.fleet_text import render
+
+
+def node(name: str, toml: str = "") -> NodeReport:
+    return node_report(name, diagnose(machine(toml)))
+
+
+def summary(*nodes: NodeReport, lost: tuple[NodeLoss, ...] = ()) -> FleetReport:
+    return summarise(nodes, lost, lambda node, code: None)
+
+
+def test_planted_nodes_are_named_and_no_others(tmp_path: pathlib.Path) -> None:
+    planted = make_fleet(tmp_path / "fleet", 80, each=2)
+    report = fleet_report(tmp_path / "fleet")
+    found = {group.cause: set(group.nodes) for group in report.causes}
+    assert found == planted.causes
+    odd: dict[str, dict[str, set[str]]] = {}
+    for drift in report.drift:
+        assert drift.usual is not None
+        for other in drift.others:
+            odd.setdefault(drift.fact, {})[other.value] = set(other.nodes)
+    # The module has the version of the driver.
+    assert odd.pop("kernel module") == planted.odd["driver"]
+    assert odd == planted.odd
+    assert {loss.node for loss in report.lost} == planted.unreadable
+    assert {loss.kind for loss in report.lost} == {"unreadable"}
+    assert report.nodes == 80
+    assert sum(count.nodes for count in report.verdicts) + len(report.lost) == 80
+    assert report.exit_code == 1
+
+
+def test_many_snapshots_are_judged_by_a_pool_with_the_same_result(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_fleet(tmp_path, 60, each=1)
+    alone = fleet_report(tmp_path)
+    monkeypatch.setattr("whygpu.fleet.judging._WORTH_A_POOL", 1)
+    monkeypatch.setattr("whygpu.fleet.judging.cores", lambda: 2)
+    assert fleet_report(tmp_path) == alone
+
+
+def test_each_cause_has_an_example_with_its_remedies(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.json").write_bytes((MACHINES / "h200-hidden-empty.json").read_bytes())
+    (group,) = fleet_report(tmp_path).causes
+    assert group.example is not None
+    assert group.example.node == "a"
+    assert group.example.finding.remedies
+
+
+def test_an_expected_node_without_a_snapshot_is_reported(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.json").write_bytes((MACHINES / f"{HEALTHY}.json").read_bytes())
+    names = tmp_path / "names.txt"
+    names.write_text("# all of them\nnode/a\nb\n\nb\n")
+    report = fleet_report(tmp_path / "a.json", expect=names)
+    assert [(loss.node, loss.kind) for loss in report.lost] == [("b", "missing")]
+    assert report.exit_code == 4
+
+
+def test_nodes_in_two_folders_keep_apart(tmp_path: pathlib.Path) -> None:
+    content = (MACHINES / f"{HEALTHY}.json").read_bytes()
+    for folder in ("east", "west"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "n1.json").write_bytes(content)
+    below = fleet_report(tmp_path)
+    assert below.nodes == 2
+    both = fleet_report([tmp_path / "east", tmp_path / "west"])
+    assert both.nodes == 2
+
+
+def test_only_the_odd_value_is_named() -> None:
+    old = '[driver]\nversion = "570.10"'
+    nodes = [node(f"n{i}") for i in range(4)]
+    (drift,) = [d for d in drift_of([*nodes, node("odd", old)]) if d.fact == "driver"]
+    assert (drift.usual, drift.usual_nodes, drift.compared) == ("580.65.06", 4, 5)
+    assert [(other.value, other.nodes) for other in drift.others] == [("570.10", ("odd",))]
+
+
+def test_half_of_the_nodes_are_no_majority() -> None:
+    old = '[driver]\nversion = "570.10"'
+    (drift,) = [d for d in drift_of([node("a"), node("b", old)]) if d.fact == "driver"]
+    assert drift.usual is None
+    assert {other.value for other in drift.others} == {"580.65.06", "570.10"}
+
+
+def test_an_unknown_fact_is_not_odd() -> None:
+    silent = '[driver]\nversion = {unknown = "NVML: Unknown Error"}'
+    nodes = [node("a"), node("b"), node("c", silent)]
+    assert [d for d in drift_of(nodes) if d.fact == "driver"] == []
+    old = node("d", '[driver]\nversion = "570.10"')
+    (drift,) = [d for d in drift_of([*nodes, old]) if d.fact == "driver"]
+    assert (drift.compared, drift.unknown) == (3, 1)
+
+
+def test_machines_with_other_gpus_are_not_compared() -> None:
+    other = '[driver]\nversion = "570.10"\n[driver.gpus.0]\nname = "NVIDIA L4"'
+    nodes = [*(node(f"a{i}") for i in range(3)), *(node(f"l{i}", other) for i in range(2))]
+    assert [d for d in drift_of(nodes) if d.fact == "driver"] == []
+
+
+def test_a_node_whose_driver_is_silent_is_compared_with_its_own_kind() -> None:
+    silent = """
+[driver]
+state = "hung"
+gpus = {unknown = "NVML did not answer"}
+[system]
+kernel = "5.0-other"
+"""
+    nodes = [*(node(f"n{i}") for i in range(3)), node("silent", silent)]
+    (drift,) = [d for d in drift_of(nodes) if d.fact == "kernel"]
+    assert drift.others[0].nodes == ("silent",)
+
+
+def test_a_missing_gpu_shows_between_machines_with_the_same_processor() -> None:
+    def report(name: str, count: int) -> NodeReport:
+        data = recorded(HEALTHY)
+        eight_gpus(data, count=count)
+        return node_report(name, diagnose(decode(Snapshot, data)))
+
+    (drift,) = drift_of([report("a", 8), report("b", 8), report("c", 7)])
+    assert drift.fact == "GPUs"
+    assert drift.others[0].nodes == ("c",)
+
+
+def test_what_the_nodes_of_a_cause_share_is_named() -> None:
+    hidden = """
+[environment.visible_gpus]
+text = ""
+visible = []
+ignored = []
+[system]
+distribution = "Debian 11"
+"""
+    nodes = [*(node(f"n{i}") for i in range(3)), node("x", hidden), node("y", hidden)]
+    report = summary(*nodes)
+    (group,) = [g for g in report.causes if g.cause == "visible-devices-hides-gpu"]
+    assert group.nodes == ("x", "y")
+    assert [(s.fact, s.value) for s in group.shared] == [("distribution", "Debian 11")]
+
+
+def test_causes_of_most_nodes_come_first_within_a_severity() -> None:
+    prohibited = '[driver.gpus.0]\ncompute_mode = "prohibited"\n[system]\nkernel = "x"'
+    worn = "[driver.gpus.0]\necc_uncorrected = 3"
+    nodes = [node("a", worn), node("b", worn), node("c", prohibited), node("d", worn)]
+    codes = [(group.severity, group.code, len(group.nodes)) for group in summary(*nodes).causes]
+    assert codes == sorted(codes, key=lambda row: (row[0] != "error", -row[2]))
+    assert {"WG107", "WG109"} <= {code for _, code, _ in codes}
+
+
+def test_nothing_wrong_is_fine_only_if_every_node_was_judged() -> None:
+    fine = [node("a"), node("b")]
+    assert summary(*fine).standing == "fine"
+    assert summary(*fine, lost=(NodeLoss("c", "hung", "x"),)).standing == "unknown"
+    assert summary().standing == "unknown"
+    blind = node("c", "nothing_seen = true")
+    assert summary(*fine, blind).standing != "fine"
+
+
+def test_a_hostile_snapshot_costs_little() -> None:
+    data = recorded(HEALTHY)
+    data["driver"]["version"]["known"] = "9" * 1_000_000
+    data["driver"]["gpus"] = {"unknown": "y" * 1_000_000}
+    data["system"]["cpu"]["model"]["known"] = "z" * 1_000_000
+    made = node_report("x", diagnose(decode(Snapshot, data)))
+    assert len(json.dumps([str(part) for part in made])) < 20_000
+    assert isinstance(made.gpus, Unknown)
+
+
+def test_a_pipe_among_the_snapshots_does_not_block(tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (loss,) = fleet_report(tmp_path).lost
+    assert "pipe" in loss.reason
+
+
+def test_no_snapshot_at_all_is_wrong_usage(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(UsageError, match="no snapshot in"):
+        fleet_report(tmp_path)
+    with pytest.raises(UsageError, match="there is no"):
+        fleet_report(tmp_path / "nowhere")
+
+
+def test_the_text_counts_every_node_once() -> None:
+    report = summary(node("a"), node("b"), lost=(NodeLoss("c", "hung", "no answer in 60 s"),))
+    text = render(report, width=80, color=False)
+    assert text.startswith("? 3 nodes: 2 on the GPU, 1 without a usable snapshot")
+    assert "c  hung: no answer in 60 s" in text
+
+
+def test_names_of_nodes_stay_and_cannot_forge_lines(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "10.1.2.3.json").write_text("{")
+    (tmp_path / "a\n✓ forged\x1b[2J.json").write_text("{")
+    assert main(["fleet", "report", str(tmp_path)]) == 4
+    shown = capsys.readouterr().out
+    assert "10.1.2.3" in shown
+    assert "\n✓ forged" not in shown
+    assert "\x1b" not in shown
+
+
+def test_the_json_obeys_its_schema(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_fleet(tmp_path, 40, each=1)
+    assert main(["fleet", "report", "--json", str(tmp_path)]) == 1
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    obeys("fleet", data)
+    assert data["nodes"] == 40
+    assert data["causes"][0]["example"]["finding"]["remedies"]
+
+
+def test_gpus_of_one_node_that_differ_are_told_apart() -> None:
+    data = recorded(HEALTHY)
+    eight_gpus(data, count=3)
+    data["driver"]["gpus"]["known"][1]["compute_mode"]["known"] = "exclusive"
+    made = node_report("x", diagnose(decode(Snapshot, data)))
+    modes = {fact.name: fact.value for fact in made.facts}["compute mode"]
+    assert isinstance(modes, Known)
+    assert modes.value == "default (GPU 0 2), exclusive (GPU 1)"
