@@ -19,6 +19,7 @@ from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.fix import Applied, CopyFacts
 from whygpu.model.fix import Result as AttemptResult
 from whygpu.model.fleet import FleetReport
+from whygpu.model.fleet_logs import FleetLogs
 from whygpu.model.holders import HoldersReport
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.memory_use import MemoryEnd
@@ -35,6 +36,7 @@ from whygpu.render.diff_json import DIFF_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
 from whygpu.render.fix_json import FIX_SCHEMA
 from whygpu.render.fleet_json import FLEET_SCHEMA
+from whygpu.render.fleet_logs_json import FLEET_LOGS_SCHEMA
 from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
 from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA
@@ -409,6 +411,18 @@ def fleet_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu fleet report --json", **top, "$defs": definitions}
 
 
+def fleet_explain_schema() -> dict[str, Any]:
+    """What `whygpu fleet explain --json` prints."""
+    definitions: dict[str, Any] = _shown_remedy()
+    schema_of(Finding, definitions)
+    finding = definitions["Finding"]["properties"]
+    definitions["Finding"] = _object({name: finding[name] for name in LOG_FINDING_FIELDS})
+    definitions["LogExample"] = _object({"file": _TEXT, "finding": {"$ref": "#/$defs/Finding"}})
+    fields = {name: schema_of(hint, definitions) for name, hint in hints(FleetLogs)}
+    top = _object({"schema": {"const": FLEET_LOGS_SCHEMA}, **fields})
+    return {"$schema": DRAFT, "title": "whygpu fleet explain --json", **top, "$defs": definitions}
+
+
 def lint_schema() -> dict[str, Any]:
     """What `whygpu lint --json` prints."""
     definitions: dict[str, Any] = {}
@@ -532,6 +546,7 @@ def files() -> dict[str, str]:
         "diff.schema.json": diff_schema(),
         "fix.schema.json": fix_schema(),
         "fleet.schema.json": fleet_schema(),
+        "fleet-explain.schema.json": fleet_explain_schema(),
         "plan-from.schema.json": plan_from_schema(),
         "lint.schema.json": lint_schema(),
         "compare.schema.json": compare_schema(),

@@ -178,7 +178,7 @@ def test_no_line_is_wider_than_80(
 
 
 def test_a_file_that_grows_is_read_to_where_it_ended(tmp_path: pathlib.Path) -> None:
-    from whygpu.api.log_files import pieces_of_file
+    from whygpu.host.log_files import pieces_of_file
 
     path = tmp_path / "growing.log"
     path.write_bytes(b"x" * 1_000_000)

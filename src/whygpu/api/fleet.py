@@ -1,4 +1,4 @@
-"""Verbs about many machines: fleet_report."""
+"""Verbs about many machines and the logs of many jobs: fleet_report, fleet_explain."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from whygpu.model.fleet import FleetReport
+    from whygpu.model.fleet_logs import FleetLogs, LogExample
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -39,6 +40,62 @@ def fleet_report(
     files = snapshot_files(paths_of(snapshots))
     expected = expected_nodes(os.fspath(expect)) if expect is not None else ()
     return report_on(files, expected=expected, full_diagnosis=diagnose, on_progress=on_progress)
+
+
+def fleet_explain(
+    logs: Paths,
+    *,
+    names: Iterable[str] = (),
+    node_from: str | None = None,
+    workers: int = 0,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> FleetLogs:
+    """What ends the jobs of a cluster: by cause, by node and by week, with an example of each?
+
+    `logs` are folders of logs, or single logs. `names` are patterns for the names of logs in the
+    folders, such as "job-*". `node_from` is a regular expression whose first group is the name of
+    the node in the path of a log; without it, the first folder of the path is. `workers` is the
+    number of processes: one on each core, if it is 0.
+
+    Example:
+        found = whygpu.fleet_explain("/shared/logs", node_from=r"(gpu-\\d+)")
+        found.causes[0].jobs, found.causes[0].nodes
+    """
+    import re
+
+    from whygpu.fleet.job_logs import JobReader, find_logs
+    from whygpu.fleet.log_pool import explained
+    from whygpu.fleet.log_summary import summarise_logs
+
+    try:
+        re.compile(node_from or "")
+    except re.error as error:
+        raise UsageError(
+            f"it is no regular expression: {error}", option="node_from", value=node_from
+        ) from error
+    if not 0 <= workers <= MOST_WORKERS:
+        raise UsageError(
+            f"expected a number of processes up to {MOST_WORKERS}", option="workers", value=workers
+        )
+    found = find_logs(paths_of(logs), tuple(names))
+    rows = explained(found.logs, JobReader(node_from), workers=workers, on_progress=on_progress)
+    return summarise_logs(rows, found.other_files, _example_in_log)
+
+
+MOST_WORKERS = 256
+
+
+def _example_in_log(file: str, code: str) -> LogExample | None:
+    """The finding as `explain` shows it: without private data, and with the release to install."""
+    from whygpu.api.logs import explain_file
+    from whygpu.model.fleet_logs import LogExample
+
+    try:
+        explanation = explain_file(file)
+    except UsageError:
+        return None
+    found = (finding for finding in explanation.root_causes if finding.code == code)
+    return next((LogExample(file, item, explanation.installer) for item in found), None)
 
 
 def paths_of(given: Paths) -> list[str]:

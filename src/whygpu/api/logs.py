@@ -18,7 +18,7 @@ from whygpu.privacy import Redactor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whygpu.api.log_files import OnRead
+    from whygpu.host.log_files import OnRead
     from whygpu.model.explanation import Explanation
     from whygpu.model.log import Log
     from whygpu.model.memory_use import MemoryEnd
@@ -92,7 +92,7 @@ def explain_file(
 
     `on_read` is called with the bytes that were read so far, and the size of the file (0: unknown).
     """
-    from whygpu.api import log_files
+    from whygpu.host import log_files
 
     pieces = log_files.pieces_of_input if path == "-" else log_files.pieces_of_file
     return _explained(pieces(path, on_read), "" if path == "-" else path, here, None)

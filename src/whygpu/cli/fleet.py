@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from whygpu.cli import fleet_report
+from whygpu.cli import fleet_explain, fleet_report
 
-SUBVERBS: dict[str, Any] = {"report": fleet_report}
+SUBVERBS: dict[str, Any] = {"report": fleet_report, "explain": fleet_explain}
 """Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
 
 EXAMPLES = """\
 examples:
-  whygpu fleet report snapshots/         a folder with one snapshot for each node
-  whygpu fleet report --help             its options
+  whygpu fleet report snapshots/     one snapshot for each node, in a folder
+  whygpu fleet explain logs/         what ends the jobs, from their logs
 
 exit codes:
   0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell

@@ -1,4 +1,4 @@
-"""Report on the snapshots of many nodes: by root cause, and who is not like the others."""
+"""Judge the snapshots of many nodes: by root cause, and which are not like the others."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whygpu.model.finding import Finding
     from whygpu.model.fix import FixAnswer, Undone
     from whygpu.model.fleet import FleetReport
+    from whygpu.model.fleet_logs import FleetLogs
     from whygpu.model.holders import GpuMemory, HoldersReport
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
     from whygpu.model.overview import Overview
@@ -110,6 +111,15 @@ def _fleet(report: FleetReport) -> str:
     causes = [f"{group.code} {group.cause} ({len(group.nodes):,})" for group in report.causes]
     found = f"; {_some(causes)}" if causes else ""
     return f"{_count(report.nodes, 'node')}: {', '.join(verdicts)}{found}"
+
+
+def _fleet_logs(report: FleetLogs) -> str:
+    verdicts = [f"{count.jobs:,} {count.verdict}" for count in report.verdicts]
+    if report.unread_files:
+        verdicts.append(f"{report.unread_files:,} unread")
+    causes = [f"{group.code} {group.cause} ({group.jobs:,})" for group in report.causes]
+    found = f"; {_some(causes)}" if causes else ""
+    return f"{_count(report.files, 'log')}: {', '.join(verdicts)}{found}"
 
 
 def _lint(report: LintReport) -> str:
@@ -226,6 +236,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "Explanation": _explanation,
     "FileAnswer": _file,
     "FixAnswer": _fix,
+    "FleetLogs": _fleet_logs,
     "FleetReport": _fleet,
     "HoldersReport": _holders,
     "LaunchPlan": _launch,

@@ -85,7 +85,8 @@ def _cause(page: Page, number: int, group: CauseGroup, verbose: bool) -> None:
     page.line()
     about = f"{group.severity}, {nodes_text(len(group.nodes))}"
     text = f"{group.code} {group.cause}  {about}"
-    page.hanging(f"{number}.", text, _INDENT, STYLES[group.severity])
+    label = f"{number}. "
+    page.hanging(label, text, max(_INDENT, len(label)), STYLES[group.severity])
     page.hanging("", names_text(group.nodes, verbose), _INDENT)
     for shared in group.shared:
         labelled(page, "only", f"these nodes have {shared.fact} {shared.value}")

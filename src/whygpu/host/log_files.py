@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from whygpu.errors import UsageError
+from whygpu.host.files import open_regular
 
 OnRead = Callable[[int, int], None]
 """Called with the bytes that were read so far, and the size of the file; 0 if that is unknown."""
@@ -28,10 +29,13 @@ def pieces_of_input(name: str, on_read: OnRead) -> Iterator[bytes]:
         raise UsageError(f"cannot read standard input: {error.strerror}") from error
 
 
-def pieces_of_file(name: str, on_read: OnRead) -> Iterator[bytes]:
+def pieces_of_file(
+    name: str, on_read: OnRead = lambda done, size: None, *, regular_only: bool = False
+) -> Iterator[bytes]:
+    """`regular_only`: refuse a pipe, which could block for ever. Users may name one themselves."""
     done = 0
     try:
-        with open(name, "rb", buffering=0) as file:
+        with open(name, "rb", buffering=0, opener=open_regular if regular_only else None) as file:
             _refuse_endless(name, file.fileno())
             size = os.fstat(file.fileno()).st_size
             for piece in _first_bytes(file.read, size):

@@ -1,0 +1,164 @@
+"""How long `whygpu fleet` takes, and how much memory, against the number of nodes and of logs.
+
+    python -m benchmarks.fleet nodes 100 1000 10000
+    python -m benchmarks.fleet logs 100000 --workers 1 2
+
+The snapshots are recorded machines with noise and planted outliers (tests/fleet/made.py), and each
+report is compared with what was planted: every planted node must be named, and no other. The logs
+are the recorded ones among healthy ones, each with lines of its own, beside `grep -F` for one word
+over the same files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tests.fleet.made import Planted, make_fleet
+
+WHYGPU = str(pathlib.Path(sys.executable).with_name("whygpu"))
+RECORDED = sorted((pathlib.Path(__file__).parent.parent / "tests" / "logs").glob("*.log"))
+_FAILED_PART = 0.1
+"""Of the jobs; the others are healthy."""
+_STEPS = 60
+"""Lines of a healthy log."""
+
+
+class Measured(NamedTuple):
+    seconds: float
+    peak_bytes: int
+    """Of the largest process."""
+    output: str
+
+
+def measured(command: Sequence[str]) -> Measured:
+    """Run in a process of its own, so that the peak is that of this command."""
+    code = (
+        "import json, resource, subprocess, sys, time; began = time.perf_counter(); "
+        "done = subprocess.run(sys.argv[1:], capture_output=True, text=True); "
+        "passed = time.perf_counter() - began; "
+        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024; "
+        "print(json.dumps([passed, peak, done.returncode, done.stdout, done.stderr]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True
+    )
+    seconds, peak, returncode, output, errors = json.loads(run.stdout)
+    if returncode not in (0, 1, 4):
+        raise SystemExit(f"{' '.join(command)}: exit code {returncode}\n{errors}")
+    return Measured(seconds, peak, output)
+
+
+def nodes(counts: Sequence[int]) -> None:
+    print("| nodes | seconds | ms per node | largest process | planted | named | invented |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for count in counts:
+        with tempfile.TemporaryDirectory() as name:
+            planted = make_fleet(pathlib.Path(name), count)
+            result = measured([WHYGPU, "fleet", "report", "--json", name])
+        wanted, named = _wanted(planted), _named(json.loads(result.output))
+        print(
+            f"| {count:,} | {result.seconds:.1f} | {1000 * result.seconds / count:.1f} "
+            f"| {result.peak_bytes >> 20} MiB | {len(wanted)} | {len(wanted & named)} "
+            f"| {len(named - wanted)} |",
+            flush=True,
+        )
+
+
+def _wanted(planted: Planted) -> set[tuple[str, str]]:
+    odd = {
+        (fact, node)
+        for fact, values in planted.odd.items()
+        for nodes in values.values()
+        for node in nodes
+    }
+    # The kernel module has the version of the driver.
+    odd |= {("kernel module", node) for fact, node in odd if fact == "driver"}
+    causes = {(cause, node) for cause, found in planted.causes.items() for node in found}
+    return odd | causes | {("unreadable", node) for node in planted.unreadable}
+
+
+def _named(report: dict[str, Any]) -> set[tuple[str, str]]:
+    odd = {
+        (drift["fact"], node)
+        for drift in report["drift"]
+        for other in drift["others"]
+        for node in other["nodes"]
+    }
+    causes = {(group["cause"], node) for group in report["causes"] for node in group["nodes"]}
+    return odd | causes | {(loss["kind"], loss["node"]) for loss in report["lost"]}
+
+
+def make_logs(folder: pathlib.Path, count: int, seed: int = 1) -> int:
+    """Write the logs of jobs on a hundred nodes; returns their bytes."""
+    chance = random.Random(seed)
+    recorded = [path.read_bytes() for path in RECORDED]
+    size = 0
+    for node in range(100):
+        (folder / f"gpu-{node:03}").mkdir(parents=True)
+    for number in range(count):
+        began = f"job {number} began at {chance.randrange(10**9)}\n".encode()
+        if chance.random() < _FAILED_PART:
+            content = began + chance.choice(recorded)
+        else:
+            content = began + b"".join(
+                b"step %d loss %.4f lr 0.001 %d img/s\n"
+                % (step, chance.random(), chance.randrange(900))
+                for step in range(_STEPS)
+            )
+        path = folder / f"gpu-{number % 100:03}" / f"job-{number}.log"
+        path.write_bytes(content)
+        size += len(content)
+    return size
+
+
+def logs(count: int, workers: Sequence[int]) -> None:
+    name = tempfile.mkdtemp()
+    try:
+        size = make_logs(pathlib.Path(name), count)
+        print(f"{count:,} logs, {size / 1e6:.0f} MB")
+        print("| command | seconds | logs per second | MB/s | largest process |")
+        print("| --- | ---: | ---: | ---: | ---: |")
+        words = ["grep", "-rlF", "CUDA_VISIBLE_DEVICES"]
+        _row(" ".join(words), [*words, name], count, size)
+        for number in workers:
+            words = [WHYGPU, "fleet", "explain", "--json", "--workers", str(number), name]
+            _row(f"whygpu fleet explain --workers {number}", words, count, size)
+    finally:
+        shutil.rmtree(name)
+
+
+def _row(title: str, command: Sequence[str], count: int, size: int) -> None:
+    result = measured(command)
+    print(
+        f"| `{title}` | {result.seconds:.1f} | {count / result.seconds:,.0f} "
+        f"| {size / 1e6 / result.seconds:.1f} | {result.peak_bytes >> 20} MiB |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    what = parser.add_subparsers(dest="what", required=True)
+    of_nodes = what.add_parser("nodes")
+    of_nodes.add_argument("counts", type=int, nargs="+")
+    of_logs = what.add_parser("logs")
+    of_logs.add_argument("count", type=int)
+    of_logs.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    options = parser.parse_args()
+    if options.what == "nodes":
+        nodes(options.counts)
+    else:
+        logs(options.count, options.workers)
+
+
+if __name__ == "__main__":
+    main()

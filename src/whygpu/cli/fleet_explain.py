@@ -1,0 +1,82 @@
+"""What ends the jobs of a cluster? Their logs by cause, by node and by week."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from whygpu.cli.arguments import add_color_argument, whole_number
+
+EXAMPLES = """\
+examples:
+  whygpu fleet explain /shared/logs         logs in /shared/logs/NODE/
+  whygpu fleet explain logs --node-from '(gpu-[0-9]+)'
+  whygpu fleet explain logs --name "slurm-*"
+  whygpu fleet explain logs --json | jq '.causes[] | {code, jobs}'
+
+exit codes:
+  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+FILE_FIELDS = ("file", "unknown", "node", "name")
+"""Names of files and nodes are shown as they are: without them, nobody could find the log."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "logs", metavar="PATH", nargs="+", help="a folder of logs, with all folders below, or a log"
+    )
+    parser.add_argument(
+        "--name",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        dest="names",
+        help="read files with such names, not those of *.log, *.out and the like; may be repeated",
+    )
+    parser.add_argument(
+        "--node-from",
+        metavar="REGEX",
+        help="finds the name of the node in the path of a log (its first group); "
+        "default: the first folder of the path",
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=whole_number,
+        default=0,
+        help="processes to use (default: one on each core)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show every row")
+    add_color_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from whygpu import api
+    from whygpu.cli import output
+    from whygpu.cli.progress import counting
+
+    report = api.fleet_explain(
+        options.logs,
+        names=options.names,
+        node_from=options.node_from,
+        workers=options.workers,
+        on_progress=counting(),
+    )
+    if options.json:
+        from whygpu.render.fleet_logs_json import render
+
+        output.data(report, render, FILE_FIELDS)
+    else:
+        from whygpu.render.fleet_logs_text import render as render_text
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
+
+        output.page(
+            report,
+            partial(render_text, verbose=options.verbose),
+            color=options.color,
+            marks=(MARKS, PLAIN_MARKS),
+            names=FILE_FIELDS,
+        )
+    return report.exit_code

@@ -1,0 +1,126 @@
+"""What ended many jobs, for people: by cause with an example of each, by node, by week."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup
+from whygpu.model.standing import Standing
+from whygpu.render.check_text import (
+    HEADLINE_STYLES,
+    STYLES,
+    headline,
+    labelled,
+    shortened,
+    write_remedy,
+)
+from whygpu.render.marks import MARKS
+from whygpu.render.text_page import BOLD, DIM, Page, cells
+
+_VERDICTS = {
+    "found": "with a cause that was found",
+    "not-gpu": "that failed without the GPU's doing",
+    "nothing-wrong": "without a failure",
+    "unknown": "with something that no cause explains",
+}
+_MOST_COUNTS = 8
+_MOST_ROWS = 20
+"""Rows of a list; all of them with -v."""
+_INDENT = 3
+
+
+def render(
+    report: FleetLogs,
+    *,
+    width: int,
+    color: bool,
+    verbose: bool = False,
+    marks: Mapping[Standing, str] = MARKS,
+) -> str:
+    page = Page(width, color)
+    headline(page, marks[report.standing], summary(report), HEADLINE_STYLES[report.standing])
+    if report.other_files:
+        page.hanging("", f"{report.other_files:,} files with other names were not read", 2)
+    for number, group in enumerate(report.causes, 1):
+        _cause(page, number, group, verbose)
+    _nodes(page, report, verbose)
+    if report.weeks:
+        page.section("Jobs with a cause, by the week in which their log ended")
+        _counts(page, report.weeks, len(report.weeks) if verbose else _MOST_ROWS)
+    _names(page, "No cause was found, for example", report.unknown, verbose)
+    _unread(page, report, verbose)
+    if report.causes:
+        page.line()
+        page.paragraph(f"Details: whygpu rule {report.causes[0].code}", DIM)
+    return page.text()
+
+
+def summary(report: FleetLogs) -> str:
+    """The headline: every log is in exactly one of its numbers."""
+    parts = [f"{count.jobs:,} {_VERDICTS[count.verdict]}" for count in report.verdicts]
+    if report.unread_files:
+        parts.append(f"{report.unread_files:,} that could not be read")
+    return f"{report.files:,} log{'' if report.files == 1 else 's'}: {', '.join(parts)}"
+
+
+def _cause(page: Page, number: int, group: LogCauseGroup, verbose: bool) -> None:
+    page.line()
+    jobs = f"{group.jobs:,} job{'' if group.jobs == 1 else 's'}"
+    label = f"{number}. "
+    text = f"{group.code} {group.cause}  {jobs}"
+    page.hanging(label, text, max(_INDENT, len(label)), STYLES["error"])
+    if group.nodes:
+        labelled(page, "nodes", _in_words(group.nodes, verbose))
+    if len(group.weeks) > 1:
+        labelled(page, "weeks", _in_words(group.weeks, verbose))
+    if group.example is None:
+        return
+    labelled(page, "in", group.example.file)
+    labelled(page, "seen", shortened(group.example.finding.message))
+    for remedy in group.example.finding.remedies[: None if verbose else 1]:
+        write_remedy(page, remedy, group.example.installer)
+
+
+def _in_words(counts: Sequence[Count], verbose: bool) -> str:
+    shown = counts if verbose else counts[:_MOST_COUNTS]
+    more = f" and {len(counts) - len(shown):,} more" if len(shown) < len(counts) else ""
+    return ", ".join(f"{count.name} ({count.jobs:,})" for count in shown) + more
+
+
+def _nodes(page: Page, report: FleetLogs, verbose: bool) -> None:
+    if not report.nodes:
+        return
+    page.section("Nodes, most jobs with a cause first")
+    shown = report.nodes if verbose else report.nodes[:_MOST_ROWS]
+    for row in shown:
+        label = f"{' ' * _INDENT}{row.node}"
+        page.hanging(label, f"{row.found:,} of {row.jobs:,} jobs", cells(label) + 2, mark=BOLD)
+    _more(page, len(report.nodes) - len(shown), "nodes")
+
+
+def _counts(page: Page, counts: Sequence[Count], most: int) -> None:
+    for count in counts[-most:]:
+        page.hanging("", f"{count.name}  {count.jobs:,}", _INDENT)
+
+
+def _names(page: Page, title: str, names: Sequence[str], verbose: bool) -> None:
+    if not names:
+        return
+    page.section(title, STYLES["unknown"])
+    for name in names if verbose else names[:5]:
+        page.hanging("", name, _INDENT)
+
+
+def _unread(page: Page, report: FleetLogs, verbose: bool) -> None:
+    if not report.unread_files:
+        return
+    page.section("Could not be read", STYLES["unknown"])
+    shown = report.unread if verbose else report.unread[:_MOST_ROWS]
+    for item in shown:
+        page.hanging("", f"{item.file}: {shortened(item.reason)}", _INDENT)
+    _more(page, report.unread_files - len(shown), "files")
+
+
+def _more(page: Page, count: int, what: str) -> None:
+    if count > 0:
+        page.hanging("", f"... and {count:,} more {what} (-v)", _INDENT)
