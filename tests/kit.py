@@ -153,8 +153,10 @@ def setup_findings(text: str, *causes: Cause) -> list[SetupFinding]:
             assert name, "an example of files begins with the name of a file"
             files[name] = files.get(name, "") + f"{line}\n"
     found: dict[tuple[str, str, int], SetupFinding] = {}
+    facts = tomllib.loads(files.pop("machine", ""))
+    place = source_verb._machine(facts.get("driver"), facts.get("gpu"), None)
     for path, content in files.items():
-        settings = Settings(judge=source_verb._judged_requirements)
+        settings = Settings(judge=source_verb._judged_requirements, machine=place)
         analysis = analyse_setup(path, content, settings, chosen, GivenFiles(files))
         assert not analysis.problems, analysis.problems
         for item, reason in analysis.found:

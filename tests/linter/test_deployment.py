@@ -137,3 +137,64 @@ def test_settings_apply_to_the_file_of_the_finding(tmp_path: pathlib.Path) -> No
     settings = '[tool.whygpu.lint.per-file-ignores]\n"requirements.txt" = ["WG318"]\n'
     files = {"pyproject.toml": settings, "requirements.txt": "tensorflow-gpu\n"}
     assert project(tmp_path, files).findings == ()
+
+
+def test_extras_that_exclude_each_other_may_own_one_module(tmp_path: pathlib.Path) -> None:
+    lock = """\
+version = 1
+[[package]]
+name = "mine"
+version = "1"
+source = { virtual = "." }
+[package.optional-dependencies]
+cpu = [{ name = "onnxruntime" }]
+gpu = [{ name = "onnxruntime-gpu" }]
+[[package]]
+name = "onnxruntime"
+version = "1.20.1"
+[[package]]
+name = "onnxruntime-gpu"
+version = "1.20.1"
+"""
+    assert found(tmp_path, project(tmp_path, {"uv.lock": lock})) == []
+    both = lock.replace("]\ngpu = [", ", ")
+    assert found(tmp_path, project(tmp_path, {"uv.lock": both})) == [("WG311", "uv.lock", 9)]
+
+
+RUNTIME = "services:\n  train:\n    build: .\n    runtime: nvidia\n"
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "more", "refused"),
+    [
+        ("FROM python:3.11\n", "", True),
+        ("FROM nvidia/cuda:12.4.1-base-ubuntu22.04\n", "", False),
+        ("FROM python:3.11\nENV NVIDIA_VISIBLE_DEVICES=all\n", "", False),
+        ("FROM python:3.11\n", "    environment: [NVIDIA_VISIBLE_DEVICES]\n", False),
+        ("FROM python:3.11\n", "    env_file: .env\n", False),
+        ("FROM example/mine:1\n", "", False),
+    ],
+)
+def test_the_runtime_alone_gives_no_gpu_to_a_plain_image(
+    tmp_path: pathlib.Path, dockerfile: str, more: str, refused: bool
+) -> None:
+    files = {"compose.yaml": RUNTIME + more, "Dockerfile": dockerfile}
+    wanted = [("WG811", "compose.yaml", 4)] if refused else []
+    assert found(tmp_path, project(tmp_path, files)) == wanted
+
+
+def test_the_machine_that_it_is_for(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.4.1\n")
+    assert found(tmp_path, whygpu.lint(tmp_path)) == []
+    for driver, gpu, code in (("580.65", "RTX 5090", "WG303"), ("470.82", "8.0", "WG106")):
+        report = whygpu.lint(tmp_path, driver=driver, gpu=gpu)
+        assert found(tmp_path, report) == [(code, "requirements.txt", 1)]
+    assert found(tmp_path, whygpu.lint(tmp_path, driver="550.54", gpu="A100")) == []
+
+
+def test_a_misspelt_resource_is_fixed(tmp_path: pathlib.Path) -> None:
+    pod = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    resources:\n"
+    files = {"pod.yaml": f"{pod}      limits:\n        nvidia.com/gpus: 1 # one\n"}
+    assert found(tmp_path, project(tmp_path, files)) == [("WG811", "pod.yaml", 8)]
+    assert whygpu.lint(tmp_path, fix=True).findings == ()
+    assert (tmp_path / "pod.yaml").read_text().endswith("        nvidia.com/gpu: 1 # one\n")

@@ -63,7 +63,7 @@ def change(verdict: RequirementVerdict) -> dict[int, str]:
         # pip would take the newest release, which needs a newer driver.
         (
             "torch",
-            "no-release-fits",
+            "driver-too-old",
             {1: "--extra-index-url https://download.pytorch.org/whl/cu126\ntorch==2.14.1+cu126"},
         ),
         ("torch==2.6.0+rocm6.2", "other-gpus", {1: "torch==2.6.0"}),
@@ -81,7 +81,7 @@ def change(verdict: RequirementVerdict) -> dict[int, str]:
         ("tensorflow[and-cuda]==2.21.0", "defect", {1: "tensorflow[and-cuda]==2.20.0"}),
         ("jax==0.4.30", "cpu-build", {1: "jax[cuda12]==0.4.30"}),
         ("jax[tpu]==0.4.30", "cpu-build", {1: "jax[cuda12,tpu]==0.4.30"}),
-        ("jax[cuda13]", "no-release-fits", {1: "jax[cuda12]"}),
+        ("jax[cuda13]", "driver-too-old", {1: "jax[cuda12]"}),
         ("onnxruntime==1.20.0", "cpu-build", {1: "onnxruntime-gpu==1.20.0"}),
     ],
 )

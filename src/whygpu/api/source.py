@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from whygpu.model.code_finding import LintReport, SourcePatch
     from whygpu.model.machine_spec import MachineSpec
     from whygpu.model.requirement_file import RequirementsFile, RequirementVerdict
+    from whygpu.model.snapshot import Snapshot
     from whygpu.planner.candidates import Table
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -30,6 +31,9 @@ def lint(
     select: Codes | None = None,
     ignore: Codes | None = None,
     tensorflow: str | None = None,
+    driver: str | None = None,
+    gpu: str | None = None,
+    machine: Snapshot | None = None,
     fix: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LintReport:
@@ -37,23 +41,27 @@ def lint(
 
     `what` is a file, a folder, a notebook, or several of them. A text with a line break in it is
     source code. `select` and `ignore` are codes of causes. `tensorflow` is the version that the
-    code is for, if its own settings do not say it. `fix=True` changes the files where that is safe.
+    code is for, if its own settings do not say it. `driver` and `gpu`, or the snapshot `machine`,
+    say which machine images and requirements are for. `fix=True` changes the files where that is
+    safe.
 
     Example:
         whygpu.lint("train.py")
+        whygpu.lint("requirements.txt", driver="535.54", gpu="RTX 5090")
         whygpu.lint("import os, torch\\ntorch.ones(1).cuda()\\n")
     """
     from whygpu.linter import lint_files, one_file
     from whygpu.linter.files import STDIN
 
+    place = _machine(driver, gpu, machine)
     if isinstance(what, str) and "\n" in what:
         if fix:
             raise UsageError("there is no file to change; give a path", option="fix", value=True)
-        chosen = _chosen([], select, ignore, tensorflow)
+        chosen = _chosen([], select, ignore, tensorflow, place)
         result = one_file.lint_content("<source>", what.encode(), chosen.settings, chosen.causes)
         return lint_files.report(1, [result])
     given = _paths(what)
-    chosen = _chosen(given, select, ignore, tensorflow)
+    chosen = _chosen(given, select, ignore, tensorflow, place)
     if not fix:
         return lint_files.lint_files(chosen.files, chosen.settings, on_progress)
     if STDIN in chosen.files:
@@ -76,6 +84,9 @@ def lint_patch(
     select: Codes | None = None,
     ignore: Codes | None = None,
     tensorflow: str | None = None,
+    driver: str | None = None,
+    gpu: str | None = None,
+    machine: Snapshot | None = None,
 ) -> SourcePatch:
     """What `lint(..., fix=True)` would change, as a patch for `git apply`; nothing is changed.
 
@@ -87,7 +98,8 @@ def lint_patch(
     from whygpu.linter.patch import patch
     from whygpu.model.code_finding import FileProblem, SourcePatch
 
-    chosen = _chosen(_paths(what), select, ignore, tensorflow)
+    place = _machine(driver, gpu, machine)
+    chosen = _chosen(_paths(what), select, ignore, tensorflow, place)
     patches: list[bytes] = []
     unreadable: list[FileProblem] = []
     for path in chosen.files:
@@ -127,6 +139,17 @@ def _table() -> Table:
     return Table(rows.versions_of, edition)
 
 
+def _machine(driver: str | None, gpu: str | None, taken: Snapshot | None) -> MachineSpec | None:
+    """The machine that files are for, as far as the user described it; None if not at all."""
+    if driver is None and gpu is None and taken is None:
+        return None
+    from whygpu.linter.image_setup import machine_with
+    from whygpu.planner.machine import described, from_snapshot
+
+    start = machine_with("") if taken is None else from_snapshot(taken)
+    return described(start, driver=driver, gpu=gpu)
+
+
 class _Chosen(NamedTuple):
     files: Sequence[str]
     settings: Settings
@@ -145,14 +168,18 @@ def _paths(what: Paths) -> list[str]:
 
 
 def _chosen(
-    paths: Sequence[str], select: Codes | None, ignore: Codes | None, tensorflow: str | None
+    paths: Sequence[str],
+    select: Codes | None,
+    ignore: Codes | None,
+    tensorflow: str | None,
+    machine: MachineSpec | None,
 ) -> _Chosen:
     """The files and what to look for in them: the project's settings, overridden by arguments."""
     from whygpu.linter import files, settings
 
     causes = lint_causes()
     chosen = settings.load(paths, causes) if paths else settings.Settings()
-    chosen = chosen._replace(judge=_judged_requirements)
+    chosen = chosen._replace(judge=_judged_requirements, machine=machine)
     if select is not None:
         chosen = chosen._replace(select=_codes(select, "select", causes))
     if ignore is not None:

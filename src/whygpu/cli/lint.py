@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
@@ -20,6 +20,7 @@ examples:
   whygpu lint train.py                 one file
   whygpu lint .                        everything that it reads in a folder
   whygpu lint --fix --diff .           show what --fix would change
+  whygpu lint --gpu "RTX 5090" .       for the machine that it will run on
   whygpu lint --sarif . > lint.sarif   for code scanning
   cat train.py | whygpu lint -         from standard input
 
@@ -48,6 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tensorflow", metavar="VERSION", help="the TensorFlow that the code is for: 1.15, 2.16"
     )
+    parser.add_argument(
+        "--driver", metavar="VERSION", help="the NVIDIA driver that images are for: 535.54.03"
+    )
+    parser.add_argument(
+        "--gpu", metavar="MODEL", help='the GPU that images and requirements are for: "RTX 5090"'
+    )
+    parser.add_argument(
+        "--snapshot", metavar="FILE", help="lint for the machine of a saved snapshot"
+    )
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely")
     parser.add_argument(
         "--diff", action="store_true", help="show what --fix would change, and change nothing"
@@ -66,7 +76,10 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.cli.progress import counting
 
     paths = options.paths or ["."]
-    chosen = {name: getattr(options, name) for name in ("select", "ignore", "tensorflow")}
+    names = ("select", "ignore", "tensorflow", "driver", "gpu")
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
+    if options.snapshot is not None:
+        chosen["machine"] = api.load_snapshot(options.snapshot)
     html_file = HtmlFile(options.html)
     if options.diff:
         if options.html is not None:

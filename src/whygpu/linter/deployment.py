@@ -33,7 +33,8 @@ _JOB_WANTS_GPU = re.compile(
 _CPU = re.compile(r"(?:^|[-_=.])cpu(?:$|[-_.:])|--no-?(?:gpu|cuda)", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>.*)$")
 _MANAGES_NODES = frozenset({"DaemonSet", "ClusterPolicy", "CustomResourceDefinition"})
-_ADDED_LATER = frozenset({"Kustomization", "Component", "ConfigMap"})
+_TEMPLATES = re.compile(r"\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
+"""Kinds that another object refers to, and to whose containers it may add the GPUs."""
 
 
 class NotRead(Exception):
@@ -115,12 +116,28 @@ def _services(path: str, text: str, files: ProjectFiles, judge: Judge) -> Iterat
             place=service.place,
             for_gpu=tuple(reasons),
             for_cpu=(*(image.for_cpu if image is not None else ()), *_for_cpu(service)),
-            grants=service.grants,
+            grants=tuple(_runtime_grant(grant, service, image) for grant in service.grants),
             grant_elsewhere=elsewhere,
             commented_grant=service.commented_grant,
             variables=service.variables,
             image=image,
         )
+
+
+def _runtime_grant(grant: Grant, service: compose.Service, image: Setup | None) -> Grant:
+    """`runtime: nvidia` gives no GPU unless the image or the service says which ones."""
+    base = image.base if image is not None else None
+    is_runtime = grant.text == "runtime: nvidia" and len(service.grants) == 1
+    if not is_runtime or image is None or base is None or not base.is_plain:
+        return grant
+    said = any(s.name == "NVIDIA_VISIBLE_DEVICES" for s in (*service.variables, *image.variables))
+    if said or service.has_variable_file or service.gets_more:
+        return grant
+    refused = (
+        "this runtime gives only the GPUs in NVIDIA_VISIBLE_DEVICES, which neither the service nor "
+        f"the image {base.reference} sets"
+    )
+    return grant._replace(refused=refused)
 
 
 def _same_image(one: compose.Service, other: compose.Service) -> bool:
@@ -209,6 +226,8 @@ def _containers(pod: kubernetes.Pod) -> Iterator[Setup]:
     elsewhere = ""
     if pod.kind in _MANAGES_NODES:
         elsewhere = f"a {pod.kind} may manage the GPUs of its nodes"
+    elif _TEMPLATES.fullmatch(pod.kind):
+        elsewhere = f"what uses this {pod.kind} may add the GPUs"
     elif "nvidia" in pod.runtime_class:
         elsewhere = "its runtime class may give it all GPUs of the node"
     elif pod.has_claims:

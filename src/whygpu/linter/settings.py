@@ -13,6 +13,7 @@ from whygpu.errors import Option, UsageError
 from whygpu.host.files import read_whole
 from whygpu.linter.image_setup import Judge
 from whygpu.model.cause import Cause
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.program import TensorFlowLine
 
 if sys.version_info >= (3, 11):
@@ -40,6 +41,8 @@ class Settings(NamedTuple):
     root: str = ""
     judge: Judge | None = None
     """Judges requirements; None if nothing can."""
+    machine: MachineSpec | None = None
+    """The machine that images, jobs and requirements are for, if the user said it."""
 
     def excludes(self, path: str) -> bool:
         return any(self._matches(path, pattern) for pattern in self.exclude)

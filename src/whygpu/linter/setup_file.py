@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from whygpu.linter.deployment import NotRead, setups_of
 from whygpu.linter.ignores import Ignores
+from whygpu.linter.image_setup import Judge
 from whygpu.linter.project_files import DiskFiles, ProjectFiles
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
@@ -48,7 +49,7 @@ def analyse_setup(
 ) -> SetupAnalysis:
     files = _OneFirst(path, text, others or DiskFiles())
     try:
-        setups = setups_of(path, text, files, settings.judge or _no_verdicts)
+        setups = setups_of(path, text, files, _judge(settings))
     except NotRead as error:
         kind: FileProblemKind = "syntax" if error.is_syntax else "unreadable"
         return SetupAnalysis(problems=(FileProblem(path, 1, kind, str(error)),))
@@ -56,6 +57,7 @@ def analyse_setup(
         return SetupAnalysis(
             problems=(FileProblem(path, 1, "too-large", "it is nested too deeply"),)
         )
+    setups = [setup._replace(machine=settings.machine) for setup in setups]
     found, crashes = judge_setups(setups, causes)
     ignores: dict[str, Ignores] = {}
     judged = []
@@ -68,6 +70,20 @@ def analyse_setup(
         judged.append((item, _ignored(ignores[file], item)))
     problems = tuple(FileProblem(path, 1, "crashed", crash) for crash in crashes)
     return SetupAnalysis(tuple(judged), problems)
+
+
+def _judge(settings: Settings) -> Judge:
+    """The judge of requirements, for the machine that the user named."""
+    judge, machine = settings.judge or _no_verdicts, settings.machine
+    if machine is None:
+        return judge
+    given = machine
+
+    def judge_there(file: RequirementsFile, known: MachineSpec) -> tuple[RequirementVerdict, ...]:
+        # Python and glibc are those of the image.
+        return judge(file, known._replace(driver=given.driver, gpus=given.gpus))
+
+    return judge_there
 
 
 def _no_verdicts(file: RequirementsFile, machine: MachineSpec) -> tuple[RequirementVerdict, ...]:

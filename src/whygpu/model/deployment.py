@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.requirement_file import FileLine, LineEdit, PinnedRequirement, RequirementVerdict
 
 Flavour = Literal["base", "runtime", "devel", ""]
@@ -43,6 +44,8 @@ class Grant(NamedTuple):
     """How many; None if the file does not show it, or if it asks for all."""
     refused: str = ""
     """Why it gives no GPU although it is written, as the rest of a sentence; mostly empty."""
+    edits: tuple[LineEdit, ...] = ()
+    """What makes it give one, if that is a safe change of lines."""
 
 
 class BaseImage(NamedTuple):
@@ -110,6 +113,8 @@ class Setup(NamedTuple):
     """The image that it runs, if its Dockerfile is here or its name tells about it."""
     unknown: tuple[str, ...] = ()
     """What could not be followed, as sentences."""
+    machine: MachineSpec | None = None
+    """The machine that it is for, if the user said it."""
 
     @property
     def title(self) -> str:

@@ -287,6 +287,14 @@ def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
     return FitCheck("architecture", "note", reason)
 
 
+def is_too_old(candidate: Candidate, gpu: PlannedGpu) -> bool:
+    """Whether a release lacks code for a GPU because the GPU is too old for it."""
+    if candidate.architectures:
+        return _fit(candidate, gpu) == "too-old"
+    row = built_for(candidate.cuda)
+    return row is not None and gpu.capability < row.oldest
+
+
 def _fit(candidate: Candidate, gpu: PlannedGpu) -> Fit:
     codes = [code for name in candidate.architectures if (code := parse_code(name)) is not None]
     return fit(codes, gpu.capability)

@@ -9,7 +9,7 @@ from packaging.markers import Marker
 
 from whygpu.errors import UsageError
 from whygpu.model.derived import display_name
-from whygpu.model.install_plan import Candidate, PlanAnswer, Wish
+from whygpu.model.install_plan import Candidate, PlanAnswer, ReleaseVerdict, Wish
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known
 from whygpu.model.requirement_file import (
@@ -24,6 +24,7 @@ from whygpu.model.requirement_file import (
 from whygpu.planner.candidate_cache import marker_environment
 from whygpu.planner.candidates import Table
 from whygpu.planner.conda_judgement import conda_verdict
+from whygpu.planner.constraints import is_too_old
 from whygpu.planner.file_builds import Place, Problem, build_of, public_range
 from whygpu.planner.file_company import mixed_cuda, together, with_alternatives, with_owners
 from whygpu.planner.file_edits import Change, change_to, renamed, sources_of, unknown, with_change
@@ -169,9 +170,7 @@ class _Judge:
         name = f"installs {_release(build)}, which"
         judged = judge(build, self.place.machine)
         if judged.breaks is not None and not judged.has_only_a_defect:
-            kind: ProblemKind = "no-release-fits"
-            if judged.breaks in ("platform", "build"):
-                kind = "cpu-build"
+            kind = self._kind(build, judged)
             return RequirementVerdict(requirement, "cannot", f"{name} {judged.reason}", kind)
         missing = self._missing_libraries(requirement, build)
         if missing:
@@ -186,6 +185,17 @@ class _Judge:
             wanted = f"CUDA {build.cuda}"
             return unknown(requirement, f"{name} needs {wanted} on the machine: not checked")
         return RequirementVerdict(requirement, "can", f"installs {_release(build)}")
+
+    def _kind(self, build: Candidate, judged: ReleaseVerdict) -> ProblemKind:
+        if judged.breaks in ("platform", "build"):
+            return "cpu-build"
+        if judged.breaks == "driver":
+            return "driver-too-old"
+        gpus = self.place.machine.gpus
+        if judged.breaks == "architecture" and isinstance(gpus, Known):
+            too_old = any(is_too_old(build, gpu) for gpu in gpus.value)
+            return "gpu-too-old" if too_old else "gpu-too-new"
+        return "no-release-fits"
 
     def _missing_libraries(self, requirement: PinnedRequirement, build: Candidate) -> str:
         """TensorFlow without its extra, or without its plug-in on a Mac, finds no GPU by itself."""

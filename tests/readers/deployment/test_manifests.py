@@ -147,3 +147,24 @@ def test_a_dev_container_with_comments_and_trailing_commas() -> None:
     assert dev_container.read("d.json", '{"build": {"dockerfile": "D"}}').dockerfile == "D"
     with pytest.raises(ValueError, match="object"):
         dev_container.read("d.json", "[]")
+
+
+@pytest.mark.parametrize(
+    ("limit", "refused"),
+    [
+        ("nvidia.com/gpu: 1", ""),
+        ("nvidia.com/a100: 1", ""),
+        ("nvidia.com/mig-1g.10gb: 1", ""),
+        ("nvidia.com/mig-1g.10gb.me: 1", ""),
+        ("nvidia.com/gpu.shared: 1", ""),
+        ("nvidia.com/mig-1g10gb: 1", "MIG"),
+        ("nvidia.com/gpu: 0.5", "whole GPUs"),
+        ("nvidia/gpu: 1", "nvidia.com/gpu"),
+        ("alpha.kubernetes.io/nvidia-gpu: 1", "nvidia.com/gpu"),
+    ],
+)
+def test_names_and_numbers_of_resources(limit: str, refused: str) -> None:
+    (pod,) = pods(f"{HEAD}  - name: a\n    resources: {{limits: {{{limit}}}}}\n")
+    (grant,) = pod.containers[0].grants
+    assert bool(grant.refused) is bool(refused)
+    assert refused in grant.refused

@@ -464,3 +464,73 @@ def test_a_damaged_file_is_read_in_part_or_refused(seed: int) -> None:
     with contextlib.suppress(UsageError):
         file = read(path, text)
         assert all(0 < item.place.line <= text.count("\n") + 2 for item in file.requirements)
+
+
+UV_EXTRAS = """\
+version = 1
+[[package]]
+name = "mine"
+version = "1"
+source = { editable = "." }
+dependencies = [{ name = "numpy" }]
+[package.optional-dependencies]
+cpu = [{ name = "onnxruntime" }]
+gpu = [{ name = "embeddings", extra = ["fast"] }, { name = "numpy" }]
+[package.dev-dependencies]
+test = [{ name = "pytest" }]
+[[package]]
+name = "numpy"
+version = "2"
+[[package]]
+name = "onnxruntime"
+version = "1.20"
+[[package]]
+name = "embeddings"
+version = "1"
+[package.optional-dependencies]
+fast = [{ name = "onnxruntime-gpu" }]
+[[package]]
+name = "onnxruntime-gpu"
+version = "1.20"
+[[package]]
+name = "pytest"
+version = "8"
+"""
+
+
+def test_a_lock_of_uv_shows_what_only_an_extra_installs() -> None:
+    groups = {each.name: each.group for each in read("uv.lock", UV_EXTRAS).requirements}
+    assert groups == {
+        "numpy": "",
+        "onnxruntime": "extra cpu",
+        "embeddings": "extra gpu",
+        "onnxruntime-gpu": "extra gpu",
+        "pytest": "group test",
+    }
+
+
+def test_a_lock_of_poetry_shows_what_only_an_extra_or_a_group_installs() -> None:
+    text = """\
+[[package]]
+name = "onnxruntime-gpu"
+version = "1.20"
+optional = true
+groups = ["main"]
+[[package]]
+name = "numpy"
+version = "2"
+optional = false
+groups = ["main", "dev"]
+[[package]]
+name = "pytest"
+version = "8"
+optional = false
+groups = ["dev"]
+[extras]
+gpu = ["onnxruntime-gpu"]
+[metadata]
+lock-version = "2.1"
+python-versions = ">=3.10"
+"""
+    groups = [each.group for each in read("poetry.lock", text).requirements]
+    assert groups == ["extra gpu", "", "group dev"]

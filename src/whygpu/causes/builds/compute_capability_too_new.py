@@ -94,6 +94,26 @@ cuBLAS prints the same status on a GPU that the build supports:
 2018-11-01 10:00:09.100000: E tensorflow/stream_executor/cuda/cuda_blas.cc:698] failed to run cuBLAS routine cublasSgemm_v2: CUBLAS_STATUS_EXECUTION_FAILED
 ```
 
+## Fires on (setup)
+
+The machine is given by `whygpu lint --gpu`.
+
+```
+==> machine <==
+gpu = "12.0"
+==> requirements.txt <==
+torch==2.4.1
+```
+
+## Quiet on (setup)
+
+```
+==> machine <==
+gpu = "12.0"
+==> requirements.txt <==
+torch==2.8.0
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html>
@@ -119,7 +139,9 @@ from whygpu.causes.evidence.log_gpu_generations import (
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
+from whygpu.causes.evidence.setup_requirements import unfit_requirements
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
@@ -359,3 +381,8 @@ def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> 
         confidence=confidence,
         ask=None if confidence == "certain" else f"{_ASK} `{_BUILD_OF.get(log.framework, _TORCH)}`",
     )
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    yield from unfit_requirements(CAUSE, setup, "gpu-too-new")

@@ -83,6 +83,26 @@ TensorFlow ignores the small GPU of the display and uses the large one.
 step 100 loss 0.5
 ```
 
+## Fires on (setup)
+
+The machine is given by `whygpu lint --gpu`.
+
+```
+==> machine <==
+gpu = "6.1"
+==> requirements.txt <==
+torch==2.9.1
+```
+
+## Quiet on (setup)
+
+```
+==> machine <==
+gpu = "6.1"
+==> requirements.txt <==
+torch==2.4.1
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html>
@@ -109,7 +129,9 @@ from whygpu.causes.evidence.log_gpu_generations import (
 from whygpu.causes.evidence.log_libraries import WITHOUT_GPU
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
+from whygpu.causes.evidence.setup_requirements import unfit_requirements
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
@@ -416,3 +438,8 @@ def _old_remedies(log: Log) -> tuple[Remedy, ...]:
         Remedy("Or build it from source for this GPU's compute capability."),
         Remedy("Or run on the CPU."),
     )
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    yield from unfit_requirements(CAUSE, setup, "gpu-too-old")

@@ -250,7 +250,8 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 grant.place,
                 subject=MACHINE,
                 message=f"{setup.title} asks for {grant.text}, but gets no GPU: {grant.refused}",
-                fix=fix,
+                fix=f"Write {grant.edits[0].replacement}." if grant.edits else fix,
+                edits=grant.edits,
             )
             return
     if setup.grants or not setup.for_gpu or setup.for_cpu or setup.grant_elsewhere:

@@ -95,6 +95,44 @@ With an older driver XLA compiles one kernel at a time, and this works.
 Epoch 1/5 loss: 0.9312
 ```
 
+## Fires on (setup)
+
+The machine is given by `whygpu lint --driver`.
+
+```
+==> machine <==
+driver = "470.57.02"
+gpu = "8.0"
+==> requirements.txt <==
+torch==2.5.1
+```
+
+```
+==> machine <==
+driver = "470.57.02"
+gpu = "8.0"
+==> Dockerfile <==
+FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04
+```
+
+## Quiet on (setup)
+
+```
+==> machine <==
+driver = "535.54.03"
+gpu = "8.0"
+==> Dockerfile <==
+FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04
+RUN pip install torch==2.5.1
+```
+
+Nobody has said which machine it is for.
+
+```
+==> requirements.txt <==
+torch==2.5.1
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html>
@@ -122,9 +160,11 @@ from whygpu.causes.evidence.log_cuda_start import (
 )
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
+from whygpu.causes.evidence.setup_requirements import unfit_requirements
 from whygpu.model.cause import cause
+from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import nvidia_gpu
-from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
@@ -459,3 +499,25 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
 
 def _in_container(log: Log) -> bool:
     return story_of(log).place == "container"
+
+
+@CAUSE.on_setup
+def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    yield from unfit_requirements(CAUSE, setup, "driver-too-old")
+    image = setup if setup.kind == "image" else setup.image
+    base = image.base if image is not None else None
+    machine = setup.machine
+    if base is None or machine is None or not base.cuda or base.place.file != setup.place.file:
+        return
+    floors = driver_floors(base.cuda)
+    mine = machine.driver
+    if not floors or not isinstance(mine, Known):
+        return
+    if release_numbers(mine.value) < release_numbers(floors[0].driver):
+        yield CAUSE.in_setup(
+            base.place,
+            subject=MACHINE,
+            message=f"{base.reference} has CUDA {base.cuda}, which needs driver {floors[0].driver} "
+            f"or newer; the machine has {mine.value}",
+            fix="Choose an image with an older CUDA, or update the driver of the host.",
+        )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from whygpu.model.deployment import BaseImage
-from whygpu.model.requirement_file import RequirementVerdict
+from whygpu.model.cause import Cause
+from whygpu.model.deployment import BaseImage, Setup, SetupFinding
+from whygpu.model.requirement_file import ProblemKind, RequirementVerdict
 
 
 def wanted_instead(verdict: RequirementVerdict) -> str:
@@ -25,3 +28,20 @@ def already_in_base(verdict: RequirementVerdict, base: BaseImage | None) -> bool
         return SpecifierSet(wanted).contains(base.version)
     except InvalidSpecifier:
         return True
+
+
+def unfit_requirements(cause: Cause, setup: Setup, kind: ProblemKind) -> Iterator[SetupFinding]:
+    """The requirements that do not fit the driver or the GPU of the machine that the user named."""
+    if setup.machine is None or setup.for_cpu or setup.kind not in ("image", "requirements"):
+        return
+    for verdict in setup.verdicts:
+        requirement = verdict.requirement
+        if verdict.kind != kind or verdict.is_alternative:
+            continue
+        wanted = wanted_instead(verdict)
+        yield cause.in_setup(
+            requirement.place,
+            subject=requirement.name,
+            message=f"{requirement.name} {verdict.reason}",
+            fix=f"Write {wanted}." if wanted else verdict.advice or "Choose another release.",
+        )

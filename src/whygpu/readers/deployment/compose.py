@@ -40,6 +40,8 @@ class Service(NamedTuple):
     grants: tuple[Grant, ...]
     variables: tuple[VariableSetting, ...]
     command: tuple[str, ...]
+    has_variable_file: bool
+    """`env_file` may set variables that the file does not show."""
     gets_more: str
     """What may give it GPUs although the file does not ask for them; mostly empty."""
     commented_grant: FileLine | None
@@ -78,6 +80,7 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         grants=tuple(_grants(node)),
         variables=tuple(_variables(node)),
         command=(*words(child(node, "entrypoint")), *words(child(node, "command"))),
+        has_variable_file=child(node, "env_file") is not None,
         gets_more=_gets_more(node),
         commented_grant=_commented(path, lines, place.line + 1),
     )

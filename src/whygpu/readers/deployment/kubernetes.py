@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.model.deployment import Grant, VariableSetting
-from whygpu.model.requirement_file import FileLine
+from whygpu.model.requirement_file import FileLine, LineEdit
 from whygpu.readers.deployment.yaml_tree import (
     Items,
     Map,
@@ -26,9 +26,24 @@ from whygpu.readers.deployment.yaml_tree import (
 )
 
 _GPU_RESOURCE = re.compile(
-    r"^(?:nvidia|aliyun|tencent|volcano|hami|baidu|alibabacloud)[\w.-]{0,60}"
+    r"nvidia\.com/[\w.-]{1,60}"
+    r"|(?:nvidia|aliyun|tencent|volcano|hami|baidu|alibabacloud|run\.ai)[\w.-]{0,60}"
     r"/[\w.-]{0,60}(?:gpu|mig)[\w.-]{0,60}"
 )
+"""Resources of GPUs. Clusters also name them by model, as in nvidia.com/a100."""
+_MISSPELT_RESOURCE = {
+    "nvidia.com/gpus": "nvidia.com/gpu",
+    "nvidia.com/GPU": "nvidia.com/gpu",
+    "nvidia.com/Gpu": "nvidia.com/gpu",
+    "nvidia/gpu": "nvidia.com/gpu",
+    "nvidia-gpu": "nvidia.com/gpu",
+    "nvidia.gpu": "nvidia.com/gpu",
+    "alpha.kubernetes.io/nvidia-gpu": "nvidia.com/gpu",
+}
+"""Names that no device plugin offers, with the right one. The last one was removed in
+Kubernetes 1.11."""
+_MIG_RESOURCE = re.compile(r"nvidia\.com/mig-(?P<profile>.+)")
+_MIG_PROFILE = re.compile(r"(?:[1-7]c\.)?[1-7]g\.\d{1,3}gb(?:[.-]\w{1,10}){0,2}")
 _OTHER_DEVICE = re.compile(
     r"^(?:amd\.com|gpu\.intel\.com|google\.com/tpu|aws\.amazon\.com/neuron|habana\.ai|huawei\.com"
     r"|cambricon\.com|hygon\.com|[\w.-]{0,60}fpga)"
@@ -164,13 +179,14 @@ def _grants(node: Map) -> Iterator[Grant]:
     limits = {
         key: (value.value if isinstance(value, Text) else "", place)
         for key, value, place in entries(node, "resources", "limits")
-        if _GPU_RESOURCE.fullmatch(key)
+        if _is_gpu(key)
     }
     for key, (count, place) in limits.items():
-        yield Grant(f"{key}: {count}", place, int(count) if count.isdigit() else None)
+        known = int(count) if count.isdigit() else None
+        yield Grant(f"{key}: {count}", place, known, _refused(key, count), _respelt(key, place))
     for key, value, place in entries(node, "resources", "requests"):
         count = value.value if isinstance(value, Text) else ""
-        if not _GPU_RESOURCE.fullmatch(key):
+        if not _is_gpu(key):
             continue
         written = f"{key}: {count}"
         if key not in limits:
@@ -181,6 +197,29 @@ def _grants(node: Map) -> Iterator[Grant]:
             yield Grant(written, place, refused=refused)
     if child(node, "resources", "claims") is not None:
         yield Grant("a resource claim", node.place)
+
+
+def _is_gpu(resource: str) -> bool:
+    return bool(_GPU_RESOURCE.fullmatch(resource)) or resource in _MISSPELT_RESOURCE
+
+
+def _respelt(resource: str, place: FileLine) -> tuple[LineEdit, ...]:
+    right = _MISSPELT_RESOURCE.get(resource, "")
+    if not right or place.text.count(resource) != 1 or place.text.startswith("{"):
+        return ()
+    return (LineEdit(place, place.text.replace(resource, right)),)
+
+
+def _refused(resource: str, count: str) -> str:
+    """Why a limit gives no GPU; empty if it does, or if nobody can tell."""
+    if resource in _MISSPELT_RESOURCE:
+        return f"no node offers this resource, which is called {_MISSPELT_RESOURCE[resource]}"
+    mig = _MIG_RESOURCE.fullmatch(resource)
+    if mig is not None and not _MIG_PROFILE.fullmatch(mig["profile"]):
+        return "a MIG resource is called like nvidia.com/mig-1g.5gb"
+    if re.fullmatch(r"\d*\.\d+", count) and float(count) % 1:
+        return "Kubernetes accepts only whole GPUs; time-slicing or MIG share one"
+    return ""
 
 
 def _variables(node: Map) -> Iterator[VariableSetting]:

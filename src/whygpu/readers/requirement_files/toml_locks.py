@@ -16,6 +16,7 @@ from whygpu.readers.requirement_files import Load
 from whygpu.readers.requirement_files.pip_requirement import normalised
 from whygpu.readers.requirement_files.poetry_versions import poetry_range
 from whygpu.readers.requirement_files.toml_lines import TomlFile
+from whygpu.readers.requirement_files.uv_parts import is_project, optional_parts
 
 _DEFAULT_INDEXES = ("https://pypi.org/simple", "https://pypi.org/simple/")
 _UV_VERSION = 1
@@ -26,9 +27,11 @@ def read_uv(path: str, load: Load) -> RequirementsFile:
     if file.data.get("version") != _UV_VERSION:
         version = file.data.get("version")
         raise UsageError(f"{path}: whygpu reads version {_UV_VERSION} of uv.lock, not {version}")
+    packages = _packages(file)
+    parts = optional_parts(packages)
     found = [
-        requirement
-        for number, package in enumerate(_packages(file))
+        requirement._replace(group=parts.get(requirement.name, ""))
+        for number, package in enumerate(packages)
         for requirement in _of_uv(package, file.of_key(f"package#{number}", "name"))
     ]
     python = file.data.get("requires-python", "")
@@ -43,7 +46,7 @@ def read_uv(path: str, load: Load) -> RequirementsFile:
 def _of_uv(package: dict[str, Any], place: FileLine) -> list[PinnedRequirement]:
     origin = package.get("source")
     origin = origin if isinstance(origin, dict) else {}
-    if {"virtual", "editable"} & origin.keys() or "version" not in package:
+    if is_project(package) or "version" not in package:
         # The project itself: what it requires has entries of its own.
         return []
     registry = str(origin.get("registry", ""))
@@ -74,9 +77,10 @@ def read_poetry(path: str, load: Load) -> RequirementsFile:
     if "lock-version" not in metadata:
         raise UsageError(f"{path}: it is not a lock file of Poetry, or one of before 2020")
     requirements, unread = list[PinnedRequirement](), list[UnreadLine]()
+    extras = _poetry_extras(file)
     for number, package in enumerate(_packages(file)):
         place = file.of_key(f"package#{number}", "name")
-        found = _of_poetry(package, place)
+        found = _of_poetry(package, place, extras)
         if isinstance(found, UnreadLine):
             unread.append(found)
         else:
@@ -91,7 +95,29 @@ def read_poetry(path: str, load: Load) -> RequirementsFile:
     )
 
 
-def _of_poetry(package: dict[str, Any], place: FileLine) -> PinnedRequirement | UnreadLine:
+def _poetry_extras(file: TomlFile) -> dict[str, str]:
+    """The extra that each package belongs to; the first one if there are several."""
+    found: dict[str, str] = {}
+    for extra, names in file.table("extras").items():
+        for name in names if isinstance(names, list) else ():
+            found.setdefault(normalised(str(name).partition(" ")[0].partition("[")[0]), extra)
+    return found
+
+
+def _poetry_part(package: dict[str, Any], extras: dict[str, str]) -> str:
+    """The part of the project that installs a package; empty if it is always installed."""
+    extra = extras.get(normalised(str(package.get("name", ""))))
+    if package.get("optional") is True:
+        return f"extra {extra}" if extra else "optional"
+    groups = package.get("groups", [])
+    if not isinstance(groups, list) or not groups or "main" in groups:
+        return ""
+    return f"group {groups[0]}"
+
+
+def _of_poetry(
+    package: dict[str, Any], place: FileLine, extras: dict[str, str]
+) -> PinnedRequirement | UnreadLine:
     if not isinstance(package.get("version"), str):
         return UnreadLine(place, "it has no version")
     origin = package.get("source")
@@ -110,7 +136,7 @@ def _of_poetry(package: dict[str, Any], place: FileLine) -> PinnedRequirement | 
         place=place,
         sources=_sources(url, place) if kind == "legacy" else (),
         url="" if kind in ("", "legacy") else url,
-        group="optional" if package.get("optional") is True else "",
+        group=_poetry_part(package, extras),
     )
 
 

@@ -1,0 +1,80 @@
+"""Which packages of a uv.lock only an extra or a dependency group of the project installs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from whygpu.readers.requirement_files.pip_requirement import normalised
+
+Package = dict[str, Any]
+
+
+def optional_parts(packages: Sequence[Package]) -> dict[str, str]:
+    """The part, such as "extra gpu", of each package that the project does not always install.
+
+    A package that several parts install has the first one. If the file does not show the project,
+    every package counts as always installed.
+    """
+    by_name: dict[str, list[Package]] = {}
+    for package in packages:
+        by_name.setdefault(normalised(str(package.get("name", ""))), []).append(package)
+    projects = [package for package in packages if is_project(package)]
+    if not projects:
+        return {}
+    always = _reached([name for project in projects for name in _required(project)], by_name)
+    parts: dict[str, str] = {}
+    for project in projects:
+        for part, names in _parts(project):
+            for name in _reached(names, by_name) - always:
+                parts.setdefault(name, part)
+    return parts
+
+
+def is_project(package: Package) -> bool:
+    """Whether it is a project of the workspace, and not a package that it requires."""
+    origin = package.get("source")
+    return isinstance(origin, dict) and bool({"virtual", "editable"} & origin.keys())
+
+
+def _required(package: Package) -> list[str]:
+    return _names(package.get("dependencies"))
+
+
+def _parts(project: Package) -> Iterator[tuple[str, list[str]]]:
+    for key, kind in (("optional-dependencies", "extra"), ("dev-dependencies", "group")):
+        listed = project.get(key)
+        for name, dependencies in listed.items() if isinstance(listed, dict) else ():
+            yield f"{kind} {name}", _names(dependencies)
+
+
+def _names(dependencies: object) -> list[str]:
+    """The packages of a list of dependencies; a dependency with an extra includes its packages."""
+    listed = dependencies if isinstance(dependencies, list) else []
+    return [
+        normalised(str(item.get("name", ""))) + "".join(f"[{extra}]" for extra in _extras(item))
+        for item in listed
+        if isinstance(item, dict)
+    ]
+
+
+def _extras(dependency: Package) -> list[str]:
+    given = dependency.get("extra", [])
+    return [text for text in given if isinstance(text, str)] if isinstance(given, list) else []
+
+
+def _reached(start: Sequence[str], by_name: dict[str, list[Package]]) -> set[str]:
+    """The packages that are installed with some others."""
+    waiting, seen = list(start), set[str]()
+    while waiting:
+        wanted = waiting.pop()
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        name, *extras = wanted.replace("]", "").split("[")
+        for package in by_name.get(name, ()):
+            waiting += _required(package)
+            optional = package.get("optional-dependencies")
+            if isinstance(optional, dict):
+                waiting += [name for extra in extras for name in _names(optional.get(extra))]
+    return {wanted.partition("[")[0] for wanted in seen}
