@@ -198,3 +198,30 @@ def test_a_misspelt_resource_is_fixed(tmp_path: pathlib.Path) -> None:
     assert found(tmp_path, project(tmp_path, files)) == [("WG811", "pod.yaml", 8)]
     assert whygpu.lint(tmp_path, fix=True).findings == ()
     assert (tmp_path / "pod.yaml").read_text().endswith("        nvidia.com/gpu: 1 # one\n")
+
+
+def test_the_chain_ends_at_the_statement_that_needs_a_gpu(tmp_path: pathlib.Path) -> None:
+    files = {
+        "compose.yaml": "services:\n  train:\n    build: app\n",
+        "app/Dockerfile": "FROM python:3.11\nCOPY . /srv/app\nCMD python /srv/app/src/train.py\n",
+        "app/src/train.py": "import torch\ntorch.zeros(1).cuda()\n",
+    }
+    (item,) = project(tmp_path, files).findings
+    assert (item.finding.code, item.line) == ("WG811", 2)
+    assert "train.py:2 needs one" in item.finding.message
+
+
+def test_workflows_in_their_hidden_folder_are_read(tmp_path: pathlib.Path) -> None:
+    job = "jobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - run: pip install "
+    files = {".github/workflows/a.yml": f"{job}tensorflow-gpu==2.12.0\n"}
+    assert found(tmp_path, project(tmp_path, files)) == [("WG318", ".github/workflows/a.yml", 5)]
+
+
+def test_a_replaced_search_path_is_fixed(tmp_path: pathlib.Path) -> None:
+    docker = "FROM nvidia/cuda:12.4.1-base-ubuntu22.04\nENV LD_LIBRARY_PATH=/opt/lib\n"
+    assert found(tmp_path, project(tmp_path, {"Dockerfile": docker})) == [
+        ("WG817", "Dockerfile", 2)
+    ]
+    assert whygpu.lint(tmp_path, fix=True).findings == ()
+    wanted = "ENV LD_LIBRARY_PATH=/opt/lib:${LD_LIBRARY_PATH}\n"
+    assert (tmp_path / "Dockerfile").read_text().endswith(wanted)

@@ -19,7 +19,8 @@ NEVER_SEEN_ON_MACHINES = frozenset(
         *("nccl_failure", "oom_leak_or_fragmentation", "oom_model_too_big", "server_memory_share"),
         *("triton_ptxas_too_old", "wheel_not_available", "windows_dll_load_failed"),
         *("base_image_not_fixed", "driver_files_in_image", "gpu_needed_in_image_build"),
-        *("gpu_not_requested", "image_lacks_framework_libraries"),
+        *("gpu_not_requested", "image_lacks_framework_libraries", "shared_memory_too_small"),
+        *("library_path_replaced",),
     }
 )
 """Causes of the other families without a machine detector, left out for the same reason. A test

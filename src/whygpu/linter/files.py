@@ -13,8 +13,14 @@ from whygpu.readers import limits
 
 STDIN = "-"
 _ENDINGS = (".py", ".pyw", ".ipynb")
-_SIGNS = {"yaml": (b"apiVersion",), "job": (b"#SBATCH", b"#PBS", b"#BSUB")}
+_SIGNS = {
+    "yaml": (b"apiVersion",),
+    "workflow": (b"nvidia", b"gpu", b"cuda", b"torch", b"tensorflow", b"jax"),
+    "job": (b"#SBATCH", b"#PBS", b"#BSUB"),
+}
 """Words without which a file of this kind is not for lint."""
+_HIDDEN = frozenset({".devcontainer", ".github", ".gitlab"})
+"""Folders that are read although their names begin with a dot."""
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "__pypackages__"})
 
 
@@ -52,7 +58,7 @@ def _walk(folder: str, settings: Settings) -> Iterator[str]:
         folders[:] = sorted(
             name
             for name in folders
-            if (not name.startswith(".") or name == ".devcontainer")
+            if (not name.startswith(".") or name in _HIDDEN)
             and name not in _SKIPPED
             and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
             and not settings.excludes(os.path.join(place, name))

@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.linter.project_files import ProjectFiles, load_from
-from whygpu.model.deployment import BaseImage, Reason, Setup, ShellCommand, VariableSetting
+from whygpu.linter.started_script import needs_gpu, program_of
+from whygpu.model.deployment import (
+    BaseImage,
+    Reason,
+    Setup,
+    ShellCommand,
+    StartedProgram,
+    VariableSetting,
+)
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.requirement_file import (
@@ -18,14 +26,14 @@ from whygpu.model.requirement_file import (
     RequirementsFile,
     RequirementVerdict,
 )
-from whygpu.readers.deployment.dockerfile import Copy, Dockerfile, Run, Stage
+from whygpu.readers.deployment.dockerfile import Copy, Dockerfile, Run, Stage, read
 from whygpu.readers.deployment.package_installs import (
     PackageInstall,
     package_installs,
     system_packages,
 )
 from whygpu.readers.requirement_files import format_of, read_requirements
-from whygpu.tables.base_images import base_image
+from whygpu.tables.base_images import TOOL_IMAGES, base_image
 
 _OWN_CUDA = re.compile(
     r"cuda(?:-|$)|cudnn|libcudnn|libcublas|cudatoolkit|nvidia-cuda|nvidia-cudnn|nvidia-pyindex"
@@ -47,6 +55,7 @@ _CPU_COMMENT = re.compile(
     re.IGNORECASE,
 )
 _GPU_NAME = re.compile(r"(?:^|[._/-])(?:gpu|cuda\d*|nvidia)(?:[._/-]|$)", re.IGNORECASE)
+_GPU_IMAGE = re.compile(r"(?:^|[._-])(?:gpu|cuda\d*)(?:[._-]|$)", re.IGNORECASE)
 _HIGHEST = 3
 """How many folders above a Dockerfile may be its build context."""
 
@@ -82,12 +91,13 @@ def image_setup(
     installs = _Installs(dockerfile, built, files, context)
     python = _python(built.base, installs.all, commands)
     requirements = tuple(installs.requirements)
+    program = _program(dockerfile, built, files, context)
     answer = _judged(dockerfile.path, requirements, python, judge)
     return Setup(
         kind="image",
         name=last.name,
         place=last.place,
-        for_gpu=tuple(_for_gpu(dockerfile, built, variables)),
+        for_gpu=tuple(_for_gpu(dockerfile, built, variables, program)),
         for_cpu=tuple(_for_cpu(dockerfile, last)),
         base=built.base,
         has_own_cuda=_has_own_cuda(commands, requirements),
@@ -95,14 +105,28 @@ def image_setup(
         verdicts=answer,
         variables=variables,
         commands=commands,
+        program=program,
         unknown=tuple(installs.unknown),
     )
+
+
+def built_image(
+    path: str, context: str, target: str, files: ProjectFiles, judge: Judge
+) -> Setup | None:
+    path = os.path.normpath(path)
+    text = files.read(path)
+    if text is None:
+        return None
+    return image_setup(read(path, text), files, judge, context=context, target=target)
 
 
 def published_image(reference: str, place: FileLine) -> Setup:
     """An image that is only named."""
     base = base_image(reference, place)
-    reasons = (Reason(f"its image is {base.reference}", place),) if base.uses_gpu else ()
+    own_name = f"{base.name.rpartition('/')[2]}-{base.tag}"
+    named = base.uses_gpu is None and _GPU_IMAGE.search(own_name) is not None
+    for_gpu = (base.uses_gpu or named) and not TOOL_IMAGES.search(base.reference)
+    reasons = (Reason(f"its image is {base.reference}", place),) if for_gpu else ()
     return Setup("image", "", place, for_gpu=reasons, base=base)
 
 
@@ -119,8 +143,21 @@ def _built(dockerfile: Dockerfile, last: Stage) -> _Built:
     return _Built(base, tuple(stages))
 
 
+def _program(
+    dockerfile: Dockerfile, built: _Built, files: ProjectFiles, context: str | None
+) -> StartedProgram | None:
+    """The program that ENTRYPOINT and CMD start."""
+    started = next((stage.started for stage in reversed(built.stages) if stage.started), ())
+    words = [word for command in started for word in command.words]
+    folders = [context] if context is not None else list(_contexts(dockerfile.path))
+    return program_of(words, folders, files)
+
+
 def _for_gpu(
-    dockerfile: Dockerfile, built: _Built, variables: Sequence[VariableSetting]
+    dockerfile: Dockerfile,
+    built: _Built,
+    variables: Sequence[VariableSetting],
+    program: StartedProgram | None,
 ) -> Iterator[Reason]:
     if built.base is not None and built.base.uses_gpu:
         yield Reason(f"it is built from {built.base.reference}", built.base.place)
@@ -131,6 +168,8 @@ def _for_gpu(
     name = os.path.basename(dockerfile.path)
     if _GPU_NAME.search(name) and built.stages:
         yield Reason(f"its file is called {name}", built.stages[-1].place)
+    if program is not None and program.needs_gpu is not None:
+        yield needs_gpu(program.needs_gpu)
 
 
 def _for_cpu(dockerfile: Dockerfile, last: Stage) -> Iterator[Reason]:

@@ -15,9 +15,10 @@ LARGEST = 4 << 20
 """Bytes of a file that another one names; lock files of large projects have a few megabytes."""
 
 FileKind = Literal[
-    "dockerfile", "compose", "dev container", "variables", "requirements", "yaml", "job"
+    "dockerfile", "compose", "dev container", "variables", "requirements", "workflow", "yaml", "job"
 ]
 
+_WORKFLOWS = re.compile(r"(?:^|[/\\])\.github[/\\]workflows$")
 _NAMES: tuple[tuple[re.Pattern[str], FileKind], ...] = (
     (
         re.compile(
@@ -43,7 +44,9 @@ _NAMES: tuple[tuple[re.Pattern[str], FileKind], ...] = (
 
 def kind_of(path: str) -> FileKind | None:
     """What a file is, by its name; None for Python, notebooks and anything else."""
-    name = os.path.basename(path).lower()
+    folder, name = os.path.split(path.lower())
+    if name == ".gitlab-ci.yml" or (_WORKFLOWS.search(folder) and name.endswith((".yml", ".yaml"))):
+        return "workflow"
     return next((kind for pattern, kind in _NAMES if pattern.fullmatch(name)), None)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whygpu.linter.deployment import NotRead, setups_of
+from whygpu.linter.deployment import setups_of
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.image_setup import Judge
 from whygpu.linter.project_files import DiskFiles, ProjectFiles
 from whygpu.linter.settings import Settings
+from whygpu.linter.yaml_file import NotRead
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, FileProblemKind, Located
 from whygpu.model.deployment import Setup, SetupFinding

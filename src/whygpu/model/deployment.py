@@ -14,7 +14,9 @@ from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.requirement_file import FileLine, LineEdit, PinnedRequirement, RequirementVerdict
 
 Flavour = Literal["base", "runtime", "devel", ""]
-SetupKind = Literal["image", "service", "pod", "job", "dev container", "variables", "requirements"]
+SetupKind = Literal[
+    "image", "service", "pod", "job", "workflow job", "dev container", "variables", "requirements"
+]
 
 
 class VariableSetting(NamedTuple):
@@ -89,6 +91,16 @@ class ShellCommand(NamedTuple):
         return self.word_places[number] if self.word_places else self.place
 
 
+class StartedProgram(NamedTuple):
+    """The Python program that a container or a job starts."""
+
+    path: str
+    needs_gpu: FileLine | None
+    """A statement that fails without a GPU; None if there is none."""
+    workers: FileLine | None
+    """Where it makes a data loader with worker processes, which use shared memory."""
+
+
 class Setup(NamedTuple):
     kind: SetupKind
     name: str
@@ -111,6 +123,12 @@ class Setup(NamedTuple):
     commands: tuple[ShellCommand, ...] = ()
     image: Setup | None = None
     """The image that it runs, if its Dockerfile is here or its name tells about it."""
+    program: StartedProgram | None = None
+    """What it starts, if that is a program of the project and shows what it needs."""
+    has_default_memory: bool = False
+    """Its shared memory is the 64 MB that containers get if nothing else is asked for."""
+    several_processes: Reason | None = None
+    """Why several of its processes work on one machine, each with its GPU; None if unknown."""
     unknown: tuple[str, ...] = ()
     """What could not be followed, as sentences."""
     machine: MachineSpec | None = None

@@ -74,7 +74,8 @@ GPU_IMAGES: tuple[GpuImage, ...] = (
 
 TOOL_IMAGES = re.compile(
     r"k8s-device-plugin|dcgm|gpu-operator|gpu-feature-discovery|node-feature|driver|container-toolkit"
-    r"|exporter|mig-manager|k8s-dra|validator|nvidia/k8s/"
+    r"|exporter|mig-manager|k8s-dra|validator|nvidia/k8s/|monitor|scheduler|operator|plugin|webhook"
+    r"|metrics|dashboard"
 )
 """Images that manage GPUs and do not compute on them."""
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from whygpu.readers.deployment import batch_job, compose, dev_container, kubernetes, yaml_tree
+from whygpu.readers.deployment import (
+    batch_job,
+    compose,
+    dev_container,
+    kubernetes,
+    workflow,
+    yaml_tree,
+)
 
 
 def service(text: str) -> compose.Service:
@@ -168,3 +175,70 @@ def test_names_and_numbers_of_resources(limit: str, refused: str) -> None:
     (grant,) = pod.containers[0].grants
     assert bool(grant.refused) is bool(refused)
     assert refused in grant.refused
+
+
+def workflow_jobs(content: str) -> tuple[workflow.WorkflowJob, ...]:
+    return workflow.read("w.yml", yaml_tree.load("w.yml", content))
+
+
+def test_a_workflow_of_github() -> None:
+    (job,) = workflow_jobs("""\
+on: push
+jobs:
+  test:
+    runs-on: [self-hosted, gpu]
+    container:
+      image: nvidia/cuda:12.4.1-base-ubuntu22.04
+      options: --gpus all
+    env: {A: 1}
+    steps:
+      - uses: actions/checkout@v4
+      - run: |
+          pip install \\
+            torch==2.5.1
+          nvidia-smi || true
+      - if: always()
+        run: nvidia-smi
+""")
+    assert (job.runner, job.is_hosted) == (("self-hosted", "gpu"), False)
+    assert job.image == "nvidia/cuda:12.4.1-base-ubuntu22.04"
+    assert [grant.text for grant in job.grants] == ["options: --gpus all"]
+    assert [(c.words[0], c.place.line, c.may_fail) for c in job.commands[:2]] == [
+        ("pip", 12, False),
+        ("nvidia-smi", 14, True),
+    ]
+    assert job.commands[0].place_of(2).line == 13
+    assert "nvidia-smi" not in [command.words[0] for command in job.commands[2:]]
+
+
+@pytest.mark.parametrize(
+    ("runner", "hosted"),
+    [
+        ("ubuntu-latest", True),
+        ("ubuntu-24.04-arm", True),
+        ("macos-14", True),
+        ("gpu-t4-4-core", False),
+        ("${{ matrix.os }}", False),
+        ("[self-hosted, ubuntu-latest]", False),
+    ],
+)
+def test_machines_of_github_are_known_by_their_labels(runner: str, hosted: bool) -> None:
+    (job,) = workflow_jobs(f"jobs:\n  a:\n    runs-on: {runner}\n")
+    assert job.is_hosted is hosted
+
+
+def test_jobs_of_gitlab() -> None:
+    jobs = workflow_jobs("""\
+image: nvidia/cuda
+variables: {CUDA_VISIBLE_DEVICES: "0"}
+.hidden: {script: [a]}
+train:
+  tags: [gpu]
+  script:
+    - pip install torch
+    - nvidia-smi
+""")
+    (job,) = jobs
+    assert (job.name, job.image, job.runner) == ("train", "nvidia/cuda", ("gpu",))
+    assert [command.place.line for command in job.commands] == [7, 8]
+    assert job.variables[0].name == "CUDA_VISIBLE_DEVICES"

@@ -106,7 +106,71 @@ python train.py
 }
 ```
 
+The program that the service starts needs a GPU.
+
+```
+==> compose.yaml <==
+services:
+  train:
+    build: .
+==> Dockerfile <==
+FROM python:3.11
+COPY . /app
+CMD ["python", "/app/train.py"]
+==> train.py <==
+import torch
+model = torch.nn.Linear(2, 2).cuda()
+```
+
+```
+==> train.sbatch <==
+#!/bin/bash
+#SBATCH --gres=gpu:1
+srun --gres=none python train.py
+```
+
+```
+==> .github/workflows/test.yml <==
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - run: |
+          pip install torch
+          nvidia-smi
+```
+
 ## Quiet on (setup)
+
+The program works without a GPU as well.
+
+```
+==> compose.yaml <==
+services:
+  train:
+    build: .
+==> Dockerfile <==
+FROM python:3.11
+CMD python train.py
+==> train.py <==
+import torch
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = torch.nn.Linear(2, 2).to(device)
+```
+
+A runner of its owner may have one.
+
+```
+==> .github/workflows/test.yml <==
+on: push
+jobs:
+  test:
+    runs-on: [self-hosted, linux]
+    steps:
+      - run: nvidia-smi
+```
+
 
 ```
 ==> compose.yaml <==
@@ -234,6 +298,7 @@ CAUSE = cause("WG811", __name__, __doc__, severity="error", effect="cpu")
 _FIXES: dict[SetupKind, str] = {
     "service": "Add `gpus: all` to the service, or reserve devices with capabilities: [gpu].",
     "pod": "Add `nvidia.com/gpu: 1` to the limits of the container.",
+    "workflow job": "Choose a runner with a GPU, and give its container `options: --gpus all`.",
     "job": "Ask for a GPU in a directive, such as #SBATCH --gres=gpu:1, or #PBS -l ngpus=1.",
     "dev container": 'Add "runArgs": ["--gpus", "all"], or "hostRequirements": {"gpu": true}.',
 }

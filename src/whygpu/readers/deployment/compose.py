@@ -42,6 +42,8 @@ class Service(NamedTuple):
     command: tuple[str, ...]
     has_variable_file: bool
     """`env_file` may set variables that the file does not show."""
+    has_default_memory: bool
+    """Nothing gives it more shared memory than the 64 MB that Docker gives."""
     gets_more: str
     """What may give it GPUs although the file does not ask for them; mostly empty."""
     commented_grant: FileLine | None
@@ -81,6 +83,7 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         variables=tuple(_variables(node)),
         command=(*words(child(node, "entrypoint")), *words(child(node, "command"))),
         has_variable_file=child(node, "env_file") is not None,
+        has_default_memory=_has_default_memory(node),
         gets_more=_gets_more(node),
         commented_grant=_commented(path, lines, place.line + 1),
     )
@@ -106,6 +109,14 @@ def _grants(node: Map) -> Iterator[Grant]:
     runtime = child(node, "runtime")
     if isinstance(runtime, Text) and ("nvidia" in runtime.value or "$" in runtime.value):
         yield Grant(f"runtime: {runtime.value}", runtime.place)
+
+
+def _has_default_memory(node: Map) -> bool:
+    if any(child(node, key) is not None for key in ("shm_size", "ipc", "extends")):
+        return False
+    mounts = (*items(node, "volumes"), *items(node, "tmpfs"))
+    named = [item.value if isinstance(item, Text) else text(item, "target") for item in mounts]
+    return not any("/dev/shm" in name for name in (*named, text(node, "tmpfs")))
 
 
 def _gets_more(node: Map) -> str:

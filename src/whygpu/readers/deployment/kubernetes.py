@@ -64,6 +64,8 @@ class Container(NamedTuple):
     variables: tuple[VariableSetting, ...]
     command: tuple[str, ...]
     commented_grant: FileLine | None
+    has_default_memory: bool
+    """Nothing gives it more shared memory than the 64 MB that containers get."""
     other_device: str
     """A resource of another maker that it asks for; mostly empty."""
 
@@ -128,6 +130,8 @@ def _pod(path: str, kind: str, name: str, node: Map, lines: list[str]) -> Pod:
         *(_container(path, item, False, lines) for item in plain if isinstance(item, Map)),
         *(_container(path, item, True, lines) for item in initial if isinstance(item, Map)),
     ]
+    if text(node, "hostIPC") == "true":
+        containers = [each._replace(has_default_memory=False) for each in containers]
     return Pod(
         kind=kind,
         name=name,
@@ -163,6 +167,10 @@ def _container(path: str, node: Map, is_init: bool, lines: list[str]) -> Contain
         variables=tuple(_variables(node)),
         command=(*words(child(node, "command")), *words(child(node, "args"))),
         commented_grant=_commented(path, node, lines),
+        has_default_memory=not any(
+            text(mount, "mountPath").rstrip("/") == "/dev/shm"
+            for mount in items(node, "volumeMounts")
+        ),
         other_device=next(
             (
                 key

@@ -65,7 +65,7 @@ class _Word(NamedTuple):
 
 def _plain(command: ShellCommand) -> list[_Word]:
     words = [_Word(text, command.place_of(n)) for n, text in enumerate(command.words)]
-    while words and (_ASSIGNMENT.fullmatch(words[0].text) or words[0].text == "env"):
+    while words and (_ASSIGNMENT.fullmatch(words[0].text) or _program(words[0]) == "env"):
         words = words[1:]
     return words
 

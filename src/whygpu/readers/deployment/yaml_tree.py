@@ -29,11 +29,13 @@ class NoYamlReader(Exception):
 class Text:
     """A scalar."""
 
-    __slots__ = ("place", "value")
+    __slots__ = ("is_block", "place", "value")
 
-    def __init__(self, value: str, place: FileLine) -> None:
+    def __init__(self, value: str, place: FileLine, *, is_block: bool = False) -> None:
         self.value = value
         self.place = place
+        self.is_block = is_block
+        """Its lines begin below its place, as after `run: |`."""
 
 
 class Map:
@@ -126,7 +128,8 @@ class _Maker:
             items = Items(place)
             items.nodes = [self.made(item, depth + 1) for item in node.value]
             return items
-        return Text(str(getattr(node, "value", "")), place)
+        is_block = getattr(node, "style", None) in ("|", ">")
+        return Text(str(getattr(node, "value", "")), place, is_block=is_block)
 
 
 def child(node: Node | None, *keys: str) -> Node | None:
