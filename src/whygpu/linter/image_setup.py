@@ -55,7 +55,12 @@ _CPU_COMMENT = re.compile(
     re.IGNORECASE,
 )
 _GPU_NAME = re.compile(r"(?:^|[._/-])(?:gpu|cuda\d*|nvidia)(?:[._/-]|$)", re.IGNORECASE)
-_GPU_IMAGE = re.compile(r"(?:^|[._-])(?:gpu|cuda\d*)(?:[._-]|$)", re.IGNORECASE)
+_GPU_IMAGE = re.compile(
+    r"(?:.*[._-])?gpu(?::.*)?|[^:]*:(?:.*[._-])?(?:gpu|cu(?:da)?[\d.]*)(?:-(?:jupyter|devel|runtime))?",
+    re.IGNORECASE,
+)
+"""quizbowl-gpu:1, ray:2.46-py39-gpu, server:cuda12. A name with gpu inside, as that of
+gpu-benchmarks, says less."""
 _HIGHEST = 3
 """How many folders above a Dockerfile may be its build context."""
 
@@ -123,8 +128,8 @@ def built_image(
 def published_image(reference: str, place: FileLine) -> Setup:
     """An image that is only named."""
     base = base_image(reference, place)
-    own_name = f"{base.name.rpartition('/')[2]}-{base.tag}"
-    named = base.uses_gpu is None and _GPU_IMAGE.search(own_name) is not None
+    own_name = base.reference.rpartition("/")[2]
+    named = base.uses_gpu is None and _GPU_IMAGE.fullmatch(own_name) is not None
     for_gpu = (base.uses_gpu or named) and not TOOL_IMAGES.search(base.reference)
     reasons = (Reason(f"its image is {base.reference}", place),) if for_gpu else ()
     return Setup("image", "", place, for_gpu=reasons, base=base)

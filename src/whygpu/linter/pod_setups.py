@@ -27,11 +27,17 @@ def pod_setups(path: str, text: str) -> Iterator[Setup]:
             # A template of another kind, or not about GPUs.
             return
         raise
-    for pod in kubernetes.read(path, documents, text):
-        yield from _containers(pod)
+    pods = kubernetes.read(path, documents, text)
+    granted = {(pod.kind, pod.name) for pod in pods if _has_gpus(pod)}
+    for pod in pods:
+        yield from _containers(pod, (pod.kind, pod.name) in granted)
 
 
-def _containers(pod: kubernetes.Pod) -> Iterator[Setup]:
+def _has_gpus(pod: kubernetes.Pod) -> bool:
+    return any(grant for each in pod.containers for grant in each.grants if not grant.refused)
+
+
+def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup]:
     plain = [container for container in pod.containers if not container.is_init]
     initial = [container for container in pod.containers if container.is_init]
     granted = any(container.grants for container in plain)
@@ -42,6 +48,9 @@ def _containers(pod: kubernetes.Pod) -> Iterator[Setup]:
         elsewhere = f"what uses this {pod.kind} may add the GPUs"
     elif "nvidia" in pod.runtime_class:
         elsewhere = "its runtime class may give it all GPUs of the node"
+    elif has_gpus_elsewhere and not granted:
+        # The head of a Ray cluster and the launcher of an MPI job run the image of the workers.
+        elsewhere = f"another pod of this {pod.kind} has the GPUs"
     elif pod.has_claims:
         elsewhere = "it has a resource claim"
     elif any(container.other_device for container in plain):

@@ -34,6 +34,8 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
         elsewhere = service.gets_more
         if any(_same_image(service, other) and other.grants for other in services):
             elsewhere = "another service runs the same image with a GPU"
+        elif any(_same_image(service, other) for other in services[: services.index(service)]):
+            elsewhere = "another service runs the same image, and is reported"
         if service.name in granted:
             elsewhere = f"{granted[service.name]} gives it GPUs"
         yield Setup(
