@@ -65,13 +65,19 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"^CMake Error|^make(?:\[\d+\])?: \*\*\* |^ninja: build stopped|^nvcc fatal|^npm ERR!"
             r"|^[^\s:]{1,200}:\d{1,7}(?::\d{1,5})?: (?:fatal )?error: "
             r"|: fatal error [A-Z]{1,4}\d{3,5}:"
+            # nvcc and Microsoft's compiler
+            r"|^(?:[A-Za-z]:)?[^\s:(]{1,200}\(\d{1,7}(?:,\d{1,5})?\): (?:fatal )?error\b"
             r"|^(?:g\+\+|gcc|clang|collect2|ld|nvcc): (?:fatal )?error: |undefined reference to "
             r"|^error: (?:command|subprocess-exited|metadata-generation|legacy-install|could not)"
-            r"|^ERROR: (?!pip's dependency resolver|After October)\S"
+            r"|^ERROR: (?!pip's dependency resolver|After October|Cannot create report)\S"
             r"|^E: (?:Unable|Package|Failed|The)|^[\w./: -]{1,120}: command not found$"
             r"|^/bin/sh: (?:line )?\d+: [\w./-]{1,80}: not found$"
             r"|^(?:\S{0,200}/)?python[\d.]{0,5}: (?:can't open file|No module named) "
             r"|: error: (?:unrecognized|the following) arguments|: error: argument \S"
+            r"|^fatal: [a-z]{3}|^docker: (?!Error response)\S|\b(?:ImagePullBackOff|ErrImagePull)\b"
+            r"|^mpirun was unable to|^Cannot connect to GPU backend"
+            # ComfyUI
+            r"|^Failed to validate prompt for output"
             r"|^PackagesNotFoundError|^ResolvePackageNotFound|^UnsatisfiableError"
         ),
     ),
@@ -151,7 +157,10 @@ def _raised_in_python(lines: Sequence[Line], place: int) -> bool:
 _OF_THE_LANGUAGE = re.compile(
     r"(?:KeyError|NameError|UnboundLocalError|SyntaxError|IndentationError|ZeroDivisionError"
     r"|RecursionError|Unicode(?:De|En)codeError|JSONDecodeError|NotADirectoryError|FileExistsError"
-    r"|AttributeError: '(?:NoneType|dict|list|str|tuple|int|float|bool|function|Namespace)')"
+    r"|Config(?:Attribute|Key|Value|Type)Error|MissingMandatoryValue|ScannerError|ParserError"
+    r"|AttributeError: '[\w.]{1,60}' object has no attribute"
+    r"|TypeError: [\w.]{1,80}\(\) (?:got an unexpected keyword|got multiple values|missing \d"
+    r"|takes ))"
 )
 """Mistakes in the text or the data of a program, even if its message names a GPU."""
 _NAMES_CUDA = re.compile(r"\bsm_\d|\bcompute_\d|\bCUDA_[A-Z]|\bgfx\d")
@@ -161,6 +170,10 @@ _NAMES_CUDA = re.compile(r"\bsm_\d|\bcompute_\d|\bCUDA_[A-Z]|\bgfx\d")
 _OF_ARGUMENTS = re.compile(r"(?:Value|Type|Assertion|Attribute)Error: ")
 _PARAMETER = re.compile(r"\b[a-z]{1,30}(?:_[a-z]{1,30}){1,6}\b")
 """The name of an argument or a setting (micro_batch_per_gpu), whose value is wrong."""
+_WARNS_OF = re.compile(
+    r"\b(?:may|might|can|could) (?:also )?(?:lead to|cause|result in)\b[^.\n]{0,120}"
+)
+"""What a message says may follow, and has not happened."""
 _OF_FILES = ("OSError", "FileNotFoundError", "EOFError", "UnpicklingError", "TypeError")
 """Raised by a statement that also names the GPU, such as load(path).to("cuda")."""
 
@@ -170,6 +183,7 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -
         return False
     if _OF_THE_LANGUAGE.match(failure.text) and not _NAMES_CUDA.search(failure.text):
         return False
+    failure = failure._replace(text=_WARNS_OF.sub("", failure.text))
     if _OF_ARGUMENTS.match(failure.text):
         failure = failure._replace(text=_PARAMETER.sub("", failure.text))
     place = bisect_left(lines, failure.line, key=lambda line: line.number)
@@ -266,7 +280,7 @@ def _of_plain_errors(lines: Sequence[Line], worked: Sequence[int]) -> list[Failu
         if line.number > last
         and line.level == "none"
         and _PLAIN_ERROR.match(line.text)
-        and (message_is_about_gpu(line.text) or reason_elsewhere(line.text))
+        and (message_is_about_gpu(line.text) or reason_elsewhere(line.text) or elsewhere(line.text))
     ]
 
 

@@ -19,7 +19,7 @@ class Elsewhere(NamedTuple):
 
 ADDRESS_IN_USE = late(
     r"[Aa]ddress already in use|EADDRINUSE|\[WinError 10048\]|Only one usage of each socket address"
-    r"|on port \W?\d{2,5}\W{1,3}but another process is utilizing it"
+    r"|on port \W?\d{2,5}\W{1,3}but another process is utilizing it|port is already allocated"
 )
 """A process wants to listen on a port that another process already uses."""
 
@@ -36,7 +36,8 @@ FAILURES: tuple[Elsewhere, ...] = (
     Elsewhere(
         late(
             r"Max retries exceeded with url|Temporary failure in name resolution"
-            r"|NameResolutionError|ConnectTimeoutError|Network is unreachable|couldn't connect to 'https://"
+            r"|NameResolutionError|ConnectTimeoutError|Network is unreachable"
+            r"|Could not resolve host|couldn't connect to 'https://"
         ),
         "a server could not be reached over the network, for example to download a model",
         "Check the connection, the proxy and the name server of that machine or container; a "
@@ -49,6 +50,39 @@ FAILURES: tuple[Elsewhere, ...] = (
         "the scheduler ended the job: its time was over, or another job took its place",
         "Ask for more time (#SBATCH --time), and save checkpoints from which the next job goes on.",
         None,
+    ),
+    Elsewhere(
+        late(
+            r"\b(?:sbatch|srun|salloc): error: (?:Batch job submission failed|Unable to allocate "
+            r"resources): "
+        ),
+        "the scheduler refuses the job: it has no node or no right that the job asks for",
+        "Compare what the job asks for with what the nodes have.",
+        command_line("sinfo -o '%P %G %l'"),
+    ),
+    Elsewhere(
+        late(r"Cannot connect to GPU backend|connect to a GPU due to usage limits in Colab"),
+        "Colab gives this account no machine with a GPU now: its limit of use is reached, or no "
+        "GPU is free",
+        "Wait (limits end after some hours), end other sessions (Runtime, Manage sessions), use a "
+        "paid plan, or continue without a GPU.",
+        None,
+    ),
+    Elsewhere(
+        late(
+            r"[Pp]ull access denied|manifest (?:for \S{1,200} )?(?:not found|unknown)"
+            r"|ImagePullBackOff|ErrImagePull|Failed to pull image"
+        ),
+        "the container's image could not be fetched: its name or tag does not exist, or the "
+        "registry asks for a login",
+        "Check the name and the tag of the image on the page of its registry.",
+        None,
+    ),
+    Elsewhere(
+        late(r"Cannot connect to the Docker daemon"),
+        "Docker's service does not run, or this user may not talk to it",
+        "Start the service, and check that the user is in the group docker.",
+        command_line("systemctl status docker"),
     ),
     Elsewhere(
         late(r"device type at start of device string|Invalid device string: "),

@@ -85,7 +85,8 @@ _OF_THE_MATHEMATICS = late(
     r"|[Gg]iven groups=\d|number of dims|dimension(?:s|ality)? (?:out of range|mismatch)"
     r"|not implemented for '(?!Half|BFloat16)\w{1,12}'$|expected scalar type|Expected \d{1,2}D"
     r"|(?:index|indices) out of range in self|stack expects each tensor|output with shape"
-    r"|probability tensor contains|expects all elements of"
+    r"|probability tensor contains|expects all elements of|\bdivisible by\b"
+    r"|to satisfy the constraint|found invalid values"
 )
 """Errors that name the kind of a tensor, such as torch.cuda.HalfTensor, and would be the same on a
 CPU."""

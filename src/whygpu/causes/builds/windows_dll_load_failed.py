@@ -92,6 +92,8 @@ STATEMENTS = late(
     r"DLL load failed(?: while importing (?P<module>[\w.]{1,80}))?:? ?(?P<why>[^\n]{0,160})"
     r"|\[?WinError (?:126|127|182|193|1114)\b\]?[^\n]{0,300}"
     r"|Could not find (?:the DLL\(s\) )?'(?P<runtime>(?:msvcp|vcruntime|concrt)[\w. '-]{1,120})'"
+    # 126 is a library that is missing; ONNX Runtime then lacks CUDA or cuDNN.
+    r"|LoadLibrary failed with error (?:127|182|193|998|1114)\b[^\n]{0,300}"
     r"|Could not (?:locate|load library) zlibwapi\.dll"
     r"|Could not find module '[^'\n]{1,300}\.dll' \(or one of its dependencies\)"
     r"|No module named '?_pywrap_tensorflow(?:_internal)?'?"
@@ -105,6 +107,8 @@ FRAMEWORKS = late(
     r"|caffe|c10\.dll|fbgemm|zlibwapi|msvcp140|_pywrap|xla_extension|cntk|theano|numba",
     re.I,
 )
+_PROCEDURE = late(r"(?:WinError|error) (?:127|182)\b")
+"""A DLL lacks a function that another one imports from it."""
 _NATIVE_RUNTIME = late(r"Failed to load the native TensorFlow runtime")
 _INITIALISATION = late(
     r"initializ|initialis|\u521d\u59cb\u5316|Initialisierung|inicializ|WinError 1114|\u0438\u043d\u0438\u0446\u0438\u0430\u043b\u0438\u0437\u0430\u0446",
@@ -162,6 +166,11 @@ def _finding(log: Log, statement: Match) -> Finding:
         what = "cuDNN needs zlibwapi.dll, which is not on PATH"
     elif starts:
         what = f"{which} was found but failed to start"
+    elif _PROCEDURE.search(statement.text):
+        what = (
+            f"{which} cannot be loaded: a DLL that Windows found for it is of another release and "
+            "lacks a function"
+        )
     else:
         what = f"{which} cannot be loaded: Windows does not find a DLL that it needs"
     return CAUSE.finding(

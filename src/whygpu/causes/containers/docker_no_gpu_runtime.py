@@ -550,7 +550,7 @@ _ENGINE = late(
 )
 _PART_OF_NVIDIA = late(
     r"nvidia-(?:container|ctk|smi|docker|cuda-mps|persistenced)|nvidia\.com/gpu|--gpus\b|\[gpu\]"
-    r"|libnvidia-|/dev/nvidia|nvidia runtime|runtime\W{1,3}nvidia"
+    r"|libnvidia-|/dev/nvidia|nvidia runtime|runtime\W{1,3}nvidia|GPU vendor"
 )
 
 

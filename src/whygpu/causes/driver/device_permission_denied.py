@@ -231,6 +231,8 @@ def _remedies(machine: Snapshot, by_mode: list[DeviceNode]) -> tuple[Remedy, ...
 _DENIED = late(
     r"/dev/nvidia[\w-]{0,12}[^\n]{0,40}[Pp]ermission denied"
     r"|[Pp]ermission denied[^\n]{0,40}/dev/nvidia"
+    # On Jetson boards
+    r"|NvRmMemInitNvmap failed with Permission denied"
     r"|NVML: Insufficient Permissions|NVMLError_NoPermission|nvml error: insufficient permissions"
 )
 

@@ -213,8 +213,10 @@ _XID = late(
 _FOLLOWS_A_PROGRAM = frozenset({13, 31, 43, 45, 68, 69})
 """Xids that the driver reports for a fault of a program's kernel, or at a program's end."""
 _HARDWARE = late(
-    # An old nvidia-smi with a newer driver prints it as well, in the column for the load.
-    r"(?<!CUDA Version: )\bERR!(?=\s)(?!\s{1,9}(?:Default|E\. (?:Process|Thread)|Prohibited))|\bSXid \(|fallen off the bus|GPU is lost|GPU_IS_LOST"
+    # In a row of nvidia-smi's table. An old nvidia-smi with a newer driver prints it as well, in
+    # the column for the load.
+    r"(?<!CUDA Version: )(?<!npm )\bERR!(?=\s[^\n]{0,120}\|)"
+    r"(?!\s{1,9}(?:Default|E\. (?:Process|Thread)|Prohibited))|\bSXid \(|fallen off the bus|GPU is lost|GPU_IS_LOST"
     r"|Unable to determine the device handle"
     r"|uncorrectable ECC|ECC_UNCORRECTABLE|ECCUncorrectable|[Uu]ncorrectable NVLink"
     r"|NVLINK_UNCORRECTABLE|HARDWARE_STACK_ERROR|cudaErrorHardwareStackError"

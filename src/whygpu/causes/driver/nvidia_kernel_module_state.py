@@ -167,7 +167,7 @@ from whygpu.causes.evidence.log_cuda_start import (
     weight,
 )
 from whygpu.causes.evidence.log_status_families import decided_by_code
-from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
@@ -414,6 +414,10 @@ _MODULE_ERRORS = late(
     r"|does not support CUDA Virtual Memory Management|(?:[Ff]abric [Mm]anager|nv-fabricmanager)"
     r"[^\n]{0,60}(?:fail|not running|error)|NVRM: request_irq\(\) failed"
     r"|kernel module '?nvidia'? (?:is )?not (?:found|loaded)|Module nvidia[\w-]{0,20} not found"
+    # Packages that build the module: of Debian, of Fedora, and of the kernel's own builder.
+    r"|error processing package nvidia-(?:dkms|kernel)[\w-]{0,40}|akmod-nvidia[^\n]{0,80}failed"
+    r"|dkms[^\n]{0,80}\bnvidia/\d[^\n]{0,80}(?:[Ff]ail|[Ee]rror|exit status: [1-9])"
+    r"|Loading of (?:unsigned module|module with unavailable key) is rejected"
 )
 _BUSY = ("cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE")
 _MODES = late(r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
@@ -439,6 +443,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if suspect is None and (not (errors or gone) or mismatch_lines(log) or lost_gpu_lines(log)):
         return
     lines = (*errors, *gone, *(suspect.lines if suspect else ()))
+    if errors:
+        lines += gpu_ends_after(log, errors[0])
     yield CAUSE.finding(
         subject=subject_of(log),
         message=_log_message(log, (*errors, *gone)),

@@ -63,6 +63,7 @@ _GPU_WANTED = late(
     r"|no CUDA devices (?:are |were )?(?:found|available|detected)|Failed to infer device type"
     r"|No supported gpu backend found"
     r"|requires? (?:a |an )?(?:CUDA|NVIDIA|GPU)|without (?:a )?(?:GPU|CUDA)"
+    r"|only be used (?:on|with) (?:a )?(?:CUDA|GPU)"
     r"|[Cc]an(?:not|'t) (?:find|access|use) (?:a |any |the )?(?:CUDA|GPU)"
     r"|torch\.cuda\.is_available\(\) is False|no CUDA-capable device|Found no NVIDIA driver"
     r"|Unable to initialize backend '(?:cuda|gpu)'|Unknown backend:? '?(?:gpu|cuda)"

@@ -227,7 +227,8 @@ _STATEMENTS = late(
     r"|cannot open input file '(?:cuda|cudart|cublas)\.lib'|CUDA_TOOLKIT_ROOT_DIR not found"
     r"|No CMAKE_CUDA_COMPILER could be found|CUDA environment is not correctly set up"
     r"|NVRTC_ERROR_BUILTIN_OPERATION_FAILURE|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
-    r"|LoadLibrary failed with error (?:126|127) \S{0,4} ?when trying to load \S{1,300}_providers_cuda\.dll"
+    r"|LoadLibrary failed with error 126 (?:\"[^\"\n]{0,80}\" )?when trying to load "
+    r"\S{1,300}_providers_(?:cuda|tensorrt)\.dll"
     r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)"
     r"|cudaGetErrorString symbol not found|could not find an appropriate CUDA runtime to use"
 )
