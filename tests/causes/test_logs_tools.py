@@ -78,3 +78,35 @@ def test_the_driver_of_a_jetson_board_is_opened_by_members_of_a_group() -> None:
 )
 def test_what_happened_is_said(log: str, understood: str) -> None:
     assert understood in explained(log).headline
+
+
+@each(
+    ("log", "cause"),
+    [
+        # The reason stands above an exception that gives none.
+        ("[TRT] [W] CUDA initialization failure with error: 35\n"
+         "TypeError: pybind11::init(): factory function returned nullptr",
+         "driver-too-old-for-cuda"),
+        ("terminate called after throwing an instance of 'vk::DeviceLostError'\n"
+         "  what():  vk::Queue::submit: ErrorDeviceLost", "non-nvidia-backend"),
+        ("NotFoundError: Could not find registered platform with id: 0x1", "non-nvidia-backend"),
+        # ComfyUI's own times, and an exception without its type
+        ("2025-03-15T22:57:28.208512 - Device: cuda:0 NVIDIA A10 : cudaMallocAsync\n"
+         "2025-03-15T22:59:31.110306 - !!! Exception during processing !!! CUDA error: operation "
+         "not supported", "kernel-bug-illegal-access"),
+        # Names of exceptions without "Error"
+        ("GPU: NVIDIA A10\npyarrow.lib.ArrowInvalid: offset overflow", "not-gpu"),
+        ("GPU: NVIDIA A10\ntorch._dynamo.exc.Unsupported: call_function print", "not-gpu"),
+        ("torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:", "unknown"),
+        ("CalledProcessError: Command '['where', 'cl']' returned non-zero exit status 1.",
+         "not-gpu"),
+    ],
+)  # fmt: skip
+def test_where_the_reason_is(log: str, cause: str) -> None:
+    assert cause_of(log) == cause
+
+
+def test_a_missing_tool_is_not_a_missing_framework() -> None:
+    root = explained("sudo: nvidia-smi: command not found\n").root_causes[0]
+    assert root.cause == "no-nvidia-driver"
+    assert root.message.startswith("nvidia-smi, a part of NVIDIA's driver, is not installed")

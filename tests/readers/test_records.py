@@ -39,6 +39,8 @@ SAID = "failed call to cuInit: CUDA_ERROR_NO_DEVICE"
             "a_b.cc",
         ),
         ("[11/15/2023-01:02:03] [E] [TRT] ", "error", "tensorrt"),
+        ("[11/15/2023-01:02:03] [TRT] [E] ", "error", "tensorrt"),
+        ("[TRT] [W] ", "warning", "tensorrt"),
         ("WARNING:tensorflow:", "warning", "tensorflow"),
         ("ERROR:root:", "error", "root"),
         ("2022-08-31 18:07:37,964 - INFO - ", "info", ""),

@@ -347,7 +347,7 @@ def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[F
     last = 0
     for failure in found:
         row = None
-        if failure.kind in ("exception", "fatal"):
+        if failure.kind in ("exception", "fatal") and not elsewhere(failure.text):
             shown = _shows_statement(lines, failure.line)
             row = unexplained(failure.text, statement_shown=shown)
         if row is None:

@@ -32,8 +32,9 @@ _NATIVE = re.compile(
     # ONNX Runtime: 2025-01-10 00:39:47.087340896 [E:onnxruntime:Default, x.cc:1862 Load]
     r"|(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,9} )?\[(?P<ort>[IWEFV]):onnxruntime:[^,\]\n]{0,80}, "
     r"(?P<ort_file>[\w./\\-]{1,200}):\d{1,6} [^\]\n]{0,120}\] ?"
-    # TensorRT: [11/15/2023-01:02:03] [E] [TRT]
-    r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[(?P<trt>[IWEFV])\] (?:\[TRT\] )?"
+    # TensorRT: [11/15/2023-01:02:03] [E] [TRT], or [TRT] [E] with or without the date
+    r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] (?:\[TRT\] )?\[(?P<trt>[IWEFV])\] (?:\[TRT\] )?"
+    r"|\[TRT\] \[(?P<trt_name>[IWEFV])\] "
 )
 _WORD = r"CRITICAL|FATAL|ERROR|WARNING|WARN|INFO|DEBUG"
 _PYTHON = re.compile(
@@ -71,7 +72,7 @@ def records(number: int, text: str) -> list[Line]:
         found.append(_plain(number, before))
     for match, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.start() if following else len(text)
-        letter = match["tf"] or match["g"] or match["ort"] or match["trt"]
+        letter = match["tf"] or match["g"] or match["ort"] or match["trt"] or match["trt_name"]
         file = match["tf_file"] or match["g_file"] or match["ort_file"] or "tensorrt"
         source = file.replace("\\", "/").rpartition("/")[2]
         found.append(Line(number, text[match.end() : end].rstrip(), _LEVELS[letter], source))

@@ -14,7 +14,10 @@ _NAME = (
     # Without "Error" in it, a name counts only together with its module.
     r"|(?:[A-Za-z_]\w{0,60}\.){1,8}[A-Z]\w{0,60}?"
     r"(?:NotFound|Missing|Conflict|Expired|Timeout|NotMet|OfResources)"
+    # Modules that contain nothing but exceptions
+    r"|(?:[A-Za-z_]\w{0,60}\.){1,8}(?:exc|exceptions?|errors?)\.[A-Z]\w{0,60}"
     # Exceptions of extension modules have special names.
+    r"|(?:pyarrow\.)?(?:lib\.)?Arrow(?:Invalid|NotImplementedError|TypeError|KeyError|CapacityError)"
     r"|(?:[A-Za-z_]\w{0,60}\.){0,4}onnxruntime_pybind11_state\.[A-Z]\w{2,30}"
     r"|(?:cv2|struct|zlib|socket|shutil|sqlite3)\.(?:[Ee]rror|timeout))"
 )

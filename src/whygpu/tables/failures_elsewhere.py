@@ -23,7 +23,9 @@ ADDRESS_IN_USE = late(
 )
 """A process wants to listen on a port that another process already uses."""
 
-ENDED_BY_SCHEDULER = r"CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION)|job killed: walltime"
+ENDED_BY_SCHEDULER = (
+    r"CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)|job killed: walltime"
+)
 
 FAILURES: tuple[Elsewhere, ...] = (
     Elsewhere(
@@ -110,9 +112,11 @@ FAILURES: tuple[Elsewhere, ...] = (
         None,
     ),
     Elsewhere(
-        late(r"Failed to find C compiler|Compiler: cl is not found"),
-        "torch.compile found no C compiler on that machine",
-        "Install a compiler (gcc, or Visual Studio's C++ tools), or run without torch.compile.",
+        late(r"Failed to find C compiler|Compiler: cl is not found|'\['where', 'cl'\]'"),
+        "PyTorch needs a C++ compiler on that machine, for torch.compile or an extension, and "
+        "found none",
+        "Install a compiler (gcc, or Visual Studio's C++ tools, whose command prompt has it on "
+        "PATH), or run without torch.compile.",
         None,
     ),
     Elsewhere(

@@ -127,6 +127,21 @@ FAILURES: tuple[Unexplained, ...] = (
         ("a library that could not be loaded", "lack of memory", "a file that is missing"),
     ),
     Unexplained(
+        late(r"^BackendCompilerFailed\b[^\n]{0,60}\Z"),
+        "torch.compile could not compile a part of the program",
+        "is in the exception above or below this one",
+        ("Triton or its compiler does not know the GPU", "no C compiler", "a bug of the compiler"),
+    ),
+    Unexplained(
+        late(
+            r"factory function returned nullptr"
+            r"|returned NULL without setting an (?:error|exception)"
+        ),
+        "native code returned nothing and gave no reason",
+        "is in a line that the native code wrote before",
+        ("the driver or a GPU that the library cannot use", "a file that does not fit"),
+    ),
+    Unexplained(
         late(r"^(?:\w{1,40}Error): Graph execution error:?\s*\Z"),
         "TensorFlow stopped while it ran a graph",
         "is in the lines below this one, which are not in the log",

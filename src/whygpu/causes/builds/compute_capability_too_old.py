@@ -229,7 +229,7 @@ STATEMENTS = late(
     r"|Expected is_sm\d{2}\w? ?(?:\|\|[^\n]{1,80})?to be true"
     r"|(?:un|not )supported on this GPU (?:generation|architecture)"
     r"|[Kk]ernels? requires? (?:a )?(?:GPU with )?compute capability (?:>=|of at least|at least) ?\d"
-    r"|\bSM\d{2} kernel is not available|need a GPU with NVIDIA \w{4,12} or newer architecture"
+    r"|\bSM\d{2} kernel is not available|need a GPU with NVIDIA \w{4,12}\W{0,4}(?:TM\) )?or newer architecture"
     r"|-arch=compute_[1-5]\d is an unsupported option"
     r"|kernel requires [\d.]+ capability|minimum required compute capability [\d.]+|ERROR: Arch mismatch"
     r"|current machine is (?:Fermi|Kepler|Maxwell|Pascal|Volta), which is not compatible with Paddle"

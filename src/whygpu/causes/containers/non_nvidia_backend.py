@@ -292,7 +292,7 @@ _OF_OTHERS = (
         r"(?:\bSYCL\b|\bsycl::|[Ll]evel[ -][Zz]ero|Intel GPU|\bXPU\b|\boneAPI\b)",
     ),
     ("OpenCL", r"(?:OpenCL|\bcl[A-Z][A-Za-z]{4,30}\b|\bCL_[A-Z_]{6,40})"),
-    ("Vulkan", r"(?:ggml_vulkan|\bVulkan\d?\b|\bVK_ERROR_[A-Z_]{4,40})"),
+    ("Vulkan", r"(?:ggml_vulkan|\bVulkan\d?\b|\bVK_ERROR_[A-Z_]{4,40}|\bvk::[A-Z])"),
 )
 _IN_OTHER_WORDS = tuple(
     (backend, late(rf"{words}[^\n]{{0,120}}?{_TROUBLE}|{_TROUBLE}[^\n]{{0,120}}?{words}"))
@@ -329,7 +329,7 @@ _METAL = late(
     r"|not linked with support for mps"
     r"|MetalPerformanceShaders\w{0,20}[^\n]{0,80}failed assertion|libmetal_plugin\.dylib"
     r"|ATen/native/mps/"
-    r"|could not find registered platform with id: 0x|for platform METAL|platform 'METAL'"
+    r"|[Cc]ould not find registered platform with id: 0x|for platform METAL|platform 'METAL'"
     r"|default_memory_space is not supported|MPS: [A-Z][^\n]{0,60}(?:not|unsupported|Unsupported)"
     r"|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
 )

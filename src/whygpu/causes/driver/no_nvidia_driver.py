@@ -270,6 +270,11 @@ def _log_message(log: Log) -> str:
             f"{framework_title(log)} did not find {library[0].library}, which only NVIDIA's "
             "driver contains"
         )
+    if story.no_library and all("nvidia-smi" in log.line(at).text for at in story.no_library):
+        return (
+            "nvidia-smi, a part of NVIDIA's driver, is not installed on the machine of this log, or "
+            "not on its PATH"
+        )
     if story.no_library:
         return f"{framework_title(log)} found no NVIDIA driver on the machine of this log"
     if story.no_kernel or story.no_node:
