@@ -110,3 +110,117 @@ def test_a_missing_tool_is_not_a_missing_framework() -> None:
     root = explained("sudo: nvidia-smi: command not found\n").root_causes[0]
     assert root.cause == "no-nvidia-driver"
     assert root.message.startswith("nvidia-smi, a part of NVIDIA's driver, is not installed")
+
+
+FLAGS = "flags : fpu vme de pse tsc msr sse sse2 ssse3 sse4_1 sse4_2 popcnt aes xsave {}"
+
+
+@each(
+    ("flags", "cause"),
+    [
+        (FLAGS.format("f16c"), "avx-missing-sigill"),
+        (FLAGS.format("avx f16c"), "avx-missing-sigill"),
+        (FLAGS.format("avx f16c avx2"), "unknown"),
+    ],
+)
+def test_the_list_of_the_processor_shows_what_it_lacks(flags: str, cause: str) -> None:
+    log = (
+        f">>> import tensorflow\nIllegal instruction (core dumped)\n$ cat /proc/cpuinfo\n{flags}\n"
+    )
+    assert cause_of(log) == cause
+
+
+def test_a_processor_with_avx_is_not_said_to_lack_it() -> None:
+    log = f"Illegal instruction (core dumped)\n{FLAGS.format('avx')}\n"
+    assert "has AVX, but not AVX2" in explained(log).headline
+
+
+REFUSED = (
+    "RuntimeError: CUDA out of memory. Tried to allocate {asked} (GPU 0; 18.00 GiB total capacity; "
+    "{held} already allocated; {free} free; {reserved} reserved in total by PyTorch)"
+)
+
+
+@each(
+    ("asked", "held", "free", "reserved", "cause", "confidence"),
+    [
+        # Reserved and hardly used: enough together with what is free, but in pieces.
+        ("9.60 GiB", "400.00 KiB", "8.60 GiB", "8.30 GiB", "oom-leak-or-fragmentation", "likely"),
+        # The program itself holds it.
+        ("9.60 GiB", "8.00 GiB", "8.60 GiB", "8.30 GiB", "oom-model-too-big", "certain"),
+        # Free memory that is refused: the figures do not say why.
+        ("128.00 MiB", "2.00 GiB", "15.00 GiB", "2.00 GiB", "oom-leak-or-fragmentation",
+         "possible"),
+    ],
+)  # fmt: skip
+def test_figures_of_pytorch(
+    asked: str, held: str, free: str, reserved: str, cause: str, confidence: str
+) -> None:
+    log = REFUSED.format(asked=asked, held=held, free=free, reserved=reserved)
+    root = explained(log).root_causes[0]
+    assert (root.cause, root.confidence) == (cause, confidence)
+
+
+@each(("needs", "cause"), [("12.00MiB", "oom-other-process"), ("9.00GiB", "oom-model-too-big")])
+def test_xla_says_what_a_computation_needs(needs: str, cause: str) -> None:
+    log = (
+        "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 6000000 "
+        f"bytes.\nBufferAssignment stats:\n                 total allocation:   {needs}\n"
+    )
+    assert cause_of(log) == cause
+
+
+RELAY = "I0216 16:34:49.313503 13997 run_docker.py:222] "
+
+
+def test_a_program_that_logs_the_output_of_another_is_no_source_of_records() -> None:
+    log = (
+        f"{RELAY}I0216 08:34:49.312897 14001 xla_bridge.py:212] Unable to initialize backend "
+        "'tpu_driver': Not found: Unable to find driver in registry\n"
+        f"{RELAY}RuntimeError: the search failed\n"
+    )
+    assert cause_of(log) == "not-gpu"
+    # Alone, it may be a record like any other.
+    assert cause_of(log.partition("\n")[2]) != "not-gpu"
+
+
+@each(
+    ("log", "cause"),
+    [
+        # The driver's own tool fails as well, so no variable hides the GPU.
+        ("# nvidia-smi\nFailed to initialize NVML: Unknown Error\n"
+         "RuntimeError: No CUDA GPUs are available", "docker-no-gpu-runtime"),
+        ("RuntimeError: No CUDA GPUs are available", "visible-devices-hides-gpu"),
+        ("| N/A    0C    P8   N/A /  N/A |    501MiB / 49152MiB |      0%   Prohibited |\n"
+         'level=INFO msg="no compatible GPUs were discovered"', "compute-mode-blocks"),
+        ("Platform CUDA: no supported devices found\nStreamExecutor cuda device (0) is of "
+         "insufficient compute capability: 3.5 required, device has 3.0",
+         "compute-capability-too-old"),
+        ("UserWarning: cuDNN library not found. Check your LD_LIBRARY_PATH", "cudnn-missing"),
+        # The function is of the package that could not be loaded.
+        ("xFormers was built for:\n    PyTorch 2.3.0+cu121 with CUDA 1201 (you have 2.1.0+cu121)\n"
+         "NotImplementedError: No operator found for `memory_efficient_attention_forward`",
+         "cuda-version-mismatch"),
+        ("F tensorflow/core/common_runtime/dml/dml_adapter_impl.cc:305] HRESULT failed with "
+         "0xd0000001: DXCoreCreateAdapterFactory(x)\nAborted", "non-nvidia-backend"),
+        *((f"RuntimeError: Expected one of cpu, cuda device type at start of device string: {name}",
+           cause) for name, cause in (("mps", "non-nvidia-backend"), ("dml", "non-nvidia-backend"),
+                                      ("gpu", "not-gpu"))),
+        ("Step 6/6 : RUN make\n ---> Running in 91d783d212aa\nCMake Error at CMakeLists.txt:54 "
+         "(message):\n  Nvidia GPU not found.  Abort.", "docker-no-gpu-runtime"),
+        ("RuntimeError: [/src/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
+         "waiting 1800000ms for recv operation to complete", "unknown"),
+    ],
+)  # fmt: skip
+def test_which_line_decides(log: str, cause: str) -> None:
+    assert cause_of(log) == cause
+
+
+SEEN = 'level=INFO msg="inference compute" id=GPU-1 library=cuda name="NVIDIA A100"\n'
+
+
+def test_a_model_that_stays_on_the_cpu_has_several_reasons() -> None:
+    answer = explained(f"{SEEN}load_tensors: offloaded 0/27 layers to GPU\n")
+    (root,) = answer.root_causes
+    assert (root.cause, root.confidence) == ("gpu-unused", "possible")
+    assert cause_of(f"{SEEN}load_tensors: offloaded 27/27 layers to GPU\n") == "nothing-wrong"

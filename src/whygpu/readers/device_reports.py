@@ -51,7 +51,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"|\[(?:Tfrt)?CpuDevice\(|default_backend\(\)\W{1,8}cpu\b"
             r"|\[PhysicalDevice\(name='?/physical_device:CPU:0'?, device_type='?CPU'?\)\]"
             r"|torch\W{1,3}(?:version\W{1,4})?\d+\.\d[\d.]{0,8}\+cpu\b"
-            r"|FP16 is not supported on CPU",
+            r"|FP16 is not supported on CPU|\boffloaded 0/\d{1,4} layers to GPU",
             re.IGNORECASE,
         ),
     ),
@@ -65,6 +65,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"(?:device|accelerator|backend|platform)"
             r"(?: (?:is|used|name|type))?"
             r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?(?:cuda|gpu|mps|tpu|xpu|rocm)\b"
+            r"(?!: (?:no|none|not)\b)"
             r"|\b(?:using|running on|training on)(?: the)?(?: device)?\W{0,3}"
             r"(?:cuda(?! (?:is|toolkit|version|\d))|gpu|mps|tpu)\b(?! (?:is|was) not)",
             re.IGNORECASE,

@@ -177,6 +177,25 @@ def _alike(text: str, following: str) -> bool:
     return _DIGITS.sub("", text[:12]) == _DIGITS.sub("", following[:12])
 
 
+_GLOG = r"[IWEF]\d{4} \d\d:\d\d:[\d.]{2,12} {1,8}\d{1,20} "
+_RELAYED = re.compile(
+    rf"{_GLOG}(?P<relay>[\w./-]{{1,120}}:\d{{1,6}})\] (?={_GLOG}[\w./-]{{1,120}}:\d)"
+)
+
+
+def unrelayed(lines: Sequence[Numbered]) -> list[Numbered]:
+    """The lines without the heads of a program that logs the output of another as its own.
+
+    Each line of that output is then an "info" of the relay, also its errors. A record directly
+    behind the head of another shows which place in the source is the relay.
+    """
+    relays = {found["relay"] for _, text in lines if (found := _RELAYED.match(text))}
+    if not relays:
+        return list(lines)
+    head = re.compile(rf"{_GLOG}(?:{'|'.join(map(re.escape, relays))})\] ?")
+    return [(number, head.sub("", text, count=1)) for number, text in lines]
+
+
 def unprefixed(lines: Sequence[Numbered]) -> list[Numbered]:
     """Tracebacks without the prefix that a logger added to each line, whatever it is.
 

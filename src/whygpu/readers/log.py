@@ -17,6 +17,7 @@ from whygpu.readers.layout import (
     joined,
     possible_wrappings,
     unprefixed,
+    unrelayed,
     without_margin,
     wrapping_of,
 )
@@ -119,7 +120,7 @@ def _of_last_run(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
 
 
 def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
-    numbered = unprefixed(shown)
+    numbered = unprefixed(unrelayed(shown))
     every = [record for number, text in numbered for record in records(number, text)]
     # Empty lines only end a message.
     exceptions = with_programs(every, raised(every))

@@ -87,7 +87,10 @@ FAILURES: tuple[Elsewhere, ...] = (
         command_line("systemctl status docker"),
     ),
     Elsewhere(
-        late(r"device type at start of device string|Invalid device string: "),
+        late(
+            r"device type at start of device string(?!: (?:mps|xpu|dml|privateuseone|hpu|npu)\b)"
+            r"|Invalid device string: "
+        ),
         "the program names a device in a way that PyTorch does not know",
         "Write the kind of the device first: cuda:0 and not 0, or cpu.",
         None,

@@ -127,6 +127,15 @@ FAILURES: tuple[Unexplained, ...] = (
         ("a library that could not be loaded", "lack of memory", "a file that is missing"),
     ),
     Unexplained(
+        late(r"\bgloo/transport/[^\n]{0,120}(?:Timed out waiting|Connection closed by peer)"),
+        "a process waited for another one of the same training, which did not answer or had ended",
+        "is in the output of the other process",
+        (
+            "an exception or a lack of memory in the other process",
+            "work that takes longer than the time limit, such as saving a large checkpoint",
+        ),
+    ),
+    Unexplained(
         late(r"^BackendCompilerFailed\b[^\n]{0,60}\Z"),
         "torch.compile could not compile a part of the program",
         "is in the exception above or below this one",

@@ -32,7 +32,7 @@ OTHER_INTERFACES = (
     *("[Oo]pen(?:cl|CL)", "[Vv]ulkan", "[Dd]irect[Mm][Ll]", "DXGI_", r"\b(?:sycl|SYCL)"),
     *(r"\b(?:xpu|XPU)\b", r"\b(?:mps|MPS)\b", r"\bMTL[A-Z]"),
     *(r"\bcl[A-Z]\w{4,30}", r"\bCL_[A-Z]{3}", r"\bVK_[A-Z]{3}", r"\bZE_RESULT", r"\bUR_RESULT"),
-    r"\bvk::[A-Z]",
+    *(r"\bvk::[A-Z]", r"\bDXCore", r"\bdml_"),
 )
 """Of other makers, and of several of them. Upper and lower case differ here."""
 CALLS = (r"\bcu(?:Mem|Ctx|Init|Launch|Device|Module|Stream|Event|Link|Func|Graph)[A-Z]?\w{0,40}\b",)

@@ -28,6 +28,8 @@ class TorchExtension(NamedTuple):
     """Modules outside those packages that contain only native code."""
     operators: tuple[str, ...] = ()
     """The namespaces in which it registers operators with PyTorch."""
+    functions: tuple[str, ...] = ()
+    """Functions that its errors name instead of the package."""
     address: str = ""
     """Where pip gets the source, if the package index does not have the package."""
     has_cuda_builds: bool = False
@@ -68,6 +70,7 @@ EXTENSIONS: tuple[TorchExtension, ...] = (
         "pinned",
         "https://github.com/facebookresearch/xformers#installing-xformers",
         operators=("xformers", "xformers_flash", "xformers_flash3", "xformers_python"),
+        functions=("memory_efficient_attention",),
         has_cuda_builds=True,
     ),
     TorchExtension(

@@ -248,7 +248,8 @@ _LACKS = late(
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     statement, lacks, refused = log.first(MESSAGES), log.first(_LACKS), refused_in(log)
-    if statement is None and lacks is None and (refused is None or refused.has_avx):
+    suspicious = refused is not None and (not refused.has_avx or refused.lacks_avx2)
+    if statement is None and lacks is None and not suspicious:
         return
     first = statement or lacks or (refused.first if refused is not None else None)
     assert first is not None
@@ -281,6 +282,11 @@ def _message_of_log(log: Log, which: str | None, refused: Refused | None) -> str
     if which:
         return (
             f"{framework_title(log)} uses {which} instructions, which this processor does not have"
+        )
+    if refused is not None and refused.lacks_avx2:
+        return (
+            "the program crashed with an illegal instruction; the processor has AVX, but not AVX2, "
+            "which some builds use"
         )
     needed = "TensorFlow 1.6 or newer, jaxlib and other packages need AVX"
     if refused is None or refused.has_avx is False:

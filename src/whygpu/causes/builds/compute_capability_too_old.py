@@ -222,6 +222,7 @@ STATEMENTS = late(
     r"|is only supported on (?:GPUs|devices) with compute capability (?:of at least|>=) ?[\d.]+"
     r"|requires? (?:a )?(?:GPU|device) with compute capability (?:of )?(?:at least |>=? ?)[\d.]+"
     r"|compute capability \S{1,12} is (?:not supported|too low|lower than)"
+    r"|is of insufficient compute capability: [\d.]+ required"
     r"|\bGPU is too old\b[^\n]{0,20}Compute Capability"
     r"|nvcc fatal {0,4}: Unsupported gpu architecture '(?:compute|sm)_(?:[1-4]\d|5\d)'"
     r"|CUDNN_STATUS_(?:NOT_SUPPORTED_)?ARCH_MISMATCH"

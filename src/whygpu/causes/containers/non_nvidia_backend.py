@@ -331,7 +331,7 @@ _METAL = late(
     r"|ATen/native/mps/"
     r"|[Cc]ould not find registered platform with id: 0x|for platform METAL|platform 'METAL'"
     r"|default_memory_space is not supported|MPS: [A-Z][^\n]{0,60}(?:not|unsupported|Unsupported)"
-    r"|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
+    r"|at start of device string: mps\b|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
 )
 _NOT_IMPLEMENTED_ON_METAL = late(r"implemented for the MPS device")
 """Only this is what PyTorch can run on the CPU instead."""
@@ -340,6 +340,7 @@ _DIRECTML = late(
     r"(?:[Ff]ailed|[Ee]rror|not (?:supported|implemented)|HRESULT|887[aA]00)"
     r"|(?:not (?:supported|implemented)|[Ff]ailed|HRESULT)[^\n]{0,120}"
     r"\b(?:dml_\w|[Dd]irect[Mm][Ll]|DML_|tfdml|privateuseone)|PrivateUse1[^\n]{0,60}(?:not|[Ff]ail)"
+    r"|\bDXCore\w{0,40}\(|at start of device string: (?:dml|privateuseone)\b"
     r"|GetDeviceRemovedReason|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG)"
     r"|lib(?:d3d12|directml)\w{0,12}\.so[\w.]{0,12}: cannot open shared object"
     r"|(?:Could not find|Failed to load|could not load)[^\n]{0,40}\b(?:DirectML|d3d12)\w{0,12}\.dll"
@@ -349,7 +350,7 @@ _ONEAPI = late(
     r"|Native API failed"
     r"|ZE_RESULT_ERROR_[A-Z_]{4,40}|libze_loader[^\n]{0,40}cannot open"
     r"|libsycl[^\n]{0,40}cannot open"
-    r"|not compiled with XPU|[Nn]o SYCL|XPU is not available"
+    r"|at start of device string: xpu\b|not compiled with XPU|[Nn]o SYCL|XPU is not available"
 )
 _ROCM_BUILD = late(r"\d\+rocm\d")
 _CUDA_ASKED = late(

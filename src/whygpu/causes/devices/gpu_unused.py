@@ -246,6 +246,10 @@ def _not_requested(log: Log) -> Iterator[Finding]:
     there = [report.line for report in log.reports if report.says == "gpu"]
     if not unused and not (on_cpu and there):
         return
+    layers = [line for line in on_cpu if _NO_LAYERS.search(log.line(line).text)]
+    if layers:
+        yield _without_layers(log, (*there[:2], *layers[:2]))
+        return
     yield CAUSE.finding(
         subject=subject_of(log),
         message="the program sees a GPU but does not use it, because it was not told to",
@@ -261,6 +265,32 @@ def _not_requested(log: Log) -> Iterator[Finding]:
         confidence="likely",
         severity="info" if log.says(_ON_PURPOSE) else "warning",
         ask="Which device do the program's options or configuration name?",
+    )
+
+
+_NO_LAYERS = late(r"\boffloaded 0/\d{1,4} layers")
+
+
+def _without_layers(log: Log, lines: tuple[int, ...]) -> Finding:
+    """llama.cpp and programs around it decide themselves how much of a model the GPU gets."""
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="the program sees a GPU, but keeps all layers of the model on the CPU: its part for "
+        "the GPU was not loaded, the GPU's memory did not suffice, or it was told to",
+        evidence=log.evidence(*lines),
+        remedies=(
+            Remedy(
+                "Look for the part for the GPU (libggml-cuda, libggml-hip) beside the program's "
+                "other libraries; the log names each part that it loads."
+            ),
+            Remedy(
+                "Check the number of layers that it was told to put on the GPU: num_gpu for Ollama, "
+                "-ngl (--n-gpu-layers) for llama.cpp."
+            ),
+        ),
+        confidence="possible",
+        ask="Does the log have a line 'load_backend: loaded CUDA backend'? If not, that part is "
+        "missing or does not fit the driver.",
     )
 
 

@@ -99,7 +99,7 @@ from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, Severity, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
@@ -202,9 +202,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         *log.status_named(*_UNAVAILABLE),
         *(status for status in named(log, INVALID_DEVICE) if status.call in MAKES_CONTEXT),
     )
-    if not statuses:
-        return
     mode = log.first(_EXCLUSIVE)
+    if not statuses:
+        if mode is not None and "Prohibited" in mode.text and log.without_gpu():
+            yield _prohibited(log, mode)
+        return
     lines = (*lines_of(statuses), *((mode.line,) if mode else ()))
     yield CAUSE.finding(
         subject=subject_of(log),
@@ -230,4 +232,23 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ask=None
         if mode
         else "What is the compute mode: `nvidia-smi --query-gpu=compute_mode --format=csv`?",
+    )
+
+
+def _prohibited(log: Log, mode: Match) -> Finding:
+    """The driver lists the GPU, and a program does not see it."""
+    reports = log.without_gpu()
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="the GPU's compute mode is Prohibited, so no process can use CUDA on it; a virtual "
+        "GPU whose profile has no CUDA shows the same mode",
+        evidence=log.evidence(mode.line, *(report.line for report in reports[:2])),
+        remedies=(
+            Remedy(
+                "Allow all processes (until the next restart).",
+                command_line("sudo nvidia-smi -c DEFAULT"),
+            ),
+            Remedy("For a virtual GPU, ask for a profile with CUDA (NVIDIA's series Q or C)."),
+        ),
+        confidence="likely",
     )

@@ -450,7 +450,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=_log_message(log, (*errors, *gone)),
         evidence=log.evidence(*lines),
         remedies=_log_remedies(log),
-        confidence=suspect.confidence if suspect else "likely" if errors or refused else "possible",
+        confidence=suspect.confidence if suspect else "likely" if errors else "possible",
         severity=suspect.severity if suspect else weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",
         ask=suspect.ask if suspect else _ASK_RESTART if gone else None,

@@ -175,6 +175,11 @@ def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
     module = Suspect("nvidia-kernel-module-state", "likely", lines, None, "warning")
     if story.no_kernel or story.no_node:
         return _without_kernel(story, lines)
+    closed = lines_of(log.status_named("NVML_ERROR_UNKNOWN"))
+    if closed and not (story.hiding or story.gpus):
+        # The driver's own tool fails as well: the process may not open the device nodes.
+        evidence = (*lines, *closed, *story.place_lines)
+        return (Suspect("docker-no-gpu-runtime", "likely", evidence, _ASK_CONTAINER),)
     if story.hiding:
         evidence = (*lines, *story.hiding)
         return (Suspect("visible-devices-hides-gpu", "certain", evidence, None, "info"),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -35,6 +36,11 @@ _LISTED = late(
     r":? (?P<sets>[A-Z][A-Z0-9_.]{2,12}(?:,? [A-Z][A-Z0-9_.]{2,12}){0,24})"
 )
 """TensorFlow names instruction sets that the processor has."""
+
+_FLAGS = late(
+    r"^[ \t]{0,8}[Ff]lags[ \t]{0,20}:[ \t]{1,40}(?P<flags>fpu [\w ]{20,4000})$", re.MULTILINE
+)
+"""The processor's own list, as /proc/cpuinfo and lscpu print it. It is complete."""
 
 WHICH_SETS = command_line("grep -m1 -oE 'avx[^ ]*|amx[^ ]*' /proc/cpuinfo")
 ASK = (
@@ -134,7 +140,9 @@ class Refused(NamedTuple):
     """None if it is unknown."""
     lists_amx: bool
     listing: tuple[int, ...]
-    """The lines in which TensorFlow names the instructions of the processor."""
+    """The lines that name the instructions of the processor."""
+    lacks_avx2: bool = False
+    """The log shows all instruction sets, with AVX and without AVX2."""
 
 
 def refused_in(log: Log) -> Refused | None:
@@ -148,7 +156,8 @@ def refused_in(log: Log) -> Refused | None:
         worked=any(line < first.line for line in log.progress),
         has_avx=bool(avx) if sets else None,
         lists_amx=any(name.startswith("amx") for name in sets),
-        listing=tuple(match.line for match in log.find(_LISTED)),
+        listing=tuple(match.line for pattern in (_LISTED, _FLAGS) for match in log.find(pattern)),
+        lacks_avx2=log.says(_FLAGS) and "avx" in sets and "avx2" not in sets,
     )
 
 
@@ -159,6 +168,10 @@ def _sets_of(log: Log) -> tuple[str, ...]:
     """
     if log.processor is not None and isinstance(log.processor.instruction_sets, Known):
         return log.processor.instruction_sets.value or ("none",)
+    flags = log.first(_FLAGS)
+    if flags is not None:
+        listed = (flags.groups["flags"] or "").split()
+        return tuple(name for name in listed if name.startswith(("avx", "amx"))) or ("none",)
     words = (match.groups["sets"] or "" for match in log.find(_LISTED))
     found = {name.lower() for text in words for name in text.replace(",", " ").split()}
     # A set that always comes with AVX.

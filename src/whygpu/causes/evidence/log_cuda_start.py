@@ -75,7 +75,9 @@ _CONTAINER = late(
     r"\bdocker\b|nvidia-docker|nvidia-container|\bpodman\b|[Kk]ubernetes|\bkubectl\b|\bk8s\b|\.dockerenv"
     r"|\bapptainer\b|\bsingularity\b|docker-compose|/var/lib/docker|\bnerdctl\b|/usr/local/nvidia/lib"
     r"|root@[0-9a-f]{12}:|hostname: [0-9a-f]{12}\b|on this host \([0-9a-f]{12}\)"
-    r"|(?:in|inside|into|within|of) (?:the|a|my|this|our) container"
+    r"|(?:in|inside|into|within|of) (?:the|a|my|this|our) container|---> Running in [0-9a-f]{12}\b"
+    r"|^#\d{1,3} \[[^\]\n]{1,40}\d{1,3}/\d{1,3}\] RUN \b",
+    re.MULTILINE,
 )
 _WSL = late(
     # Not a list of the folders where a program searches.

@@ -87,7 +87,10 @@ def ends_with(log: Log, fault: BrokenExtension) -> tuple[int, ...]:
     """The failures that this fault caused: they contain its line, follow from it, or name it."""
     words = tuple(
         word.lower()
-        for word in (fault.name, fault.row.distribution if fault.row else "", fault.detail)
+        for word in (
+            *(fault.name, fault.detail),
+            *((fault.row.distribution, *fault.row.functions) if fault.row else ()),
+        )
         if len(word) > 3
     )
     handled = any(exception.handled and _covers(exception, fault.line) for exception in log.raised)

@@ -25,6 +25,7 @@ _SMALL = 64 << 20
 _SMALLEST_NOTE = 10 << 20
 _MUCH_UNUSED = 0.1
 _SOME_UNUSED = 0.02
+_MOST_UNUSED = 0.3
 """Shares of the GPU's memory. An allocator always keeps some blocks that nothing uses at the
 moment; only if they are many, a program with the same tensors in better order would fit."""
 _WORKED = 2
@@ -178,6 +179,7 @@ def _judge(
         or _by_own_share(figures)
         or _by_allocator(figures)
         or _by_what_was_left_at_start(figures)
+        or _by_needs_of_computation(log)
         or _by_place(log, refused, ladder)
         or _without_figures(log, figures)
     )
@@ -296,12 +298,21 @@ def _by_gaps(figures: Figures) -> Judgement | None:
             "are reserved in pieces that are too small",
             "fragmentation",
         )
-    if asked < free // 2:
+    if free < asked <= unused + free and unused >= _MOST_UNUSED * total and held <= unused // 10:
         return (
             "fragmentation",
             "likely",
-            f"{size_text(asked)} were refused although {size_text(free)} are free",
+            f"{size_text(unused)} are reserved and hardly used; with the {size_text(free)} that are "
+            "free, they would be enough, but are in pieces",
             "too-big",
+        )
+    if asked < free // 2:
+        # Pieces of that size are always there: something else limits the process.
+        return (
+            "fragmentation",
+            "likely" if unused >= asked else "possible",
+            f"{size_text(asked)} were refused although {size_text(free)} are free",
+            "too-big" if unused >= asked else None,
         )
     return None
 
@@ -373,6 +384,28 @@ def _by_what_was_left_at_start(figures: Figures) -> Judgement | None:
         "likely",
         f"at its start only {size_text(left)} of the GPU's {size_text(least)} were free",
         "too-big",
+    )
+
+
+_XLA_NEEDS = late(
+    r"^\s{0,40}total allocation:\s{1,12}(?P<number>[\d.]{1,12})(?P<unit>[KMG]i?)?B$", re.M
+)
+"""What one computation of XLA needs, inputs and outputs included."""
+
+
+def _by_needs_of_computation(log: Log) -> Judgement | None:
+    match = log.first(_XLA_NEEDS)
+    if match is None:
+        return None
+    needed = logged_size(match.groups["number"] or "", f"{match.groups['unit'] or ''}B")
+    if needed is None or needed > 4 * _SMALL:
+        return None
+    return (
+        "other-process",
+        "possible",
+        f"this computation needs only {size_text(needed)}: other processes, or other arrays of the "
+        "program, hold the rest",
+        "leak",
     )
 
 
