@@ -13,17 +13,28 @@ _shtab_whygpu_commands() {
     check:'Does each framework use the GPU? If not: the root cause, the evidence, the fix.'
     compare:'The same work on CPU, GPU and other lanes: the same results, and how fast?'
     completion:'Print the completion of words for a shell.'
+    diff:'What changed between two machines, environments or days, and what of it matters?'
     explain:'What does this log mean? The root cause, the lines that prove it, the fix.'
     fix:'Mend the environment: prove a remedy in a copy, then apply it, with a way back.'
+    fleet:'Many machines: which nodes are not like the others, and why?'
     lint:'Which lines of my program mishandle devices?'
     mcp:'Let an agent ask: the verbs as tools of the Model Context Protocol.'
     memory:'Who holds GPU memory, and what would a new process take?'
     plan:'Which releases can use the GPU of this machine, or of one that options describe?'
+    report:'Check, memory and plan of this machine on one page, to send to somebody.'
     rule:'The page of one cause: why it happens, what it looks like, how to fix it.'
     run:'Run a program under a device policy, with repairs, and prove where it ran.'
     snapshot:'Save what is seen of this machine and environment, private data removed.'
   )
   _describe 'whygpu commands' _commands
+}
+
+_shtab_whygpu_fleet_commands() {
+  local _commands=(
+    explain:'What ends the jobs of a cluster? Their logs by cause, by node and by week.'
+    report:'Judge the snapshots of many nodes: by root cause, and which are not like the others.'
+  )
+  _describe 'whygpu fleet commands' _commands
 }
 
 _shtab_whygpu_memory_commands() {
@@ -49,6 +60,7 @@ _shtab_whygpu_check_options=(
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--snapshot[diagnose a saved snapshot instead (- for stdin)]:FILE:_files"
   "--json[print the report as JSON]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   {-v,--verbose}"[show the outcome of every cause]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
 )
@@ -70,7 +82,7 @@ _shtab_whygpu_compare_options=(
   "--timeout[for one run of one lane (default\: 1800)]:SECONDS:"
   "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
   "--json[print the report as JSON]"
-  "--html[write the report with plots]:FILE:_files"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   {-v,--verbose}"[every layer, every reason]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   ":model.keras, file.py\:function or script.py:_files"
@@ -87,11 +99,26 @@ _shtab_whygpu_completion_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_whygpu_completion_defaults_added=0
 
+_shtab_whygpu_diff_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--no-probe[for environments\: read files only\; do not run the frameworks]"
+  "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
+  "--json[print the answer as JSON]"
+  {-v,--verbose}"[list every difference]"
+  "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
+  ":a snapshot, the output of \`check --json\`, or an environment (- for stdin):"
+  ":the same\; default\: the active environment of this machine, now:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_diff_defaults_added=0
+
 _shtab_whygpu_explain_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--here[the log was written on this machine, in the active environment\: let its facts confirm or refute what the log suggests]"
   "--python[with --here\: the interpreter (or virtual environment) that wrote the log]:PYTHON:_files"
   "--json[print the answer as JSON]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   {-v,--verbose}"[show all evidence, symptoms and noise]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*)::logs to read\; none, or -, for standard input:_files"
@@ -106,26 +133,64 @@ _shtab_whygpu_fix_options=(
   "--dry-run[list the steps, prove nothing]"
   "--apply[apply the steps that were proven]"
   "--undo[take the last fix back]"
-  "*--only[mend this cause only\; may be repeated]:CODE:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
+  "*--only[mend this cause only\; may be repeated]:CODE:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
   "--force[with --undo\: go back even if other changes are lost]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--json[print the answer as JSON]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_whygpu_fix_defaults_added=0
 
+_shtab_whygpu_fleet_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_fleet_defaults_added=0
+
+_shtab_whygpu_fleet_explain_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "*--name[read files with such names, not those of \*.log, \*.out and the like\; may be repeated]:PATTERN:"
+  "--node-from[finds the name of the node in the path of a log (its first group)\; default\: the first folder of the path]:REGEX:"
+  "--workers[processes to use (default\: one on each core)]:N:"
+  "--json[print the counts as JSON]"
+  {-v,--verbose}"[show every row]"
+  "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
+  "(*):a folder of logs, with all folders below, or a log:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_fleet_explain_defaults_added=0
+
+_shtab_whygpu_fleet_report_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--expect[a list of all nodes, one on each line (- for stdin)\: report those without a snapshot]:FILE:_files"
+  "--json[print the report as JSON]"
+  {-v,--verbose}"[name every node and every value]"
+  "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
+  "(*):a folder of snapshots (its .json files, also in folders below), or a snapshot:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_fleet_report_defaults_added=0
+
 _shtab_whygpu_lint_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--select[look for these causes only]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
-  "--ignore[do not look for these causes]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
+  "--select[look for these causes only]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
+  "--ignore[do not look for these causes]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
   "--tensorflow[the TensorFlow that the code is for\: 1.15, 2.16]:VERSION:"
+  "--driver[the NVIDIA driver that images are for\: 535.54.03]:VERSION:"
+  "--gpu[the GPU that images and requirements are for\: \"RTX 5090\"]:MODEL:"
+  "--snapshot[lint for the machine of a saved snapshot]:FILE:_files"
   "--fix[fix what can be fixed safely]"
   "--diff[show what --fix would change, and change nothing]"
   "--json[print the findings as JSON]"
   "--sarif[print them as SARIF 2.1.0]"
   "--github[print annotations for GitHub]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   {-v,--verbose}"[show ignored findings too]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*)::files, folders or notebooks\; - is standard input (default\: this folder):_files"
@@ -148,6 +213,7 @@ _shtab_whygpu_memory_options=(
   "--python[the interpreter (or virtual environment) whose frameworks would be started\; default\: the active environment, else python on PATH]:PYTHON:_files"
   "--snapshot[judge a saved snapshot instead (- for stdin)]:FILE:_files"
   "--json[print it as JSON]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
 )
 
@@ -169,6 +235,7 @@ _shtab_whygpu_memory_estimate_options=(
   "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
   "--timeout[seconds for all of it]:S:"
   "--json[print it as JSON]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   ":model.keras, or file.py\:function, which returns a Keras model, a PyTorch module, (module, example_inputs) or, for JAX, (function, arguments):_files"
 )
@@ -191,6 +258,7 @@ _shtab_whygpu_memory_find_options=(
   "--timeout[seconds for each trial\; default\: 600]:S:"
   "--no-cache[do not use what was found before]"
   "--json[print it as JSON]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   ":model.keras, or file.py\:function, which returns a Keras model, a PyTorch module, (module, example_inputs), (function, arguments) or a function step(batch_size), or takes batch_size and does the step itself:_files"
 )
@@ -212,6 +280,7 @@ _shtab_whygpu_plan_options=(
   "--verify[let uv, or pip if uv is not installed, resolve the plan too (asks the index)]"
   "--update[first bring the table of releases up to date from the package index of pip (uses the network\; about 10 MB)]"
   "--json[print the plan as JSON]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*)::tensorflow, keras, jax, torch, cupy, onnxruntime\; as in tensorflow\=\=2.15 (default\: tensorflow):(tensorflow keras jax torch cupy onnxruntime)"
 )
@@ -219,12 +288,24 @@ _shtab_whygpu_plan_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_whygpu_plan_defaults_added=0
 
+_shtab_whygpu_report_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
+  "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
+  "--snapshot[report on a saved snapshot instead (- for stdin)]:FILE:_files"
+  {-o,--output}"[the file to write (default\: whygpu-report.html)]:FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_report_defaults_added=0
+
 _shtab_whygpu_rule_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--examples[show the examples too\: machines, logs and code with this cause and without it]"
   "--json[print it as JSON]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
-  ":a code, a name or a word to search for\; none lists all:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
+  ":a code, a name or a word to search for\; none lists all:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -245,6 +326,7 @@ _shtab_whygpu_run_options=(
   "--no-repair[leave what is wrong with the machine as it is]"
   "--trace[report where each operation ran, and why on the CPU]"
   "--report[write the report as JSON]:FILE:_files"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--quiet[say nothing about the run]"
   "--dry-run[print the plan with its reasons\; run nothing]"
   "--json[with --dry-run\: the plan as JSON]"
@@ -287,15 +369,42 @@ _shtab_whygpu() {
         check) _arguments -C -s $_shtab_whygpu_check_options ;;
         compare) _arguments -C -s $_shtab_whygpu_compare_options ;;
         completion) _arguments -C -s $_shtab_whygpu_completion_options ;;
+        diff) _arguments -C -s $_shtab_whygpu_diff_options ;;
         explain) _arguments -C -s $_shtab_whygpu_explain_options ;;
         fix) _arguments -C -s $_shtab_whygpu_fix_options ;;
+        fleet) _shtab_whygpu_fleet ;;
         lint) _arguments -C -s $_shtab_whygpu_lint_options ;;
         mcp) _arguments -C -s $_shtab_whygpu_mcp_options ;;
         memory) _shtab_whygpu_memory ;;
         plan) _arguments -C -s $_shtab_whygpu_plan_options ;;
+        report) _arguments -C -s $_shtab_whygpu_report_options ;;
         rule) _arguments -C -s $_shtab_whygpu_rule_options ;;
         run) _arguments -C -s $_shtab_whygpu_run_options ;;
         snapshot) _arguments -C -s $_shtab_whygpu_snapshot_options ;;
+      esac
+  esac
+}
+
+_shtab_whygpu_fleet() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->fleet'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_whygpu_fleet_defaults_added )); then
+    if (( ${_shtab_whygpu_fleet_options[(I)${(q)one_or_more}*]} +          ${_shtab_whygpu_fleet_options[(I)${(q)remainder}*]} +          ${_shtab_whygpu_fleet_options[(I)${(q)default}]} == 0 )); then
+      _shtab_whygpu_fleet_options+=(': :_shtab_whygpu_fleet_commands' '*::: :->fleet')
+    fi
+    _shtab_whygpu_fleet_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_whygpu_fleet_options
+
+  case $state in
+    fleet)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_whygpu_fleet-$line[1]:"
+      case $line[1] in
+        explain) _arguments -C -s $_shtab_whygpu_fleet_explain_options ;;
+        report) _arguments -C -s $_shtab_whygpu_fleet_report_options ;;
       esac
   esac
 }
