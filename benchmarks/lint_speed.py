@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from whygpu.host.worker_pool import cores
+from whygpu.host.systems import cores
 from whygpu.linter.files import find
 from whygpu.linter.settings import Settings
 

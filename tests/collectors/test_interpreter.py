@@ -61,8 +61,8 @@ WINDOWS_PYTHONS = {
 def test_the_python_of_an_environment_on_windows(
     environ: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interpreter.os, "path", ntpath)
-    monkeypatch.setattr(interpreter.os, "pathsep", ";")
+    monkeypatch.setattr(os, "path", ntpath)
+    monkeypatch.setattr(os, "pathsep", ";")
     answers = {question: file(path) for question, path in WINDOWS_PYTHONS.items()}
     machine = host(answers, environ, system="Windows")
     assert interpreter.find(machine, None) == expected

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from whygpu.fleet.job_logs import JobReader, LogFile
-from whygpu.host.worker_pool import WorkerPool, cores
+from whygpu.host.systems import cores
+from whygpu.host.worker_pool import WorkerPool
 from whygpu.model.fleet_logs import JobLog, UnreadLog
 
 OnProgress = Callable[[int, int], None]

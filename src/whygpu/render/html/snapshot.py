@@ -8,7 +8,7 @@ from typing import Any
 from whygpu.model.derived import display_name
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.snapshot import Snapshot
-from whygpu.render.check_text import machine_parts
+from whygpu.render.examined import machine_parts
 from whygpu.render.html.markup import Child
 from whygpu.render.html.parts import Sheet, facts, sections
 
