@@ -20,6 +20,8 @@ from whygpu.model.differences import DiffAnswer
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
 from whygpu.model.fix import FixAnswer, Undone
+from whygpu.model.fleet import FleetReport
+from whygpu.model.fleet_logs import FleetLogs
 from whygpu.model.holders import HoldersReport
 from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
 from whygpu.model.overview import Overview
@@ -35,6 +37,8 @@ SAMPLED = (
     Explanation,
     FileAnswer,
     FixAnswer,
+    FleetLogs,
+    FleetReport,
     HoldersReport,
     LaunchPlan,
     LintReport,
