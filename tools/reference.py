@@ -25,6 +25,7 @@ _PAGES = {
     "explain": "explain.md",
     "fix": "fix.md",
     "fleet": "fleet.md",
+    "fleet check": "fleet.md",
     "fleet explain": "fleet.md",
     "fleet report": "fleet.md",
     "lint": "lint.md",

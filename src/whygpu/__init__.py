@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whygpu.api import explain as explain
     from whygpu.api import find_batch_size as find_batch_size
     from whygpu.api import fix as fix
+    from whygpu.api import fleet_check as fleet_check
     from whygpu.api import fleet_explain as fleet_explain
     from whygpu.api import fleet_report as fleet_report
     from whygpu.api import lint as lint
@@ -67,6 +68,7 @@ _MODULES = {
     "explain": "whygpu.api",
     "find_batch_size": "whygpu.api",
     "fix": "whygpu.api",
+    "fleet_check": "whygpu.api",
     "fleet_explain": "whygpu.api",
     "fleet_report": "whygpu.api",
     "lint": "whygpu.api",

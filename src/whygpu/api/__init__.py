@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from whygpu.api.comparison import compare as compare
     from whygpu.api.differing import diff as diff
+    from whygpu.api.fleet import fleet_check as fleet_check
     from whygpu.api.fleet import fleet_explain as fleet_explain
     from whygpu.api.fleet import fleet_report as fleet_report
     from whygpu.api.logs import explain as explain
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "compare": "comparison",
     "diff": "differing",
+    "fleet_check": "fleet",
     "fleet_explain": "fleet",
     "fleet_report": "fleet",
     "explain": "logs",

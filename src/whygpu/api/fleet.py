@@ -1,4 +1,4 @@
-"""Verbs about many machines and the logs of many jobs: fleet_report, fleet_explain."""
+"""Verbs about many machines and the logs of many jobs: fleet_report, fleet_check, fleet_explain."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from whygpu.errors import UsageError
+from whygpu.fleet.gathering import NODE_LIMIT
+from whygpu.probes import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from whygpu.model.fleet_logs import FleetLogs, LogExample
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+LONGEST_LIMIT = 86400.0
 
 
 def fleet_report(
@@ -40,6 +44,57 @@ def fleet_report(
     files = snapshot_files(paths_of(snapshots))
     expected = expected_nodes(os.fspath(expect)) if expect is not None else ()
     return report_on(files, expected=expected, full_diagnosis=diagnose, on_progress=on_progress)
+
+
+def fleet_check(
+    ray: str = "auto",
+    *,
+    python: str | None = None,
+    probe: bool = True,
+    timeout: float = DEFAULT_TIMEOUT,
+    node_limit: float = NODE_LIMIT,
+    keep: str | os.PathLike[str] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> FleetReport:
+    """Take a snapshot on every node of a Ray cluster now, and report on them.
+
+    `ray` is the address of the cluster; "auto" is the one that this machine belongs to. `python`,
+    `probe` and `timeout` are those of `check`, on each node. A node that has not answered after
+    `node_limit` seconds counts as hung. `keep` is a folder for the snapshots.
+
+    Example:
+        whygpu.fleet_check("auto", probe=False).lost
+    """
+    import tempfile
+    from contextlib import ExitStack
+
+    from whygpu.api.machine import diagnose
+    from whygpu.fleet.gathering import NodeRequest
+    from whygpu.fleet.judging import report_on
+    from whygpu.fleet.ray_nodes import gather
+
+    if not 0 < node_limit <= LONGEST_LIMIT:
+        raise UsageError(
+            "expected a number of seconds between 0 and a day",
+            option="node_limit",
+            value=node_limit,
+        )
+    with ExitStack() as stack:
+        if keep is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whygpu-fleet-"))
+        else:
+            folder = os.fspath(keep)
+            _make_folder(folder)
+        request = NodeRequest(python, probe, timeout, node_limit)
+        gathered = gather(folder, request, address=ray, on_node=on_progress)
+        return report_on(gathered.files, lost=gathered.lost, full_diagnosis=diagnose)
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {path}: {error.strerror}") from error
 
 
 def fleet_explain(

@@ -5,14 +5,19 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from whygpu.cli import fleet_explain, fleet_report
+from whygpu.cli import fleet_check, fleet_explain, fleet_report
 
-SUBVERBS: dict[str, Any] = {"report": fleet_report, "explain": fleet_explain}
+SUBVERBS: dict[str, Any] = {
+    "report": fleet_report,
+    "check": fleet_check,
+    "explain": fleet_explain,
+}
 """Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
 
 EXAMPLES = """\
 examples:
   whygpu fleet report snapshots/     one snapshot for each node, in a folder
+  whygpu fleet check --ray           every node of this Ray cluster, now
   whygpu fleet explain logs/         what ends the jobs, from their logs
 
 exit codes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from whygpu.cli import fleet_metrics
 from whygpu.cli.arguments import add_color_argument
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ examples:
   whygpu fleet report snapshots/                 one file NODE.json for each node
   whygpu fleet report snapshots/ --expect FILE   name the nodes that are missing, too
   whygpu fleet report snapshots/ --json | jq .drift
+  whygpu fleet report snapshots/ --metrics /var/lib/node_exporter/whygpu.prom
 
 On each node: whygpu snapshot -o snapshots/$(hostname).json
 
@@ -48,6 +51,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="name every node and every value"
     )
+    fleet_metrics.add_metrics_arguments(parser)
     add_color_argument(parser)
 
 
@@ -55,11 +59,16 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli.progress import counting
 
-    report = api.fleet_report(options.snapshots, expect=options.expect, on_progress=counting())
-    return show(report, options)
+    fleet_metrics.require_client(options)
+
+    def report_now() -> FleetReport:
+        return api.fleet_report(options.snapshots, expect=options.expect, on_progress=counting())
+
+    return show(report_now(), options, report_now)
 
 
-def show(report: FleetReport, options: argparse.Namespace) -> int:
+def show(report: FleetReport, options: argparse.Namespace, again: Callable[[], FleetReport]) -> int:
+    """Print the report and write its metrics; `again` makes a new one while they are served."""
     from whygpu.cli import output
 
     if options.json:
@@ -77,4 +86,8 @@ def show(report: FleetReport, options: argparse.Namespace) -> int:
             marks=(MARKS, PLAIN_MARKS),
             names=NODE_FIELDS,
         )
+    if options.metrics is not None:
+        fleet_metrics.save(options.metrics, report, NODE_FIELDS)
+    if options.serve is not None:
+        fleet_metrics.serve(options.serve, options.every, report, NODE_FIELDS, again)
     return report.exit_code

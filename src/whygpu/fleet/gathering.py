@@ -1,0 +1,69 @@
+"""What a node is asked for, and what comes back, whichever engine runs it there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from whygpu.host.writing import write_file
+from whygpu.model.fleet import NodeLoss
+from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT
+
+NODE_LIMIT = 300.0
+"""Seconds for one node, in which up to four frameworks start one after the other."""
+_NO_FILE_NAME = re.compile(r"[^\w.:@+-]")
+_LONGEST_NAME = 200
+
+OnNode = Callable[[int, int], None]
+"""The number of nodes that have answered or are lost, and of all nodes."""
+
+
+class NodeRequest(NamedTuple):
+    """What every node does. It is the same on each of them."""
+
+    python: str | None
+    probe: bool
+    probe_timeout: float
+    limit: float
+    """Seconds until a node counts as hung."""
+
+    def words(self) -> tuple[str, ...]:
+        """The words after `whygpu` that take the snapshot."""
+        words = ["snapshot", "--timeout", f"{self.probe_timeout:g}"]
+        if not self.probe:
+            words.append("--no-probe")
+        if self.python is not None:
+            words += ["--python", self.python]
+        return tuple(words)
+
+
+class Gathered(NamedTuple):
+    files: dict[str, str]
+    """The path of the snapshot of each node that answered."""
+    lost: tuple[NodeLoss, ...]
+
+
+def file_name(node: str) -> str:
+    """A name for the file of a node. The name of a node may be hostile: it leads to no other
+    folder."""
+    name = _NO_FILE_NAME.sub("_", node)[:_LONGEST_NAME].lstrip(".")
+    return f"{name or 'node'}.json"
+
+
+def save(folder: str, node: str, content: bytes) -> str | NodeLoss:
+    """Keep what a node sent; returns the path."""
+    if len(content) > LARGEST_SNAPSHOT:
+        return NodeLoss(node, "unreadable", f"it sent {len(content):,} bytes: no snapshot has that")
+    path = os.path.join(folder, file_name(node))
+    write_file(path, content)
+    return path
+
+
+def distinct(names: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """Names of nodes; those that several nodes have are followed by a part of their id."""
+    return [
+        name if names.count(name) == 1 else f"{name}-{each[:8]}"
+        for name, each in zip(names, ids, strict=True)
+    ]

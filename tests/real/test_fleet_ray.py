@@ -1,0 +1,111 @@
+"""`whygpu fleet check` on a real Ray cluster of several nodes, of which one dies and one hangs.
+
+Each node is a raylet of its own with its own variables: its own driver (the stub of the fault lab)
+and its own way to fail.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.lab.driver import StubDriver, StubGpu
+
+ray = pytest.importorskip("ray", reason="needs whygpu[ray]")
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="the stub driver needs gcc")
+
+LIMIT = 60
+SLOW_START = """
+import os, sys, time
+if "whygpu" in sys.orig_argv and "WHYGPU_TEST_SLEEP" in os.environ:
+    time.sleep(float(os.environ["WHYGPU_TEST_SLEEP"]))
+"""
+"""Runs in every Python of a node; only whygpu's own process waits."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, dict[str, Any]]]:
+    from ray.cluster_utils import Cluster
+
+    folder = tmp_path_factory.mktemp("ray")
+    (folder / "start").mkdir()
+    (folder / "start" / "sitecustomize.py").write_text(SLOW_START)
+
+    def variables(name: str, version: str, sleep: float | None = None) -> dict[str, str]:
+        driver = StubDriver(version=version, gpus=(StubGpu(),) * 2)
+        found = driver.install(folder / name, cache=folder / "cache")
+        if sleep is not None:
+            found |= {"PYTHONPATH": str(folder / "start"), "WHYGPU_TEST_SLEEP": str(sleep)}
+        return found
+
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 0,
+            "include_dashboard": False,
+            "node_name": "head",
+            "env_vars": variables("head", "580.65.06"),
+        },
+    )
+    nodes = {
+        name: made.add_node(num_cpus=1, node_name=name, env_vars=environ, wait=False)
+        for name, environ in {
+            "fine": variables("fine", "580.65.06"),
+            "old": variables("old", "570.10"),
+            "dies": variables("dies", "580.65.06", sleep=600),
+            "hangs": variables("hangs", "580.65.06", sleep=600),
+        }.items()
+    }
+    made.wait_for_nodes()
+    yield made, nodes
+    made.shutdown()
+
+
+def test_a_report_is_complete_if_one_node_dies_and_one_hangs(
+    cluster: tuple[Any, dict[str, Any]], tmp_path: pathlib.Path
+) -> None:
+    made, nodes = cluster
+    killer = threading.Timer(15, made.remove_node, (nodes["dies"],), {"allow_graceful": False})
+    killer.start()
+    words = ["fleet", "check", "--ray", made.address, "--no-probe", "--json"]
+    words += ["--node-limit", str(LIMIT), "--keep", str(tmp_path)]
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "whygpu", *words],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env={**os.environ, "RAY_DEDUP_LOGS": "0"},
+    )
+    killer.join()
+    report = json.loads(done.stdout)
+    assert report["nodes"] == 5
+    lost = {row["node"]: row["kind"] for row in report["lost"]}
+    assert lost == {"dies": "died", "hangs": "hung"}
+    (drift,) = (row for row in report["drift"] if row["fact"] == "driver")
+    assert (drift["usual"], drift["usual_nodes"]) == ("580.65.06", 2)
+    assert drift["others"] == [{"value": "570.10", "nodes": ["old"]}]
+    assert [row["gpus"] for row in report["hardware"]] == ["2 x NVIDIA A100-SXM4-40GB"]
+    assert {path.stem for path in tmp_path.glob("*.json")} == {"head", "fine", "old"}
+    assert time.monotonic() - began < LIMIT + 120
+
+
+def test_a_cluster_that_is_not_there_is_wrong_usage() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "whygpu", "fleet", "check", "--ray", "127.0.0.1:1", "--no-probe"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "cannot reach the Ray cluster 127.0.0.1:1" in done.stderr
