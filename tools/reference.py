@@ -27,6 +27,7 @@ _PAGES = {
     "fleet": "fleet.md",
     "fleet check": "fleet.md",
     "fleet explain": "fleet.md",
+    "fleet recipe": "fleet.md",
     "fleet report": "fleet.md",
     "lint": "lint.md",
     "mcp": "agent.md",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whygpu.api import fix as fix
     from whygpu.api import fleet_check as fleet_check
     from whygpu.api import fleet_explain as fleet_explain
+    from whygpu.api import fleet_recipe as fleet_recipe
     from whygpu.api import fleet_report as fleet_report
     from whygpu.api import lint as lint
     from whygpu.api import lint_patch as lint_patch
@@ -70,6 +71,7 @@ _MODULES = {
     "fix": "whygpu.api",
     "fleet_check": "whygpu.api",
     "fleet_explain": "whygpu.api",
+    "fleet_recipe": "whygpu.api",
     "fleet_report": "whygpu.api",
     "lint": "whygpu.api",
     "lint_patch": "whygpu.api",

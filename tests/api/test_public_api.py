@@ -20,8 +20,8 @@ from whygpu.model.observed import Known, Unknown
 
 VERBS = (
     *("check", "compare", "diagnose", "diff", "estimate_memory", "explain", "find_batch_size"),
-    *("fix", "fleet_check", "fleet_explain", "fleet_report", "lint", "plan_from", "report"),
-    "undo_fix",
+    *("fix", "fleet_check", "fleet_explain", "fleet_recipe", "fleet_report"),
+    *("lint", "plan_from", "report", "undo_fix"),
     *("lint_patch", "load_snapshot", "memory_holders", "plan", "plan_run", "rule", "rules", "run"),
     *("snapshot", "why_not", "apply", "device", "install", "oom_guard", "OomGuard", "record"),
     "require_gpu",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import subprocess
 import sys
 from typing import Any
 
@@ -78,10 +79,10 @@ def test_whygpu_that_hangs_on_a_node_is_a_row(monkeypatch: pytest.MonkeyPatch) -
 
 def _here(monkeypatch: pytest.MonkeyPatch, code: str, limit: float = 60.0) -> Any:
     """Run a program instead of whygpu."""
-    start = ray_nodes.subprocess.Popen
+    start = subprocess.Popen
 
     def instead(command: list[str], **given: Any) -> Any:
         return start([command[0], "-c", code], **given)
 
-    monkeypatch.setattr(ray_nodes.subprocess, "Popen", instead)
+    monkeypatch.setattr("whygpu.fleet.ray_nodes.subprocess.Popen", instead)
     return ray_nodes.snapshot_here(REQUEST._replace(limit=limit))

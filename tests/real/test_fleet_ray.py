@@ -48,7 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, dic
             found |= {"PYTHONPATH": str(folder / "start"), "WHYGPU_TEST_SLEEP": str(sleep)}
         return found
 
-    made = Cluster(
+    made: Any = Cluster(
         initialize_head=True,
         head_node_args={
             "num_cpus": 0,

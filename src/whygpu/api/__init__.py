@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from whygpu.api.differing import diff as diff
     from whygpu.api.fleet import fleet_check as fleet_check
     from whygpu.api.fleet import fleet_explain as fleet_explain
+    from whygpu.api.fleet import fleet_recipe as fleet_recipe
     from whygpu.api.fleet import fleet_report as fleet_report
     from whygpu.api.logs import explain as explain
     from whygpu.api.logs import explain_file as explain_file
@@ -43,6 +44,7 @@ _MODULES = {
     "diff": "differing",
     "fleet_check": "fleet",
     "fleet_explain": "fleet",
+    "fleet_recipe": "fleet",
     "fleet_report": "fleet",
     "explain": "logs",
     "explain_file": "logs",

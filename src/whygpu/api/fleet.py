@@ -1,4 +1,4 @@
-"""Verbs about many machines and the logs of many jobs: fleet_report, fleet_check, fleet_explain."""
+"""Verbs about many machines and the logs of many jobs: fleet_report and the like."""
 
 from __future__ import annotations
 
@@ -135,6 +135,20 @@ def fleet_explain(
     found = find_logs(paths_of(logs), tuple(names))
     rows = explained(found.logs, JobReader(node_from), workers=workers, on_progress=on_progress)
     return summarise_logs(rows, found.other_files, _example_in_log)
+
+
+def fleet_recipe(name: str, *, folder: str = "whygpu-snapshots", image: str | None = None) -> str:
+    """A script ("slurm", "slurm-prolog") or manifest ("kubernetes") that takes the snapshots.
+
+    `folder` is where Slurm's nodes save them, and `image` what Kubernetes runs: an image with
+    whygpu and the frameworks to check. Nothing is started.
+
+    Example:
+        print(whygpu.fleet_recipe("kubernetes", image="registry.example.com/training:1"))
+    """
+    from whygpu.fleet.recipes import NO_IMAGE, recipe
+
+    return recipe(name, folder=os.path.abspath(folder), image=NO_IMAGE if image is None else image)
 
 
 MOST_WORKERS = 256

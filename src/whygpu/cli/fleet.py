@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from whygpu.cli import fleet_check, fleet_explain, fleet_report
+from whygpu.cli import fleet_check, fleet_explain, fleet_recipe, fleet_report
 
 SUBVERBS: dict[str, Any] = {
     "report": fleet_report,
     "check": fleet_check,
     "explain": fleet_explain,
+    "recipe": fleet_recipe,
 }
 """Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
 
@@ -18,6 +19,7 @@ EXAMPLES = """\
 examples:
   whygpu fleet report snapshots/     one snapshot for each node, in a folder
   whygpu fleet check --ray           every node of this Ray cluster, now
+  whygpu fleet recipe slurm          a script for Slurm, or for Kubernetes
   whygpu fleet explain logs/         what ends the jobs, from their logs
 
 exit codes:

@@ -1,0 +1,137 @@
+"""Files with which other engines take the snapshots: scripts for Slurm, a manifest for Kubernetes.
+
+whygpu writes them and starts nothing. Values of the user are checked or quoted.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Literal, get_args
+
+from whygpu.errors import UsageError
+
+RecipeName = Literal["slurm", "slurm-prolog", "kubernetes"]
+NAMES: tuple[RecipeName, ...] = get_args(RecipeName)
+NO_IMAGE = "registry.example.com/training:latest"
+"""Stands for an image with whygpu and the frameworks to check."""
+
+_IMAGE = re.compile(r"[a-z0-9][\w./:@-]{0,254}", re.ASCII)
+
+_SLURM = """\
+#!/bin/sh
+# One small job for each node of the cluster, so that a busy or broken node does not hold up the
+# others. Run it where sbatch works: sh whygpu-fleet.sh
+#
+# The folder has to be on a file system that all nodes share. --exclusive lets a job see all GPUs of
+# its node; without it, Slurm hides those that it did not request.
+set -eu
+folder={folder}
+mkdir -p "$folder"
+sinfo --noheader --Node --format=%N | sort -u > "$folder/nodes.txt"
+while read -r node; do
+    sbatch --job-name=whygpu-fleet --nodelist="$node" --nodes=1 --ntasks=1 --exclusive \\
+        --time=10 --output="$folder/%N.out" \\
+        --wrap="whygpu snapshot -o '$folder/$node.json'"
+done < "$folder/nodes.txt"
+echo "when the jobs have ended: whygpu fleet report $folder --expect $folder/nodes.txt"
+"""
+
+_PROLOG = """\
+#!/bin/sh
+# For slurm.conf: Prolog=/etc/slurm/whygpu-prolog.sh (the same file works as an Epilog).
+#
+# Slurm drains a node whose Prolog or Epilog ends with a code other than 0. This script ends with 1
+# only if whygpu is certain of a fault of the driver or the hardware (WG1xx, an error). Whatever
+# else happens, also a failure of whygpu itself, lets the job run.
+report=$(timeout 60 whygpu check --no-probe --json 2>/dev/null) || [ $? -eq 1 ] || exit 0
+printf '%s' "$report" | python3 -c '
+import json, sys
+try:
+    causes = json.load(sys.stdin)["root_causes"]
+except (ValueError, KeyError):
+    sys.exit(0)
+bad = [c for c in causes if c["code"].startswith("WG1")
+       and c["severity"] == "error" and c["confidence"] == "certain"]
+for cause in bad:
+    print("whygpu: {code} {cause}: {message}".format(**cause), file=sys.stderr)
+sys.exit(1 if bad else 0)
+'
+"""
+
+_KUBERNETES = """\
+# One pod on each node with a GPU. Its init container prints the snapshot of the node; collect them:
+#
+#   kubectl apply -f whygpu-fleet.yaml
+#   kubectl rollout status daemonset/whygpu-fleet --timeout=10m
+#   mkdir -p snapshots
+#   kubectl get pods -l app=whygpu-fleet \\
+#     -o jsonpath='{{range .items[*]}}{{.metadata.name}} {{.spec.nodeName}}{{"\\n"}}{{end}}' |
+#   while read -r pod node; do kubectl logs "$pod" -c snapshot > "snapshots/$node.json"; done
+#   kubectl get nodes -l nvidia.com/gpu.present=true -o name > nodes.txt
+#   kubectl delete -f whygpu-fleet.yaml
+#   whygpu fleet report snapshots --expect nodes.txt
+#
+# The pods request no nvidia.com/gpu, so they take no GPU from anybody; the runtime class and
+# NVIDIA_VISIBLE_DEVICES let them see all of them.
+apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: whygpu-fleet
+  labels:
+    app: whygpu-fleet
+spec:
+  selector:
+    matchLabels:
+      app: whygpu-fleet
+  template:
+    metadata:
+      labels:
+        app: whygpu-fleet
+    spec:
+      runtimeClassName: nvidia
+      nodeSelector:
+        nvidia.com/gpu.present: "true"
+      tolerations:
+        - operator: Exists
+      automountServiceAccountToken: false
+      initContainers:
+        - name: snapshot
+          image: {image}
+          # A failure of whygpu must not start the pod again and again.
+          command: ["sh", "-c", "whygpu snapshot || true"]
+          env:
+            - name: NVIDIA_VISIBLE_DEVICES
+              value: all
+            - name: NVIDIA_DRIVER_CAPABILITIES
+              value: compute,utility
+          resources:
+            requests:
+              cpu: 100m
+              memory: 512Mi
+            limits:
+              memory: 8Gi
+      containers:
+        - name: done
+          image: {image}
+          command: ["sleep", "infinity"]
+          resources:
+            requests:
+              cpu: 1m
+              memory: 8Mi
+"""
+
+
+def recipe(name: str, *, folder: str, image: str) -> str:
+    """The text of one recipe. `folder` is for slurm, `image` for kubernetes."""
+    if name == "slurm":
+        if "'" in folder or "\n" in folder:
+            raise UsageError("expected a folder without quotes", option="folder", value=folder)
+        return _SLURM.format(folder=shlex.quote(folder))
+    if name == "slurm-prolog":
+        return _PROLOG
+    if name == "kubernetes":
+        if _IMAGE.fullmatch(image) is None:
+            raise UsageError("expected the name of an image", option="image", value=image)
+        return _KUBERNETES.format(image=image)
+    raise UsageError(f"there is no recipe {name!r}; choose one of {', '.join(NAMES)}")
