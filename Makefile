@@ -19,7 +19,7 @@ check: $(VENV)/ready ## Diagnose this machine
 	@$(BIN)/whygpu check; code=$$?; \
 	if [ $$code -eq 1 ] || [ $$code -eq 4 ]; then exit 0; else exit $$code; fi
 
-test: lint targets $(VENV)/docs ## Everything: style, types, and all tests, real frameworks included
+test: lint targets $(VENV)/docs $(VENV)/pages ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest $(FAST)
 	$(BIN)/python -m pytest $(REAL) tests/faults
 	$(BIN)/python -m pytest $(REAL) tests/lab tests/real
@@ -89,6 +89,10 @@ $(VENV)/dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/ready
+
+$(VENV)/pages: $(VENV)/dev
+	$(BIN)/python -m pip install -q -e '.[pages]'
+	@touch $@
 
 $(VENV)/docs: $(VENV)/dev
 	$(BIN)/python -m pip install -q -e '.[docs]'

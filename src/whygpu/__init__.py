@@ -129,9 +129,26 @@ def install() -> None:
         whygpu.install()
     """
     from whygpu.api import explain_uncaught
+
+    explain_uncaught(_shown_below)
+
+
+def _shown_below(found: "Any") -> str:
+    """The text to print below a traceback. A notebook shows the explanation as HTML instead."""
+    from whygpu.notebook import display
+
+    if display.in_kernel() and display.show(found):
+        return ""
     from whygpu.render.explain_text import render
 
-    explain_uncaught(lambda found: render(found, width=80, color=False, verbose=False))
+    return render(found, width=80, color=False, verbose=False)
+
+
+def load_ipython_extension(shell: "Any") -> None:
+    """What `%load_ext whygpu` calls: the magics, and explained exceptions."""
+    from whygpu.notebook.magics import load
+
+    load(shell)
 
 
 def record(name: str, array: "Any") -> None:

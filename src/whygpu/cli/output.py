@@ -29,8 +29,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
 
@@ -53,6 +53,7 @@ WIDEST = 100
 _OUR_COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 _GPU_IDENTIFIER = re.compile(r"\b((?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F/-]{3,})")
 _QUOTED_COMMAND = re.compile(r"`[^`\n]*`")
+_display: list[Callable[[Any], bool]] = []
 _NOT_FOR_JSON = re.compile(r"[^\n\x20-\x7e]")
 
 
@@ -121,7 +122,19 @@ def page(
     `marks` are those to use and those for a terminal that cannot show them; `signs` replaces other
     characters there.
     """
+    if _display and _display[-1](value):
+        return
     write(_page(value, render, sys.stdout, color, marks, signs, names))
+
+
+@contextmanager
+def shown_by(display: Callable[[Any], bool]) -> Iterator[None]:
+    """Pages for people are shown by this function, unless it returns False: in a notebook."""
+    _display.append(display)
+    try:
+        yield
+    finally:
+        _display.pop()
 
 
 def page_on_error(

@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _run(options)
     except NotStarted as error:
-        output.say(f"{error}{_python_meant(_argv(options)[0])}")
+        output.say(f"{error}{_python_meant(command_words(options)[0])}")
         return error.code
     except PolicyError as error:
         from whygpu.cli.option_words import message
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
         return EXIT_UNMET
 
 
-def _argv(options: argparse.Namespace) -> list[str]:
+def command_words(options: argparse.Namespace) -> list[str]:
     given: list[str] = options.command
     return given[1:] if given[:1] == ["--"] else given
 
@@ -136,12 +136,12 @@ def _python_meant(word: str) -> str:
 def _run(options: argparse.Namespace) -> int:
     from whygpu import api
 
-    argv = _argv(options)
+    argv = command_words(options)
     if not argv:
         raise UsageError("what should run? expected a command: whygpu run -- python train.py")
     if options.json and not options.dry_run:
         raise UsageError("--json goes with --dry-run; --report FILE writes a run's report")
-    policy = _policy(options)
+    policy = policy_of(options)
     files = _Files(
         output.require_writable("--report", options.report),
         output.require_writable("--html", options.html),
@@ -193,7 +193,7 @@ def _exit_code_kept(options: argparse.Namespace) -> Iterator[None]:
         failed(error, ["run", *options.command])
 
 
-def _policy(options: argparse.Namespace) -> DevicePolicy:
+def policy_of(options: argparse.Namespace) -> DevicePolicy:
     from whygpu.launch import policy_options
     from whygpu.model.policy import DevicePolicy
 

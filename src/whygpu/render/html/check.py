@@ -52,7 +52,7 @@ def frameworks_table(frameworks: Sequence[FrameworkReport]) -> Html | None:
     rows: list[Sequence[Child]] = [
         (
             f"{display_name(item.name)} {item.version}".rstrip(),
-            badge(item.verdict, item.verdict),
+            badge(item.verdict, _verdict_kind(item)),
             item.summary,
             ", ".join(item.because),
         )
@@ -60,6 +60,11 @@ def frameworks_table(frameworks: Sequence[FrameworkReport]) -> Html | None:
     ]
     columns = ("framework", "verdict", "what was seen", "because of")
     return cells_table("Frameworks", columns, rows, names=("what was seen",))
+
+
+def _verdict_kind(item: FrameworkReport) -> str:
+    """On a machine without a GPU, computing on the CPU is nothing to worry about."""
+    return "" if item.verdict == "cpu" and not item.because else item.verdict
 
 
 def _undetermined(report: Report) -> Html | None:

@@ -37,9 +37,11 @@ def sections_of(explanation: Explanation) -> tuple[Section, ...]:
 
 
 def _about(explanation: Explanation) -> Iterator[str]:
-    yield explanation.name or "standard input"
-    if explanation.lines_read:
-        yield f"{explanation.lines_read:,} lines read"
+    if explanation.name:
+        yield explanation.name
+    count = explanation.lines_read
+    if count:
+        yield f"{count:,} {'line' if count == 1 else 'lines'} read"
     if explanation.name == STANDARD_ERROR:
         yield "numbers of lines are those of the program's standard error"
     if explanation.unread:

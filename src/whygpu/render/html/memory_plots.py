@@ -15,6 +15,8 @@ _TOP, _LEFT, _RIGHT, _BOTTOM = 16, 84, 20, 44
 _HEIGHT = 220
 """Of the area with the curves."""
 _FEW_POINTS = 20
+_FEWEST_POINTS = 3
+"""Of a program that ended at once, there is no course of time to see."""
 
 
 class Line(NamedTuple):
@@ -34,7 +36,7 @@ def over_time(curves: Sequence[Curve], limit: Limit | None) -> Html | None:
     drawn = [
         Line(_name(curve), tuple((point.seconds, float(point.high)) for point in curve.points))
         for curve in curves
-        if curve.points
+        if len(curve.points) >= _FEWEST_POINTS
     ]
     return _plot("Memory in use over time", "seconds", drawn, limit)
 

@@ -56,7 +56,8 @@ def page_of_several(heading: str, sheets: Sequence[Sheet], version: str) -> str:
 
 def _one_of_several(sheet: Sheet) -> Html:
     parts = [_section(each, h3) for each in sheet.sections]
-    return section(_verdict(sheet, h2), sheet.top, parts, kind="sheet")
+    verb = p(f"whygpu {sheet.verb}", kind="soft")
+    return section(verb, _verdict(sheet, h2), sheet.top, parts, kind="sheet")
 
 
 def fragment(sheet: Sheet) -> str:

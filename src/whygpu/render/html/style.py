@@ -38,9 +38,10 @@ _RULES = f"""
 & {{ {_variables(LIGHT)} color-scheme: light; font: 15px/1.5 system-ui, sans-serif;
   color: var(--text); background: var(--back); }}
 & * {{ box-sizing: border-box; }}
-& h1 {{ font-size: 1.5em; line-height: 1.3; margin: 0; overflow-wrap: anywhere; }}
-& h2 {{ font-size: 1.2em; margin: 2em 0 0.5em; overflow-wrap: anywhere; }}
-& h3 {{ font-size: 1em; margin: 1.2em 0 0.3em; overflow-wrap: anywhere; }}
+& h1, & h2, & h3 {{ font-weight: 700; overflow-wrap: anywhere; color: inherit; }}
+& h1 {{ font-size: 1.5em; line-height: 1.3; margin: 0; }}
+& h2 {{ font-size: 1.2em; margin: 2em 0 0.5em; }}
+& h3 {{ font-size: 1em; margin: 1.2em 0 0.3em; }}
 & p {{ margin: 0.3em 0 0.8em; }}
 & p, & li, & dd {{ max-width: 52em; overflow-wrap: anywhere; }}
 & ul, & ol {{ margin: 0.3em 0; padding-left: 1.3em; }}
@@ -65,8 +66,8 @@ _RULES = f"""
   {{ color: var(--open); }}
 & .badge.gpu, & .badge.fine, & .badge.works {{ color: var(--good); }}
 & .badge.unknown {{ border-style: dashed; }}
-& .stack {{ list-style: none; margin: 1.4em 0 0; padding: 0; display: grid; gap: 4px; }}
-& .stack > li {{ max-width: none; display: grid; gap: 0 1.2em;
+& ol.stack {{ list-style: none; margin: 1.4em 0 0; padding: 0; display: grid; gap: 4px; }}
+& ol.stack > li {{ max-width: none; display: grid; gap: 0 1.2em;
   grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); }}
 & .layer {{ border: 1px solid var(--rule); border-left: 5px solid var(--rule);
   background: var(--box); border-radius: 4px; padding: 0.35em 0.8em 0.45em; }}
@@ -92,9 +93,10 @@ _RULES = f"""
 & .finding.warning {{ border-left-color: var(--open); }}
 & .finding h3 {{ margin: 0.6em 0 0.3em; display: flex; flex-wrap: wrap; gap: 0.2em 0.6em;
   align-items: baseline; }}
+& .finding h3 .badge {{ white-space: normal; overflow-wrap: anywhere; min-width: 0; }}
 & .finding h3 code {{ color: var(--soft); font-weight: 400; }}
 & .steps > li {{ max-width: none; }}
-& .remedies {{ list-style: none; padding: 0; }}
+& ul.remedies {{ list-style: none; padding: 0; }}
 & .remedies > li {{ max-width: none; margin: 0.6em 0; }}
 & .remedies > li::before {{ content: "Fix: "; font-weight: 600; }}
 & .remedies.next > li::before {{ content: "Next: "; }}
@@ -120,20 +122,21 @@ _RULES = f"""
   margin: 0.5em 0; min-width: min(100%, 30em); }}
 & th, & td {{ text-align: left; padding: 0.3em 1.1em 0.3em 0;
   border: 0; border-bottom: 1px solid var(--rule); vertical-align: top; background: none; }}
-& tr:nth-child(even), & tr:hover {{ background: none; }}
+& tbody tr:nth-child(n) {{ background: none; }}
 & thead th {{ font-weight: 600; color: var(--soft); }} & tbody th {{ font-weight: 400; }}
 & td {{ white-space: nowrap; }}
 & thead .figure, & td.figure {{ text-align: right; white-space: nowrap; }}
 & tbody th, & td.name {{ white-space: normal; overflow-wrap: anywhere; min-width: 10em; }}
 & td.name {{ min-width: 14em; }}
 & tr.different th {{ font-weight: 600; }} & tr.chosen {{ font-weight: 600; }}
-& tr.here {{ background: var(--tint); }} & tr.here th {{ font-weight: 700; color: var(--bad); }}
+& tbody tr.here:nth-child(n) {{ background: var(--tint); }}
+& tr.here th {{ font-weight: 700; color: var(--bad); }}
 & tr.here th::before {{ content: "differs here: "; }}
 & h3.equal, & h3.rounding, & summary .equal, & summary .rounding {{ color: var(--good); }}
 & h3.different, & summary .different {{ color: var(--bad); }}
 & h3.undetermined, & summary .undetermined {{ color: var(--open); }}
 & figure {{ margin: 0.5em 0 1em; }}
-& svg {{ display: block; width: 100%; min-width: 620px; height: auto; }}
+& svg {{ display: block; width: 100%; min-width: 760px; height: auto; }}
 & svg text {{ fill: var(--soft); font: 12px system-ui, sans-serif; }}
 & svg text.value {{ fill: var(--text); }}
 & svg text.strong {{ fill: var(--bad); font-weight: 700; }}
@@ -148,7 +151,7 @@ _RULES = f"""
 & .unmeasured {{ fill: none; stroke: var(--soft); }}
 & .curve {{ fill: none; stroke-width: 2; }} & .band {{ fill: var(--bar); opacity: 0.25; }}
 {_MARKS}
-& .legend {{ list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.2em 1.6em; }}
+& ul.legend {{ list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.2em 1.6em; }}
 & .legend li {{ display: flex; align-items: center; gap: 0.5em; }}
 & svg.key {{ width: 14px; min-width: 14px; flex: none; }}
 & svg.share {{ min-width: 5em; width: 100%; height: 0.8em; border-radius: 3px; margin: 0.35em 0; }}
@@ -158,13 +161,14 @@ _RULES = f"""
 & dl {{ margin: 0.4em 0; }}
 & dl > div {{ display: grid; grid-template-columns: 9em minmax(0, 1fr); gap: 0 1.2em;
   padding: 0.15em 0; }}
-& dt {{ color: var(--soft); }} & dd {{ margin: 0; overflow-wrap: anywhere; }}
+& dt {{ color: var(--soft); font-weight: 400; float: none; width: auto; }}
+& dt, & dd {{ margin: 0; overflow-wrap: anywhere; }}
 & .sheet {{ border-top: 3px solid var(--rule); margin-top: 3em; padding-top: 1.5em; }}
 & .sheet h2 {{ margin: 0; }}
 & .hidden {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); }}
 @media (max-width: 700px) {{
-  & .stack > li {{ grid-template-columns: minmax(0, 1fr); }}
+  & ol.stack > li {{ grid-template-columns: minmax(0, 1fr); }}
   & .beside {{ padding: 0.2em 0 0.6em 0.9em; }}
   & dl > div {{ grid-template-columns: minmax(0, 1fr); padding: 0.3em 0; }}
 }}
