@@ -146,9 +146,10 @@ def _shown_below(found: "Any") -> str:
 
 def load_ipython_extension(shell: "Any") -> None:
     """What `%load_ext whygpu` calls: the magics, and explained exceptions."""
-    from whygpu.notebook.magics import load
+    from whygpu.notebook.magics import register
 
-    load(shell)
+    register(shell)
+    install()
 
 
 def record(name: str, array: "Any") -> None:

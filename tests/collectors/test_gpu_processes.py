@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -28,6 +29,7 @@ def on_gpu(*pids: int) -> Observed[tuple[Gpu, ...]]:
 def answer(**facts: Any) -> dict[str, Any]:
     """What the worker says of a process of one's own; facts that are no dictionaries are values."""
     told = {
+        "asking": False,
         "yours": True,
         "files": [DRIVER],
         "environ": {"value": {}},
@@ -128,14 +130,29 @@ def test_the_worker_reads_real_processes() -> None:
     )
     assert child.stdout is not None
     child.stdout.readline()
-    told = proc_worker.process(str(child.pid), frozenset(("NAMED",)))
+    told = proc_worker.process(str(child.pid), frozenset(("NAMED",)), frozenset())
     child.communicate(b"\n")
     assert told["yours"] == {"value": True}
     assert any("libc.so" in file or "libc.musl" in file for file in told["files"]["value"])
     assert told["environ"] == {"value": {"NAMED": "seen"}}
     assert told["words"]["value"][1:] == ["-c", READY, secret]
-    gone = proc_worker.process(str(child.pid), frozenset())
+    gone = proc_worker.process(str(child.pid), frozenset(), frozenset())
+    assert gone.pop("asking") == {"value": False}
     assert {"absent"} == {key for fact in gone.values() for key in fact}
+
+
+def test_the_program_that_asks_is_known_by_its_descendants() -> None:
+    """The worker is started by whygpu, which is a part of the program or was started by it."""
+    asking = (
+        "import os; from whygpu.collectors.proc_worker import process, ancestors; "
+        f"pids = '{os.getpid()}', str(os.getpid()); "
+        "print(*(process(pid, frozenset(), ancestors())['asking'] for pid in pids))"
+    )
+    shell = ["/bin/sh", "-c", f'"{sys.executable}" -c "{asking}"; true']
+    done = subprocess.run(shell, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'value': True} {'value': False}\n"
+    assert need(seen(asking=True).is_asking)
+    assert not need(seen(asking=False).is_asking)
 
 
 TOLD = '{"time": 1794700000.0, "in_use": %s}'

@@ -121,6 +121,7 @@ def _described(host: Host, process: GpuProcess, answer: dict[str, Fact] | Unknow
         command=_command(process, yours, _observed(answer["words"])),
         frameworks=transform(files, _frameworks),
         settings=transform(environ, _settings),
+        is_asking=_observed(answer["asking"]),
         in_use_bytes=_in_use(host, process.pid, environ),
     )
 
@@ -131,6 +132,7 @@ def _all(process: GpuProcess, missing: Absent | Unknown) -> GpuProcess:
         command=process.name if isinstance(missing, Unknown) else missing,
         frameworks=missing,
         settings=missing,
+        is_asking=missing,
         in_use_bytes=missing,
     )
 

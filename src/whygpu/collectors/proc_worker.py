@@ -16,6 +16,9 @@ from typing import Any
 
 LARGEST = 1 << 24
 
+MOST_ANCESTORS = 100
+
+_PARENT = re.compile(rb"^PPid:\s+(\d+)", re.MULTILINE)
 _UID = re.compile(rb"^Uid:\s+(\d+)", re.MULTILINE)
 
 Fact = dict[str, Any]
@@ -24,12 +27,27 @@ Fact = dict[str, Any]
 def main() -> None:
     """Names of variables, separated by commas, then the processes' numbers."""
     names = frozenset(sys.argv[1].split(","))
-    print("\n" + json.dumps({pid: process(pid, names) for pid in sys.argv[2:]}))
+    above = ancestors()
+    print("\n" + json.dumps({pid: process(pid, names, above) for pid in sys.argv[2:]}))
 
 
-def process(pid: str, names: frozenset[str]) -> dict[str, Fact]:
+def ancestors() -> frozenset[str]:
+    """Those who asked: whygpu or the program that it is a part of, and what started that."""
+    found = []
+    pid = str(os.getppid())
+    while pid not in ("0", "1") and len(found) < MOST_ANCESTORS:
+        found.append(pid)
+        parent = fact(f"/proc/{pid}/status", _parent)
+        if "value" not in parent:
+            break
+        pid = parent["value"]
+    return frozenset(found)
+
+
+def process(pid: str, names: frozenset[str], above: frozenset[str]) -> dict[str, Fact]:
     folder = f"/proc/{pid}"
     return {
+        "asking": {"value": pid in above},
         "yours": fact(f"{folder}/status", _is_yours),
         "files": fact(f"{folder}/maps", _mapped_files),
         "environ": fact(f"{folder}/environ", lambda content: _variables(content, names)),
@@ -53,6 +71,13 @@ def _is_yours(status: bytes) -> bool:
     if line is None:
         raise ValueError("it names no user")
     return int(line[1]) == os.getuid()
+
+
+def _parent(status: bytes) -> str:
+    line = _PARENT.search(status)
+    if line is None:
+        raise ValueError("it names no parent")
+    return line[1].decode()
 
 
 def _mapped_files(maps: bytes) -> list[str]:

@@ -119,6 +119,7 @@ def _holder(gpu: Gpu, process: GpuProcess) -> Holder:
         in_use_bytes=process.in_use_bytes,
         held_as=held_as,
         what=what,
+        is_asking=process.is_asking,
     )
 
 

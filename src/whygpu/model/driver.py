@@ -57,6 +57,9 @@ class GpuProcess(NamedTuple):
     """The frameworks whose GPU libraries it has loaded."""
     settings: Observed[tuple[tuple[str, str], ...]] = NOT_LOOKED
     """Variables from its environment that decide how a framework allocates memory."""
+    is_asking: Observed[bool] = NOT_LOOKED
+    """Whether it is the program that calls whygpu, such as the kernel of a notebook, or one that
+    started that program."""
     in_use_bytes: Observed[int] = NOT_LOOKED
     """Memory of its tensors, as its frameworks report under `whygpu run`; otherwise absent."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.driver import NOT_LOOKED
 from whygpu.model.html_repr import html_repr
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.short_repr import short_repr
@@ -33,6 +34,8 @@ class Holder(NamedTuple):
     held_as: HeldAs
     what: str
     """What is known about it, in a sentence."""
+    is_asking: Observed[bool] = NOT_LOOKED
+    """Whether it is the program that calls whygpu, such as the kernel of a notebook."""
 
 
 class NewProcess(NamedTuple):

@@ -18,12 +18,8 @@ _OTHER_MACHINE = ("--python", "--snapshot", "-h", "--help")
 _OF_CELLS = ("run", "explain", "lint")
 
 
-def load(shell: Any) -> None:
-    """Register the magics, and explain exceptions from now on."""
-    import whygpu
-
+def register(shell: Any) -> None:
     shell.register_magic_function(magic, "line_cell", "whygpu")
-    whygpu.install()
 
 
 def magic(line: str, cell: str | None = None) -> None:

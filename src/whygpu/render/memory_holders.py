@@ -115,6 +115,8 @@ def who(holder: Holder) -> str:
     parts = [f"pid {holder.pid}", holder.command]
     if isinstance(holder.frameworks, Known) and holder.frameworks.value:
         parts.append(and_list([display_name(name) for name in holder.frameworks.value]))
+    if isinstance(holder.is_asking, Known) and holder.is_asking.value:
+        parts.append("the program that asks")
     if isinstance(holder.yours, Known) and not holder.yours.value:
         parts.append("another user's")
     return ", ".join(parts)

@@ -35,7 +35,13 @@ def described(process: GpuProcess) -> str:
     name = process.name.value if isinstance(process.name, Known) else "a process"
     memory = process.memory_bytes
     size = f", {size_text(memory.value)}" if isinstance(memory, Known) else ""
-    return f"{name} (pid {process.pid}{size})"
+    own = ", the program that asks" if is_asking(process) else ""
+    return f"{name} (pid {process.pid}{size}{own})"
+
+
+def is_asking(process: GpuProcess) -> bool:
+    """Whether it is surely the program that calls whygpu, such as the kernel of a notebook."""
+    return isinstance(process.is_asking, Known) and process.is_asking.value
 
 
 def named_holders(gpu: Gpu, limit: int = 3) -> str:

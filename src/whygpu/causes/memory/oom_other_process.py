@@ -26,6 +26,14 @@ memory_used_bytes = 50000000000
 processes = [{pid = 4711, name = "python", memory_bytes = 49000000000}]
 ```
 
+The kernel of a notebook that asks about itself is no other process, and is not to be killed.
+
+```toml
+[driver.gpus.0]
+memory_used_bytes = 50000000000
+processes = [{pid = 4711, name = "python", memory_bytes = 49000000000, is_asking = true}]
+```
+
 ## Quiet on (machine)
 
 A full GPU that this program cannot see.
@@ -89,6 +97,7 @@ from whygpu.causes.evidence.driver_state import selected_gpus
 from whygpu.causes.evidence.gpu_memory import (
     described,
     holders,
+    is_asking,
     named_holders,
     share_used,
 )
@@ -102,7 +111,7 @@ from whygpu.causes.evidence.memory_remedies import (
 )
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
-from whygpu.model.driver import Gpu
+from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
@@ -140,16 +149,32 @@ def _finding(gpu: Gpu) -> Finding:
             seen(gpu.memory_used_bytes, f"{size_text(used)} of {size_text(total)} in use"),
             *(Evidence("machine", f"pid {item.pid}", described(item)) for item in stuck[:3]),
         ),
+        severity="info" if stuck and is_asking(stuck[0]) else None,
         remedies=(
-            Remedy("Check which processes hold it.", command_line("nvidia-smi")),
-            Remedy(
-                "If the process is yours and not needed, end it.",
-                command_line("kill", a_number(stuck[0].pid)) if stuck else None,
-            ),
+            *_release(stuck),
             Remedy(
                 "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",
                 command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
             ),
+        ),
+    )
+
+
+def _release(stuck: tuple[GpuProcess, ...]) -> tuple[Remedy, ...]:
+    """How to get the memory back from the process that holds the most."""
+    if stuck and is_asking(stuck[0]):
+        return (
+            Remedy(
+                "The program that asks holds it itself, so other programs cannot use this GPU "
+                "meanwhile. To give it back, restart the kernel of the notebook, or end the "
+                "program."
+            ),
+        )
+    return (
+        Remedy("Check which processes hold it.", command_line("nvidia-smi")),
+        Remedy(
+            "If the process is yours and not needed, end it.",
+            command_line("kill", a_number(stuck[0].pid)) if stuck else None,
         ),
     )
 
