@@ -27,6 +27,13 @@ def test_a_bug_report_goes_to_an_issue_form_of_this_repository() -> None:
     assert (ROOT / ".github" / "ISSUE_TEMPLATE" / form).is_file()
 
 
+def test_the_command_for_windows_has_the_line_ends_that_cmd_needs() -> None:
+    script = (ROOT / "bin" / "whygpu.cmd").read_bytes()
+    assert script.count(b"\n") == script.count(b"\r\n") > 0
+    labels = re.findall(rb"(?m)^:(\w+)\r$", script)
+    assert re.findall(rb"goto (\w+)\r", script) == labels
+
+
 def test_the_changelog_has_an_entry_for_this_version() -> None:
     assert f"\n## {VERSION} " in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
