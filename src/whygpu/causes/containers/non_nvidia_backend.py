@@ -61,6 +61,20 @@ device_id = "1638"
 kernel_driver = "amdgpu"
 ```
 
+Windows does not show where a GPU is, and Intel's are mostly inside a processor.
+
+```toml
+start = "no-gpu"
+only = ["torch"]
+[system]
+os = "windows"
+[[graphics]]
+vendor = "intel"
+address = ""
+device_id = "9a49"
+kernel_driver = {unknown = "kernel drivers are not read on Windows"}
+```
+
 ## Cannot tell on (machine)
 
 ```toml
@@ -204,8 +218,13 @@ def _computing_devices(machine: Snapshot) -> tuple[GraphicsDevice, ...]:
         for device in machine.graphics.value
         if device.vendor == "apple"
         or (device.vendor == "amd" and display_only("amd", device.device_id) is None)
-        or (device.vendor == "intel" and not device.address.endswith(INTEL_INTEGRATED))
+        or (device.vendor == "intel" and _is_card(device.address))
     )
+
+
+def _is_card(address: str) -> bool:
+    """Whether Intel's GPU is a card; Windows shows no address, and most of these are integrated."""
+    return bool(address) and not address.endswith(INTEL_INTEGRATED)
 
 
 def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | Gap]:
