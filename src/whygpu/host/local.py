@@ -220,22 +220,23 @@ def _uname() -> _Uname:
 def _group_name(number: int) -> str:
     if sys.platform == "win32":
         return str(number)
-    import grp
-
     try:
+        import grp
+
         return grp.getgrgid(number).gr_name
-    except KeyError:
+    except (ImportError, KeyError):
         return str(number)
 
 
 def _user_name() -> str:
     if sys.platform == "win32":
         return os.environ.get("USERNAME", "")
-    import pwd
-
     try:
+        import pwd
+
         return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
+    except (ImportError, KeyError):
+        # A Python in a browser has no users.
         return os.environ.get("USER", "")
 
 

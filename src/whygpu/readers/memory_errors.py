@@ -116,12 +116,12 @@ def _was_near_its_limit() -> bool:
     """Whether this process has reached nearly all of its limit (ulimit -v, ulimit -d)."""
     if sys.platform == "win32":
         return False
-    import resource
-
     try:
+        import resource
+
         with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
             held = dict(line.split()[:2] for line in stream if line.startswith("Vm"))
-    except OSError:
+    except (ImportError, OSError):
         return False
     limits = (("VmPeak:", resource.RLIMIT_AS), ("VmData:", resource.RLIMIT_DATA))
     return any(
