@@ -79,6 +79,7 @@ class _NoSuchModule(importlib.abc.MetaPathFinder):
 
 
 def become(system: str) -> None:
+    platform.uname()  # It is cached.
     for module, names in ADDED[system].items():
         for name, value in names.items():
             setattr(module, name, value)

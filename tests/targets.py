@@ -50,8 +50,8 @@ KERAS = "import os; os.environ['KERAS_BACKEND'] = '{}'; import keras"
 MODERN = ("3.11", "3.12", "3.13", "3.10")
 
 TARGETS = {
-    "tensorflow-2.21": TargetSpec(MODERN, ("tensorflow==2.21.0",), TENSORFLOW),
-    "jax": TargetSpec(("3.12", "3.13", "3.11"), ("jax", "keras"), KERAS.format("jax")),
+    "tensorflow-2.21": TargetSpec(MODERN, ("tensorflow==2.21.0",), first_use=TENSORFLOW),
+    "jax": TargetSpec(("3.12", "3.13", "3.11"), ("jax", "keras"), first_use=KERAS.format("jax")),
     "torch": TargetSpec(
         MODERN, (TORCH, "keras"), index=TORCH_INDEX, first_use=KERAS.format("torch")
     ),
@@ -63,7 +63,7 @@ TARGETS = {
         first_use=KERAS.format("torch"),
     ),
     "tensorflow-gpu-1.15": TargetSpec(
-        ("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21"), TENSORFLOW
+        ("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21"), first_use=TENSORFLOW
     ),
     # Everything by name, because packages too new for Python 3.6 are taken where the index does
     # not say which Python they need; and by a pip that knows the wheels of that time.
@@ -91,10 +91,10 @@ TARGETS = {
         pip="pip==21.3.1",
     ),
     "tensorflow-2.21-cuda": TargetSpec(
-        MODERN, ("tensorflow[and-cuda]==2.21.0",), TENSORFLOW, everyday=False
+        MODERN, ("tensorflow[and-cuda]==2.21.0",), first_use=TENSORFLOW, everyday=False
     ),
     "jax-cuda12": TargetSpec(
-        ("3.12", "3.13", "3.11"), ("jax[cuda12]",), "import jax", everyday=False
+        ("3.12", "3.13", "3.11"), ("jax[cuda12]",), first_use="import jax", everyday=False
     ),
 }
 

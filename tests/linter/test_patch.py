@@ -99,13 +99,15 @@ def test_every_content_survives(tmp_path: pathlib.Path, tool: str) -> None:
 
 @pytest.mark.parametrize("tool", APPLY)
 def test_every_name_is_found(tmp_path: pathlib.Path, tool: str) -> None:
-    for name in NAMES:
+    # GNU patch refuses names with a line end since 2.8.
+    names = [name for name in NAMES if tool != "patch" or "\n" not in name]
+    for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(DEFECT)
     apply(tool, tmp_path, diff_of(tmp_path))
-    for name in NAMES:
+    for name in names:
         assert (tmp_path / name).read_bytes() == wanted(name, DEFECT), name
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == len(NAMES)
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == len(names)
 
 
 @pytest.mark.parametrize("tool", APPLY)

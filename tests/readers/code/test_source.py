@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -33,6 +34,19 @@ def problem(path: str, content: bytes) -> SourceProblem:
 )
 def test_python_2_is_recognised(text: str) -> None:
     assert problem("old.py", text.encode()).kind == "python2"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="Python accepts it since 3.14")
+@each(
+    "text",
+    [
+        "try:\n    pass\nexcept OSError, ValueError:\n    pass\n",
+        "from socket import error\ntry:\n    pass\nexcept OSError, error:\n    pass\n",
+        "class e(Exception): pass\ntry:\n    pass\nexcept OSError, e:\n    pass\n",
+    ],
+)
+def test_exceptions_without_parentheses_are_not_taken_for_python_2(text: str) -> None:
+    parse(load("new.py", text.encode()))
 
 
 @each("text", ["def f(:\n", "x = (\n", "  x = 1\n y = 2\n", "print(1))\n"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import io
 import re
 import tokenize
@@ -46,6 +47,9 @@ _PYTHON_2 = re.compile(
     re.MULTILINE,
 )
 """Statements that exist only in Python 2."""
+_EXCEPT_WITHOUT_PARENTHESES = re.compile(
+    r"^[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*(\w+)[ \t]*:", re.MULTILINE
+)
 _PYTHON_2_HERE = re.compile(
     r"\b0[0-7]{1,20}\b(?![.\w])|\bur['\"]|<>|`[^`\n]{1,200}`|\b\d{1,20}L\b"
     r"|^[ \t]{0,80}exec[ \t]{1,9}[\w'\"]|^[ \t]{0,80}print[ \t]{0,9}$|>>[ \t]{0,9}sys\.",
@@ -66,6 +70,9 @@ def load(path: str, content: bytes) -> Source:
         except (notebook.NotANotebook, UnicodeDecodeError) as error:
             raise SourceProblem("notebook", f"the notebook cannot be read: {error}") from error
         return Source(path, book.text, book)
+    if b"\0" in content:
+        # Some versions of Python find that out when they look for the encoding.
+        raise SourceProblem("syntax", "it cannot be parsed: it contains null bytes")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         text = content.decode(encoding)
@@ -80,7 +87,7 @@ def parse(source: Source) -> ast.Module:
         with warnings.catch_warnings():
             # Do not print a warning about an old escape sequence in the user's file.
             warnings.simplefilter("ignore")
-            return ast.parse(source.text)
+            tree = ast.parse(source.text)
     except TooManyTokens as error:
         raise SourceProblem("too-large", str(error)) from error
     except SyntaxError as error:
@@ -89,6 +96,38 @@ def parse(source: Source) -> ast.Module:
         # The parser's own message. A MemoryError has none: the parser's stack was full.
         why = str(error) or "it is nested too deeply"
         raise SourceProblem("syntax", f"it cannot be parsed: {why}") from error
+    _refuse_python_2(source, tree)
+    return tree
+
+
+def _refuse_python_2(source: Source, tree: ast.Module) -> None:
+    """Python 3.14 accepts `except OSError, e:`, as two classes; in Python 2, `e` is the exception.
+
+    In a program for Python 3, the second class has been imported or defined.
+    """
+    caught = {match[1] for match in _EXCEPT_WITHOUT_PARENTHESES.finditer(source.text)}
+    if not caught:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Tuple):
+            last = node.type.elts[-1]
+            if isinstance(last, ast.Name) and last.id in caught - _bound_names(tree):
+                message = f"it is written for Python 2 (line {node.lineno}: except ..., {last.id})"
+                raise SourceProblem("python2", message, node.lineno)
+
+
+def _bound_names(tree: ast.Module) -> set[str]:
+    found = set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
 
 
 def _syntax_problem(source: Source, error: SyntaxError) -> SourceProblem:
