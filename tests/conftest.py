@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Generator
 
+import hypothesis
 import pytest
 
 from tests import targets, tested_frameworks
@@ -23,6 +24,11 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # No test reads the release table that a developer has updated.
     os.environ["XDG_DATA_HOME"] = os.path.join(tempfile.gettempdir(), "whygpu-no-such-data")
+    # How fast examples are drawn depends on what else the machine does.
+    hypothesis.settings.register_profile(
+        "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("busy")
     if "TMPDIR" in os.environ:
         # Python passes over a folder that is full or cannot be written to; compilers do not.
         os.environ["TMPDIR"] = tempfile.gettempdir()

@@ -31,7 +31,9 @@ _shtab_whygpu_commands() {
 
 _shtab_whygpu_fleet_commands() {
   local _commands=(
+    check:'Check every node of a cluster now, through the engine that is there, and report on them.'
     explain:'What ends the jobs of a cluster? Their logs by cause, by node and by week.'
+    recipe:'Print a script or manifest with which Slurm or Kubernetes takes the snapshots.'
     report:'Judge the snapshots of many nodes: by root cause, and which are not like the others.'
   )
   _describe 'whygpu fleet commands' _commands
@@ -151,6 +153,25 @@ _shtab_whygpu_fleet_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_whygpu_fleet_defaults_added=0
 
+_shtab_whygpu_fleet_check_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--ray[run on the nodes of a Ray cluster\; default address\: the cluster of this machine]:ADDRESS:"
+  "--node-limit[a node without an answer by then counts as hung (default\: 300)]:SECONDS:"
+  "--keep[save the snapshots there]:FOLDER:"
+  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
+  "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
+  "--json[print the report as JSON]"
+  {-v,--verbose}"[name every node and every value]"
+  "--metrics[also write metrics for the textfile collector of Prometheus\' node exporter]:FILE:_files"
+  "--serve[serve the metrics until Ctrl-C, to this machine only\; ADDRESS\:PORT for others]:PORT:"
+  "--every[with --serve\: how often to make a new report (default\: 300)]:SECONDS:"
+  "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_fleet_check_defaults_added=0
+
 _shtab_whygpu_fleet_explain_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "*--name[read files with such names, not those of \*.log, \*.out and the like\; may be repeated]:PATTERN:"
@@ -165,11 +186,24 @@ _shtab_whygpu_fleet_explain_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_whygpu_fleet_explain_defaults_added=0
 
+_shtab_whygpu_fleet_recipe_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[slurm\: where the snapshots go, on a file system that all nodes share]:FOLDER:"
+  "--image[kubernetes\: an image with whygpu and the frameworks to check]:IMAGE:"
+  ":slurm, slurm-prolog or kubernetes:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_fleet_recipe_defaults_added=0
+
 _shtab_whygpu_fleet_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--expect[a list of all nodes, one on each line (- for stdin)\: report those without a snapshot]:FILE:_files"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
+  "--metrics[also write metrics for the textfile collector of Prometheus\' node exporter]:FILE:_files"
+  "--serve[serve the metrics until Ctrl-C, to this machine only\; ADDRESS\:PORT for others]:PORT:"
+  "--every[with --serve\: how often to make a new report (default\: 300)]:SECONDS:"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*):a folder of snapshots (its .json files, also in folders below), or a snapshot:_files"
 )
@@ -403,7 +437,9 @@ _shtab_whygpu_fleet() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_whygpu_fleet-$line[1]:"
       case $line[1] in
+        check) _arguments -C -s $_shtab_whygpu_fleet_check_options ;;
         explain) _arguments -C -s $_shtab_whygpu_fleet_explain_options ;;
+        recipe) _arguments -C -s $_shtab_whygpu_fleet_recipe_options ;;
         report) _arguments -C -s $_shtab_whygpu_fleet_report_options ;;
       esac
   esac
