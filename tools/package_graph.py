@@ -19,7 +19,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("__init__",),
     ("notebook",),
     ("cli",),
-    ("agent",),
+    ("agent", "editor"),
     ("api",),
     ("render",),
     ("memory", "comparer", "guard", "fleet"),

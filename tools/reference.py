@@ -30,6 +30,7 @@ _PAGES = {
     "fleet recipe": "fleet.md",
     "fleet report": "fleet.md",
     "lint": "lint.md",
+    "lsp": "editor.md",
     "mcp": "agent.md",
     "memory": "memory.md",
     "memory estimate": "memory-estimate.md",

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from whygpu.api.running import Watch as Watch
     from whygpu.api.running import plan_run as plan_run
     from whygpu.api.running import run as run
+    from whygpu.api.source import fixed_text as fixed_text
     from whygpu.api.source import lint as lint
     from whygpu.api.source import lint_causes as lint_causes
     from whygpu.api.source import lint_patch as lint_patch
+    from whygpu.api.source import lint_text as lint_text
 
 _MODULES = {
     "compare": "comparison",
@@ -71,6 +73,8 @@ _MODULES = {
     "lint": "source",
     "lint_causes": "source",
     "lint_patch": "source",
+    "lint_text": "source",
+    "fixed_text": "source",
 }
 
 

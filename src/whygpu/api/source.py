@@ -10,11 +10,11 @@ from whygpu.api.arguments import checked
 from whygpu.errors import Option, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from whygpu.linter.settings import Settings
     from whygpu.model.cause import Cause
-    from whygpu.model.code_finding import LintReport, SourcePatch
+    from whygpu.model.code_finding import LintReport, SourcePatch, TextReport
     from whygpu.model.machine_spec import MachineSpec
     from whygpu.model.requirement_file import RequirementsFile, RequirementVerdict
     from whygpu.model.snapshot import Snapshot
@@ -114,6 +114,31 @@ def lint_patch(
     return SourcePatch(b"".join(patches), tuple(unreadable))
 
 
+def lint_text(
+    path: str, text: str, open_texts: Mapping[str, str], *, is_python: bool = False
+) -> TextReport:
+    """What lint finds in a text that an editor has open as this file.
+
+    `open_texts` are the other files that are open, by their absolute paths: what they hold now
+    counts, not what is on the disk. `is_python`: take it for Python, whatever its name.
+    """
+    from whygpu.linter import open_text
+
+    open_text.forget_the_disk()
+    causes = lint_causes()
+    settings = _settings([path], causes)
+    return open_text.lint_text(path, text, settings, causes, open_texts, is_python=is_python)
+
+
+def fixed_text(path: str, text: str) -> str:
+    """The same text with every fix that `lint(..., fix=True)` would make."""
+    from whygpu.linter import open_text
+
+    open_text.forget_the_disk()
+    causes = lint_causes()
+    return open_text.fixed_text(path, text, _settings([path], causes), causes)
+
+
 def lint_causes() -> tuple[Cause, ...]:
     """The causes that lint looks for."""
     from whygpu.linter import lint_files
@@ -178,8 +203,7 @@ def _chosen(
     from whygpu.linter import files, settings
 
     causes = lint_causes()
-    chosen = settings.load(paths, causes) if paths else settings.Settings()
-    chosen = chosen._replace(judge=_judged_requirements, machine=machine)
+    chosen = _settings(paths, causes)._replace(machine=machine)
     if select is not None:
         chosen = chosen._replace(select=_codes(select, "select", causes))
     if ignore is not None:
@@ -188,6 +212,14 @@ def _chosen(
         line = settings.tensorflow_line(tensorflow, Option("tensorflow", tensorflow))
         chosen = chosen._replace(tensorflow=line)
     return _Chosen(files.find(paths, chosen), chosen, causes)
+
+
+def _settings(paths: Sequence[str], causes: Sequence[Cause]) -> Settings:
+    """The settings of the project that these paths belong to."""
+    from whygpu.linter import settings
+
+    chosen = settings.load(paths, causes) if paths else settings.Settings()
+    return chosen._replace(judge=_judged_requirements)
 
 
 def _codes(given: Codes, option: str, causes: Sequence[Cause]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ SUMMARIES = {
     "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
     "fleet": "Many machines: which nodes are not like the others, and why?",
     "lint": "Which lines of my program mishandle devices?",
+    "lsp": "Serve an editor: what lint finds, while you type.",
     "mcp": "Let an agent ask: the verbs as tools of the Model Context Protocol.",
     "memory": "Who holds GPU memory, and what would a new process take?",
     "plan": "Which releases can use the GPU of this machine, or of one that options describe?",

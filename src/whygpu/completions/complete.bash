@@ -7,7 +7,7 @@
 
 _shtab_whygpu_fleet_subparsers=(report check explain recipe)
 _shtab_whygpu_memory_subparsers=(estimate find)
-_shtab_whygpu_subparsers=(check compare completion diff explain fix fleet lint mcp memory plan report rule run snapshot)
+_shtab_whygpu_subparsers=(check compare completion diff explain fix fleet lint lsp mcp memory plan report rule run snapshot)
 
 _shtab_whygpu_check_option_strings=(-h --help --python --no-probe --timeout --snapshot --json --html -v --verbose --color)
 _shtab_whygpu_compare_option_strings=(-h --help --lanes --inputs --random --batch --input --tolerance --repeat --train --python --timeout --host-memory --json --html -v --verbose --color)
@@ -21,6 +21,7 @@ _shtab_whygpu_fleet_explain_option_strings=(-h --help --name --node-from --worke
 _shtab_whygpu_fleet_recipe_option_strings=(-h --help --folder --image)
 _shtab_whygpu_fleet_option_strings=(-h --help)
 _shtab_whygpu_lint_option_strings=(-h --help --select --ignore --tensorflow --driver --gpu --snapshot --fix --diff --json --sarif --github --html -v --verbose --color)
+_shtab_whygpu_lsp_option_strings=(-h --help --stdio)
 _shtab_whygpu_mcp_option_strings=(-h --help --allow-fix)
 _shtab_whygpu_memory_estimate_option_strings=(-h --help --batch --train --infer --optimizer --mixed-precision --gpu --limit --backend --input --python --host-memory --timeout --json --html --color)
 _shtab_whygpu_memory_find_option_strings=(-h --help --python --device --limit --margin --start --max --multiple-of --infer --optimizer --input --timeout --no-cache --json --html --color)
@@ -98,7 +99,7 @@ _shtab_whygpu_plan_pos_0_choices=(tensorflow keras jax torch cupy onnxruntime)
 _shtab_whygpu_plan___color_choices=(auto always never)
 _shtab_whygpu_rule_pos_0_choices=(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)
 _shtab_whygpu_rule___color_choices=(auto always never)
-_shtab_whygpu_pos_0_choices=(check compare completion diff explain fix fleet lint mcp memory plan report rule run snapshot)
+_shtab_whygpu_pos_0_choices=(check compare completion diff explain fix fleet lint lsp mcp memory plan report rule run snapshot)
 
 _shtab_whygpu_check__h_nargs=0
 _shtab_whygpu_check___help_nargs=0
@@ -167,6 +168,9 @@ _shtab_whygpu_lint___sarif_nargs=0
 _shtab_whygpu_lint___github_nargs=0
 _shtab_whygpu_lint__v_nargs=0
 _shtab_whygpu_lint___verbose_nargs=0
+_shtab_whygpu_lsp__h_nargs=0
+_shtab_whygpu_lsp___help_nargs=0
+_shtab_whygpu_lsp___stdio_nargs=0
 _shtab_whygpu_mcp__h_nargs=0
 _shtab_whygpu_mcp___help_nargs=0
 _shtab_whygpu_mcp___allow_fix_nargs=0

@@ -18,6 +18,7 @@ _shtab_whygpu_commands() {
     fix:'Mend the environment: prove a remedy in a copy, then apply it, with a way back.'
     fleet:'Many machines: which nodes are not like the others, and why?'
     lint:'Which lines of my program mishandle devices?'
+    lsp:'Serve an editor: what lint finds, while you type.'
     mcp:'Let an agent ask: the verbs as tools of the Model Context Protocol.'
     memory:'Who holds GPU memory, and what would a new process take?'
     plan:'Which releases can use the GPU of this machine, or of one that options describe?'
@@ -233,6 +234,14 @@ _shtab_whygpu_lint_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_whygpu_lint_defaults_added=0
 
+_shtab_whygpu_lsp_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--stdio[has no effect\: it is always so]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_lsp_defaults_added=0
+
 _shtab_whygpu_mcp_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--allow-fix[let the agent change environments\: \`fix\` may apply the steps that it has proven]"
@@ -408,6 +417,7 @@ _shtab_whygpu() {
         fix) _arguments -C -s $_shtab_whygpu_fix_options ;;
         fleet) _shtab_whygpu_fleet ;;
         lint) _arguments -C -s $_shtab_whygpu_lint_options ;;
+        lsp) _arguments -C -s $_shtab_whygpu_lsp_options ;;
         mcp) _arguments -C -s $_shtab_whygpu_mcp_options ;;
         memory) _shtab_whygpu_memory ;;
         plan) _arguments -C -s $_shtab_whygpu_plan_options ;;

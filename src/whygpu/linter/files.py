@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from whygpu.errors import UsageError
 from whygpu.host.files import read_start
@@ -40,16 +41,25 @@ def find(paths: Sequence[str], settings: Settings) -> list[str]:
     return list(found)
 
 
-def _is_setup(path: str) -> bool:
+def is_for_lint(path: str, content: bytes) -> bool:
+    """Whether lint reads a file with this name and content if it comes across it in a folder."""
+    return path.endswith(_ENDINGS) or _is_setup(path, lambda: content)
+
+
+def _is_setup(path: str, read: Callable[[], bytes]) -> bool:
     """Whether it is a file, other than Python, that may decide about a GPU."""
     kind = kind_of(path)
     if kind not in _SIGNS:
         return kind is not None
     try:
-        start = read_start(path, limits.SOURCE_FILE)
+        content = read()
     except OSError:
         return False
-    return any(sign in start for sign in _SIGNS[kind])
+    return any(sign in content for sign in _SIGNS[kind])
+
+
+def _start(path: str) -> bytes:
+    return read_start(path, limits.SOURCE_FILE)
 
 
 def _walk(folder: str, settings: Settings) -> Iterator[str]:
@@ -65,7 +75,8 @@ def _walk(folder: str, settings: Settings) -> Iterator[str]:
         )
         for name in sorted(files):
             path = os.path.join(place, name)
-            if (name.endswith(_ENDINGS) or _is_setup(path)) and not settings.excludes(path):
+            wanted = name.endswith(_ENDINGS) or _is_setup(path, partial(_start, path))
+            if wanted and not settings.excludes(path):
                 yield path.removeprefix("./")
     # Include them like files, so that the report says that they were not checked.
     yield from unreadable

@@ -60,6 +60,11 @@ def _votes(folder: str) -> _Votes:
     return _Votes(frozenset(ones), frozenset(twos))
 
 
+def forget() -> None:
+    """Read the folders again that were read before: they may have changed since."""
+    _votes.cache_clear()
+
+
 def _text(path: str) -> str:
     try:
         return read_start(path, _LARGEST).decode("utf-8", "replace")

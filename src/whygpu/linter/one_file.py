@@ -130,7 +130,7 @@ def lint_content(
         )
     lines = analysis.source.text.split("\n") if analysis.found else []
     located = [
-        (_located(analysis.source, lines, item, reason), reason) for item, reason in analysis.found
+        (locate(analysis.source, lines, item, reason), reason) for item, reason in analysis.found
     ]
     return FileResult(
         tuple(item for item, reason in located if reason is None),
@@ -177,9 +177,7 @@ def lint_file(path: str, settings: Settings, causes: Sequence[Cause]) -> FileRes
     return lint_content(path, content, settings, causes)
 
 
-def _located(
-    source: Source, lines: Sequence[str], item: CodeFinding, reason: str | None
-) -> Located:
+def locate(source: Source, lines: Sequence[str], item: CodeFinding, reason: str | None) -> Located:
     start, end = item.place
     cell = None
     text = lines[start[0] - 1]

@@ -46,6 +46,12 @@ _HIGHEST = 8
 _LARGEST = 1 << 18
 
 
+def forget() -> None:
+    """Read the requirements again that were read before: they may have changed since."""
+    for search in (tensorflow_pin, _search, tensorflow_hint, _search_hint):
+        search.cache_clear()
+
+
 @lru_cache(maxsize=4096)
 def tensorflow_pin(folder: str) -> TensorFlowLine | None:
     """The version that the nearest requirements above a file pin, up to the repository root."""

@@ -102,6 +102,12 @@ def _names_in(folder: str) -> tuple[str, ...]:
         return ()
 
 
+def forget() -> None:
+    """Read files again that were read before: they may have changed since."""
+    _text.cache_clear()
+    _names_in.cache_clear()
+
+
 def load_from(files: ProjectFiles) -> Callable[[str], str]:
     """For the readers of requirement files, which get a text or UsageError."""
 

@@ -54,6 +54,21 @@ class FileProblem(NamedTuple):
     """The number of the one cell that is left out of a notebook."""
 
 
+class TextFinding(NamedTuple):
+    """A finding in a text that an editor has open, and the edits that fix it there."""
+
+    located: Located
+    edits: tuple[Edit, ...]
+    """Empty if no safe edit is known."""
+
+
+class TextReport(NamedTuple):
+    """What lint finds in the text of one file, whatever is on the disk."""
+
+    findings: tuple[TextFinding, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+
+
 class FixedFinding(NamedTuple):
     """A finding that `--fix` has removed from a file. Its line may be another one now."""
 

@@ -1,0 +1,30 @@
+"""Serve an editor: what lint finds, while you type."""
+
+from __future__ import annotations
+
+import argparse
+
+from whygpu.errors import UsageError
+
+EXAMPLES = """\
+examples:
+  whygpu lsp      for the settings of an editor; it talks on standard input and
+                  output and ends with its input
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    # Many editors give every language server this option.
+    parser.add_argument("--stdio", action="store_true", help="has no effect: it is always so")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        from whygpu.editor.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("whygpu"):
+            raise
+        raise UsageError(
+            f"the server needs the module {error.name}: pip install 'whygpu[lsp]'"
+        ) from error
+    return serve()

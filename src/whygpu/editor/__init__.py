@@ -1,0 +1,1 @@
+"""A language server: what `lint` finds, while the source is being written."""
