@@ -24,7 +24,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("render",),
     ("memory", "comparer", "guard", "fleet"),
     ("launch", "work", "differences"),
-    ("planner", "linter", "diagnosis", "privacy", "fixing"),
+    ("planner", "linter", "diagnosis", "privacy", "fixing", "past_runs"),
     ("causes",),
     ("collectors", "probes", "package_index"),
     ("host", "readers"),

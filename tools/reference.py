@@ -29,6 +29,7 @@ _PAGES = {
     "fleet explain": "fleet.md",
     "fleet recipe": "fleet.md",
     "fleet report": "fleet.md",
+    "history": "history.md",
     "lint": "lint.md",
     "lsp": "editor.md",
     "mcp": "agent.md",

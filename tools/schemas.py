@@ -20,6 +20,7 @@ from whygpu.model.fix import Applied, CopyFacts
 from whygpu.model.fix import Result as AttemptResult
 from whygpu.model.fleet import FleetReport
 from whygpu.model.fleet_logs import FleetLogs
+from whygpu.model.history import History
 from whygpu.model.holders import HoldersReport
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.memory_use import MemoryEnd
@@ -37,6 +38,7 @@ from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
 from whygpu.render.fix_json import FIX_SCHEMA
 from whygpu.render.fleet_json import FLEET_SCHEMA
 from whygpu.render.fleet_logs_json import FLEET_LOGS_SCHEMA
+from whygpu.render.history_json import HISTORY_SCHEMA
 from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
 from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA
@@ -335,6 +337,14 @@ def diff_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu diff --json", **top, "$defs": definitions}
 
 
+def history_schema() -> dict[str, Any]:
+    """What `whygpu history --json` prints."""
+    definitions: dict[str, Any] = {}
+    fields = {name: schema_of(kind, definitions) for name, kind in hints(History)}
+    top = _object({"schema": {"const": HISTORY_SCHEMA}, **fields})
+    return {"$schema": DRAFT, "title": "whygpu history --json", **top, "$defs": definitions}
+
+
 def fix_schema() -> dict[str, Any]:
     """What `whygpu fix --json` prints."""
     definitions: dict[str, Any] = {}
@@ -544,6 +554,7 @@ def files() -> dict[str, str]:
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
         "diff.schema.json": diff_schema(),
+        "history.schema.json": history_schema(),
         "fix.schema.json": fix_schema(),
         "fleet.schema.json": fleet_schema(),
         "fleet-explain.schema.json": fleet_explain_schema(),

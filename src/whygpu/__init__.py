@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from whygpu.api import check as check
+    from whygpu.api import clear_history as clear_history
     from whygpu.api import compare as compare
     from whygpu.api import diagnose as diagnose
     from whygpu.api import diff as diff
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from whygpu.api import fleet_explain as fleet_explain
     from whygpu.api import fleet_recipe as fleet_recipe
     from whygpu.api import fleet_report as fleet_report
+    from whygpu.api import history as history
     from whygpu.api import lint as lint
     from whygpu.api import lint_patch as lint_patch
     from whygpu.api import load_snapshot as load_snapshot
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from whygpu.api import plan as plan
     from whygpu.api import plan_from as plan_from
     from whygpu.api import plan_run as plan_run
+    from whygpu.api import record_history as record_history
     from whygpu.api import report as report
     from whygpu.api import rule as rule
     from whygpu.api import rules as rules
@@ -61,6 +64,7 @@ _MODULES = {
     "UsageError": "whygpu.errors",
     "apply": "whygpu.launch.inprocess",
     "check": "whygpu.api",
+    "clear_history": "whygpu.api",
     "compare": "whygpu.api",
     "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
@@ -73,6 +77,7 @@ _MODULES = {
     "fleet_explain": "whygpu.api",
     "fleet_recipe": "whygpu.api",
     "fleet_report": "whygpu.api",
+    "history": "whygpu.api",
     "lint": "whygpu.api",
     "lint_patch": "whygpu.api",
     "load_snapshot": "whygpu.api",
@@ -82,6 +87,7 @@ _MODULES = {
     "plan_from": "whygpu.api",
     "plan_run": "whygpu.api",
     "report": "whygpu.api",
+    "record_history": "whygpu.api",
     "require_gpu": "whygpu.launch.inprocess",
     "rule": "whygpu.api",
     "rules": "whygpu.api",

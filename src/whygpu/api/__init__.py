@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from whygpu.api.overview import report as report
     from whygpu.api.pages import rule as rule
     from whygpu.api.pages import rules as rules
+    from whygpu.api.past import clear_history as clear_history
+    from whygpu.api.past import history as history
+    from whygpu.api.past import record_history as record_history
+    from whygpu.api.past import recorded_snapshot as recorded_snapshot
     from whygpu.api.plans import plan as plan
     from whygpu.api.plans import why_not as why_not
     from whygpu.api.release_table import update_releases as update_releases
@@ -63,6 +67,10 @@ _MODULES = {
     "report": "overview",
     "rule": "pages",
     "rules": "pages",
+    "clear_history": "past",
+    "history": "past",
+    "record_history": "past",
+    "recorded_snapshot": "past",
     "plan": "plans",
     "why_not": "plans",
     "plan_from": "requirement_files",

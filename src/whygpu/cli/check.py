@@ -7,6 +7,7 @@ from functools import partial
 
 from whygpu.cli.arguments import add_color_argument, seconds
 from whygpu.cli.html_file import HtmlFile, add_html_argument
+from whygpu.host.state_folder import is_recording
 from whygpu.probes import DEFAULT_TIMEOUT
 
 EXAMPLES = """\
@@ -94,4 +95,8 @@ def run(options: argparse.Namespace) -> int:
             marks=(MARKS, PLAIN_MARKS),
         )
     html_file.write(report)
+    if options.snapshot is None and is_recording():
+        from whygpu.cli.remembering import after_check
+
+        after_check(report, silent=options.json, color=options.color)
     return report.exit_code

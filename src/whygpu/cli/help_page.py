@@ -13,6 +13,7 @@ SUMMARIES = {
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
     "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
     "fleet": "Many machines: which nodes are not like the others, and why?",
+    "history": "Record each check and run, to say what changed since it last worked.",
     "lint": "Which lines of my program mishandle devices?",
     "lsp": "Serve an editor: what lint finds, while you type.",
     "mcp": "Let an agent ask: the verbs as tools of the Model Context Protocol.",
@@ -48,6 +49,7 @@ EXAMPLES = """\
   whygpu snapshot -o machine.json     save what was seen, safe to post
   whygpu check --snapshot FILE        diagnose a machine from its snapshot
   whygpu diff machine.json            what has changed since, and is it why?
+  whygpu history on                   compare failures with the last good run
   whygpu explain train.log            what a log or traceback means
   whygpu fix                          prove a remedy in a copy; --apply does it
   whygpu plan tensorflow jax          which releases fit this machine

@@ -14,6 +14,7 @@ from whygpu.cli import output
 from whygpu.cli.html_file import add_html_argument
 from whygpu.cli.process_setup import Ending, hold_stops, stops_allowed
 from whygpu.errors import EXIT_RUN_FAILED, PolicyError, UsageError
+from whygpu.host.state_folder import is_recording
 from whygpu.host.systems import require_linux
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def _run(options: argparse.Namespace) -> int:
     is_saved = True
     with _exit_code_kept(options):
         is_saved = watcher.finish(report, files)
+        watcher.remember(report)
     if report.signal == signal.SIGINT:
         # A shell stops its script only if it sees that Ctrl-C has ended the command.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -301,6 +303,12 @@ class _Watcher:
         # Both are tried, whatever becomes of the first.
         saved = [_write_report(files.json, report), _write_page(files.html, report)]
         return all(saved)
+
+    def remember(self, report: RunReport) -> None:
+        if self._prepared is not None and not report.signal and is_recording():
+            from whygpu.cli.remembering import after_run
+
+            after_run(report, self._prepared, silent=self._options.quiet)
 
     def _say_after(self, report: RunReport, because: str) -> None:
         from whygpu.render.run_text import end_text, in_force_lines, repair_text

@@ -17,6 +17,7 @@ _shtab_whygpu_commands() {
     explain:'What does this log mean? The root cause, the lines that prove it, the fix.'
     fix:'Mend the environment: prove a remedy in a copy, then apply it, with a way back.'
     fleet:'Many machines: which nodes are not like the others, and why?'
+    history:'Record each check and run, to say what changed since it last worked.'
     lint:'Which lines of my program mishandle devices?'
     lsp:'Serve an editor: what lint finds, while you type.'
     mcp:'Let an agent ask: the verbs as tools of the Model Context Protocol.'
@@ -211,6 +212,18 @@ _shtab_whygpu_fleet_report_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_whygpu_fleet_report_defaults_added=0
+
+_shtab_whygpu_history_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "-n[for show\: how many runs to list (default\: 20)]:COUNT:"
+  "--json[print it as JSON]"
+  "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
+  ":what to do (default\: show):(show on off clear export)"
+  ":for export\: which run:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_whygpu_history_defaults_added=0
 
 _shtab_whygpu_lint_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -416,6 +429,7 @@ _shtab_whygpu() {
         explain) _arguments -C -s $_shtab_whygpu_explain_options ;;
         fix) _arguments -C -s $_shtab_whygpu_fix_options ;;
         fleet) _shtab_whygpu_fleet ;;
+        history) _arguments -C -s $_shtab_whygpu_history_options ;;
         lint) _arguments -C -s $_shtab_whygpu_lint_options ;;
         lsp) _arguments -C -s $_shtab_whygpu_lsp_options ;;
         mcp) _arguments -C -s $_shtab_whygpu_mcp_options ;;

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from whygpu.diagnosis.engine import diagnose
 from whygpu.differences.bench import Bench
 from whygpu.differences.describe import values_of
-from whygpu.differences.explaining import NOT_INSTALLED, Explainer, verdicts
+from whygpu.differences.explaining import NOT_INSTALLED, Explainer, verdicts, was_run
 from whygpu.differences.headline import headline_of
 from whygpu.differences.relocation import moved
 from whygpu.model.cause import Cause
@@ -27,8 +27,8 @@ class Named(NamedTuple):
 def answer(before: Named, after: Named, causes: Sequence[Cause]) -> DiffAnswer:
     first, second = before.machine, after.machine
     notes = []
-    if bool(first.probes) != bool(second.probes):
-        which = (after if first.probes else before).name
+    if was_run(first) != was_run(second):
+        which = (after if was_run(first) else before).name
         notes.append(f"the frameworks were run on one side only; {which} is judged by its files")
     if first.whygpu != second.whygpu:
         notes.append(
@@ -65,7 +65,7 @@ def _side(named: Named, report: Report) -> Side:
         whygpu=machine.whygpu,
         verdict=report.verdict,
         headline=report.headline,
-        was_run=bool(machine.probes),
+        was_run=was_run(machine),
     )
 
 

@@ -74,7 +74,7 @@ class Explainer:
         bad, good = self._reports[bad_is_after], self._reports[not bad_is_after]
         # A finding that a framework refuted by running is only a warning. If the other side was not
         # run, that is not a difference between the machines.
-        both_ran = bool(bad.snapshot.probes) == bool(good.snapshot.probes)
+        both_ran = was_run(bad.snapshot) == was_run(good.snapshot)
 
         def key(finding: Finding) -> tuple[str, ...]:
             return (finding.code, finding.subject, finding.severity if both_ran else "")
@@ -207,6 +207,11 @@ def _text_of(finding: Finding) -> str:
 
 def _bases(bad: Snapshot) -> tuple[Basis, ...]:
     return ("files", "run") if bad.probes else ("files",)
+
+
+def was_run(machine: Snapshot) -> bool:
+    """Whether frameworks were run there; before a program is run, only the driver is started."""
+    return any(probe.name != "cuda" for probe in machine.probes)
 
 
 def verdicts(report: Report) -> Mapping[str, FrameworkReport]:

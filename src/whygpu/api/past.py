@@ -1,0 +1,220 @@
+"""Verbs about past runs: history, and the comparison of a failure with the last good run."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING
+
+from whygpu.api.arguments import checked
+from whygpu.errors import UsageError
+from whygpu.host import state_folder
+from whygpu.model.codec import DecodeError, decode, encode
+from whygpu.model.history import History, PastRun, SinceGood
+from whygpu.model.observed import Known
+from whygpu.model.snapshot import Snapshot
+from whygpu.past_runs.store import HistoryError, Store
+from whygpu.readers import bounded_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whygpu.launch.execution import Prepared
+    from whygpu.model.policy import RunReport
+    from whygpu.model.report import Report
+
+_GOOD = ("gpu", "no-gpu")
+_LISTED = 20
+
+
+@checked
+def history(most: int = _LISTED) -> History:
+    """The checks and runs that were recorded on this machine, newest first.
+
+    Nothing is recorded unless `whygpu history on` was called once.
+
+    Example:
+        whygpu.history().runs
+    """
+    store = _store()
+    try:
+        runs = store.runs(most)
+        count = store.count()
+    except HistoryError as error:
+        raise UsageError(str(error)) from error
+    recording = state_folder.is_recording()
+    return History(recording, store.path, runs, count, store.size_bytes())
+
+
+@checked
+def record_history(recording: bool = True) -> History:
+    """From now on, record each check and run of the command line, or do so no longer.
+
+    Example:
+        whygpu.record_history()
+    """
+    folder = state_folder.state_folder()
+    try:
+        if recording:
+            state_folder.start_recording(folder)
+        else:
+            state_folder.stop_recording(folder)
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror or error}") from error
+    return history(0)
+
+
+def clear_history() -> History:
+    """Remove everything that was recorded. Whether runs are recorded does not change.
+
+    Example:
+        whygpu.clear_history()
+    """
+    try:
+        _store().clear()
+    except HistoryError as error:
+        raise UsageError(str(error)) from error
+    return history(0)
+
+
+def recorded_snapshot(number: int) -> Snapshot:
+    """The snapshot that was recorded with one run."""
+    try:
+        found = _snapshot(number)
+    except HistoryError as error:
+        raise UsageError(str(error)) from error
+    if found is None:
+        raise UsageError(f"there is no run {number}; `whygpu history` lists them")
+    return found
+
+
+def since_good_check(report: Report) -> SinceGood | None:
+    """A check that found a fault, compared with the last good one of the same environment.
+
+    None if nothing is wrong, or there was no good one. HistoryError if the history is unusable.
+    """
+    if report.verdict not in ("cpu", "broken"):
+        return None
+    return _since_good(_public(report.snapshot), None)
+
+
+def since_good_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) -> SinceGood | None:
+    """A run that failed, or fell back to the CPU, compared with the last good one of the program.
+
+    None also if what changed does not explain it: most failures have nothing to do with the GPU.
+    """
+    if not report.exit_code and not report.fallback:
+        return None
+    since = _since_good(_public(machine), _program(argv))
+    if since is None or not any(
+        reason.sets for reason in since.answer.reasons if reason.present == "after"
+    ):
+        return None
+    return since
+
+
+def remember_check(report: Report) -> None:
+    """Record a check. HistoryError if that is not possible."""
+    _remember(
+        PastRun(
+            number=0,
+            at=_now(),
+            verb="check",
+            target="",
+            program="",
+            verdict=report.verdict,
+            summary=report.headline,
+            exit_code=report.exit_code,
+            good=report.verdict in _GOOD,
+        ),
+        report.snapshot,
+    )
+
+
+def remember_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) -> None:
+    """Record a run. HistoryError if that is not possible."""
+    used = {use.name for record in report.records for use in record.frameworks}
+    _remember(
+        PastRun(
+            number=0,
+            at=_now(),
+            verb="run",
+            target="",
+            program=_program(argv),
+            verdict=report.device,
+            summary=f"{', '.join(sorted(used)) or 'no framework'}; exit code {report.exit_code}",
+            exit_code=report.exit_code,
+            good=not report.exit_code and report.device == "gpu",
+        ),
+        machine,
+    )
+
+
+def machine_of(prepared: Prepared) -> Snapshot:
+    """What a program under `run` saw of the machine."""
+    from whygpu.launch.execution import seen_by_program
+
+    if prepared.report is not None and not prepared.plan.repairs:
+        return prepared.report.snapshot
+    return seen_by_program(prepared.plan, os.environ)
+
+
+def _store() -> Store:
+    return Store(state_folder.state_folder())
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _public(machine: Snapshot) -> Snapshot:
+    """Without private data, as a snapshot that is posted."""
+    from whygpu.host.local import LocalHost
+    from whygpu.privacy import Redactor
+
+    return Redactor(LocalHost().platform).value(machine)
+
+
+def _target(machine: Snapshot) -> str:
+    interpreter = machine.target.interpreter
+    return interpreter.value.path if isinstance(interpreter, Known) else ""
+
+
+def _program(argv: Sequence[str]) -> str:
+    """The program and its script or module. Arguments may be secrets, and change."""
+    words = [os.path.basename(argv[0])]
+    for word, following in zip(argv[1:], [*argv[2:], ""], strict=True):
+        if word == "-m" and following:
+            return f"{words[0]} -m {following}"
+        if word.endswith((".py", ".pyw")):
+            return f"{words[0]} {os.path.basename(word)}"
+    return words[0]
+
+
+def _remember(run: PastRun, machine: Snapshot) -> None:
+    public = _public(machine)
+    content = json.dumps(encode(public), separators=(",", ":")).encode()
+    _store().add(run._replace(target=_target(public)), content)
+
+
+def _since_good(machine: Snapshot, program: str | None) -> SinceGood | None:
+    good = _store().last_good(_target(machine), program)
+    before = None if good is None else _snapshot(good.number)
+    if good is None or before is None:
+        return None
+    from whygpu.causes import machine_catalogue
+    from whygpu.differences.answering import Named, answer
+
+    found = answer(Named(good.at[:10], before), Named("now", machine), machine_catalogue())
+    return SinceGood(good, found)
+
+
+def _snapshot(number: int) -> Snapshot | None:
+    content = _store().snapshot(number)
+    if content is None:
+        return None
+    try:
+        return decode(Snapshot, bounded_json.loads(content))
+    except (DecodeError, ValueError) as error:
+        raise HistoryError(f"run {number} of the history cannot be read: {error}") from error

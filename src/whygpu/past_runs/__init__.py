@@ -1,0 +1,1 @@
+"""Keeps past checks and runs in a small database of the user's own."""

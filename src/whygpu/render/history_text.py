@@ -1,0 +1,89 @@
+"""Past runs for people, and what changed since the last good one."""
+
+from __future__ import annotations
+
+import calendar
+import time
+
+from whygpu.model.derived import and_list
+from whygpu.model.differences import DiffAnswer
+from whygpu.model.history import History, PastRun, SinceGood
+from whygpu.model.units import size_text
+from whygpu.render.check_text import STYLES, shortened
+from whygpu.render.text_page import BOLD, DIM, Page, column_widths, padded
+
+_MONTHS = ("", *calendar.month_name[1:])
+_MOST_NAMED = 5
+
+
+def render(history: History, *, width: int, color: bool) -> str:
+    page = Page(width, color)
+    state = "Each check and run is recorded" if history.recording else "Nothing is recorded now"
+    switch = "off" if history.recording else "on"
+    page.paragraph(f"{state} (`whygpu history {switch}` changes that).")
+    page.paragraph(
+        f"{history.recorded} recorded in {history.place}, {size_text(history.size_bytes)}.", DIM
+    )
+    if history.runs:
+        page.line()
+    rows = [
+        (str(run.number), when(run.at), run.verb, run.verdict, "good" if run.good else "")
+        for run in history.runs
+    ]
+    widths = column_widths(rows) if rows else []
+    indent = sum(widths) + 2 * len(widths)
+    for row, run in zip(rows, history.runs, strict=True):
+        text = f"{run.program}: {run.summary}" if run.program else run.summary
+        label = "  ".join(map(padded, row, widths))
+        page.hanging(label, shortened(text), indent, mark=STYLES.get(run.verdict, ""))
+    return page.text()
+
+
+def when(at: str, now: float | None = None) -> str:
+    """11 November, 09:30, in the user's own time; with the year if it is another one."""
+    try:
+        seconds = calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
+        there, here = time.localtime(seconds), time.localtime(now)
+    except (ValueError, OverflowError, OSError):
+        return at
+    year = "" if there.tm_year == here.tm_year else f" {there.tm_year}"
+    return f"{there.tm_mday} {_MONTHS[there.tm_mon]}{year}, {there.tm_hour:02}:{there.tm_min:02}"
+
+
+def render_since(since: SinceGood, *, width: int, color: bool) -> str:
+    """The last good run, and what changed since then."""
+    page = Page(width, color)
+    page.paragraph(_sentence(since), BOLD)
+    answer = since.answer
+    for reason in answer.reasons:
+        if reason.present == "after":
+            for each in reason.sets:
+                items = [answer.differences[place] for place in each]
+                named = and_list([f"{item.title} ({item.values})" for item in items])
+                code = f": with it, {reason.finding.code} appears" if reason.finding else ""
+                page.item(named + code)
+    return page.text()
+
+
+def _sentence(since: SinceGood) -> str:
+    run, answer = since.run, since.answer
+    what = f"good run of {run.program}" if run.program else f"good {run.verb}"
+    last = f"The last {what} was on {when(run.at)}"
+    if not answer.differences:
+        return f"{last}; since then, nothing that whygpu compares has changed."
+    explained = any(reason.sets for reason in answer.reasons if reason.present == "after")
+    if explained:
+        return f"{last}. Since then, this has changed, and it is the reason:"
+    return f"{last}. Since then: {_changed(answer)}. It does not show why. {_more(run)}"
+
+
+def _changed(answer: DiffAnswer) -> str:
+    items = [item for item in answer.differences if item.comparable and item.kind != "moment"]
+    shown = [f"{item.title} ({item.values})" for item in items[:_MOST_NAMED]]
+    if len(items) > len(shown):
+        shown.append(f"{len(items) - len(shown)} more")
+    return and_list(shown) or "only free memory and processes differ"
+
+
+def _more(run: PastRun) -> str:
+    return f"More: `whygpu history export {run.number} > good.json`, `whygpu diff good.json`"

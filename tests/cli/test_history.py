@@ -1,0 +1,182 @@
+"""`whygpu history`, and what it adds to check and run."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.schemas import obeys
+from tests.test_recorded_machines import judged
+from tests.unprivileged import unprivileged
+from whygpu.api import past
+from whygpu.cli.main import main
+from whygpu.cli.remembering import after_check
+from whygpu.host.state_folder import is_recording, state_folder
+
+BROKEN_TORCH = "raise ImportError('broken on purpose')\n"
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "whygpu"
+
+
+@pytest.fixture
+def recording() -> None:
+    past.record_history(True)
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "whygpu", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_nothing_is_recorded_unless_asked_for(own_folder: pathlib.Path) -> None:
+    assert not is_recording()
+    assert main(["check", "--no-probe", "--python", sys.executable]) in (0, 1, 4)
+    assert not own_folder.exists()
+
+
+def test_on_show_off_clear(own_folder: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "on"]) == 0
+    assert main(["check", "--no-probe", "--python", sys.executable]) in (0, 1, 4)
+    assert main(["history", "off"]) == 0
+    assert main(["check", "--no-probe", "--python", sys.executable]) in (0, 1, 4)
+    capsys.readouterr()
+    assert main(["history", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    obeys("history", shown)
+    assert [item["verb"] for item in shown["runs"]] == ["check"]
+    assert not shown["recording"]
+    assert main(["history"]) == 0
+    assert "1 recorded" in capsys.readouterr().out
+    assert main(["history", "clear"]) == 0
+    assert "0 recorded" in capsys.readouterr().out
+    assert not (own_folder / "history.sqlite3").exists()
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_record_is_a_snapshot_that_check_and_diff_read(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past.remember_check(judged("h200-healthy-keras-jax"))
+    assert main(["history", "export", "1"]) == 0
+    saved = tmp_path / "one.json"
+    saved.write_text(capsys.readouterr().out)
+    assert main(["check", "--snapshot", str(saved)]) == 0
+    assert main(["diff", str(saved), str(saved)]) == 0
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_record_holds_no_private_data() -> None:
+    report = judged("h200-healthy-keras-jax")
+    home = os.path.expanduser("~")
+    variables = tuple(
+        item._replace(value=f"{home}/lib") for item in report.snapshot.environment.variables
+    )
+    environment = report.snapshot.environment._replace(variables=variables)
+    past.remember_check(report._replace(snapshot=report.snapshot._replace(environment=environment)))
+    recorded = past.recorded_snapshot(1)
+    assert {item.value for item in recorded.environment.variables} == {"~/lib"}
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_failure_names_the_last_good_check_and_what_changed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    past.remember_check(judged("h200-healthy-keras-jax"))
+    past.remember_check(judged("h200-memory-held"))
+    after_check(judged("h200-hidden-empty"), silent=False, color="never")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "The last good check was on" in shown
+    assert "CUDA_VISIBLE_DEVICES (not set → empty): with it, WG401 appears" in shown
+    assert [item.good for item in past.history().runs] == [False, True, True]
+
+
+@pytest.mark.usefixtures("recording")
+def test_without_a_good_check_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        after_check(judged("h200-hidden-empty"), silent=False, color="never")
+    assert capsys.readouterr().out == ""
+    assert len(past.history().runs) == 2
+
+
+def test_a_framework_that_was_fine_breaks(tmp_path: pathlib.Path) -> None:
+    """The whole way, in an environment in which a package is installed between two checks."""
+    environment = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    assert command("history", "on").returncode == 0
+    assert command("check", "--python", str(environment)).returncode == 0
+    (site,) = environment.glob("lib/python*/site-packages")
+    (site / "torch").mkdir()
+    (site / "torch/__init__.py").write_text(BROKEN_TORCH)
+    (site / "torch-9.9.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: torch\nVersion: 9.9\n"
+    (site / "torch-9.9.dist-info/METADATA").write_text(metadata)
+    done = command("check", "--python", str(environment))
+    assert done.returncode == 1
+    shown = " ".join(done.stdout.split())
+    assert "The last good check was on" in shown
+    assert "torch (not installed → 9.9)" in shown
+
+
+def test_a_run_is_recorded_if_it_fails() -> None:
+    assert command("history", "on").returncode == 0
+    done = command("run", "--", sys.executable, "-c", "raise SystemExit(3)")
+    assert done.returncode == 3
+    (recorded,) = past.history().runs
+    assert (recorded.verb, recorded.exit_code, recorded.good) == ("run", 3, False)
+    assert "SystemExit" not in recorded.program
+
+
+def test_a_program_without_a_framework_that_works_is_not_recorded() -> None:
+    command("history", "on")
+    assert command("run", "--", sys.executable, "-c", "").returncode == 0
+    assert past.history().runs == ()
+
+
+@pytest.mark.parametrize("content", [b"no database", b""])
+def test_a_damaged_history_is_a_note(content: bytes, own_folder: pathlib.Path) -> None:
+    command("history", "on")
+    (own_folder / "history.sqlite3").write_bytes(content)
+    done = command("check", "--no-probe", "--python", sys.executable, "--json")
+    assert done.returncode in (0, 1, 4)
+    assert json.loads(done.stdout)["verdict"]
+    assert ("whygpu history clear" in done.stderr) == bool(content)
+    if content:
+        assert command("history").returncode == 2
+        assert command("history", "clear").returncode == 0
+    assert command("history").returncode == 0
+
+
+def test_a_folder_that_cannot_be_written_is_a_note(own_folder: pathlib.Path) -> None:
+    command("history", "on")
+    own_folder.chmod(0o500)
+
+    def restricted(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [*unprivileged(), sys.executable, "-m", "whygpu", *words]
+        return subprocess.run(line, capture_output=True, text=True, check=False)
+
+    try:
+        done = restricted("check", "--no-probe", "--python", sys.executable, "--json")
+        assert done.returncode in (0, 1, 4)
+        assert "the history cannot be used" in done.stderr
+        assert restricted("history", "off").returncode == 2
+    finally:
+        own_folder.chmod(0o700)
+
+
+def test_where_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert state_folder({"XDG_STATE_HOME": "/x"}, "linux") == "/x/whygpu"
+    assert state_folder({"XDG_STATE_HOME": "x"}, "linux") == "/home/me/.local/state/whygpu"
+    assert state_folder({}, "linux") == "/home/me/.local/state/whygpu"
+    assert state_folder({}, "darwin") == "/home/me/Library/Application Support/whygpu"
+    assert state_folder({"LOCALAPPDATA": "/local"}, "win32") == "/local/whygpu"

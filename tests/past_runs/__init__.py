@@ -1,0 +1,1 @@
+"""Past checks and runs."""
