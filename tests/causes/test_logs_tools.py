@@ -224,3 +224,30 @@ def test_a_model_that_stays_on_the_cpu_has_several_reasons() -> None:
     (root,) = answer.root_causes
     assert (root.cause, root.confidence) == ("gpu-unused", "possible")
     assert cause_of(f"{SEEN}load_tensors: offloaded 27/27 layers to GPU\n") == "nothing-wrong"
+
+
+@each(
+    ("log", "cause"),
+    [
+        # An old ptxas is used; only a later failure makes it a suspect.
+        ("W asm_compiler.cc:111] *** WARNING *** You are using ptxas 10.2.300, which is older than "
+         "11.1.", "nothing-wrong"),
+        ("W tensorflow/x/asm_compiler.cc:111] *** WARNING *** You are using ptxas 10.2.300, which "
+         "is older than 11.1.\nInternalError: CUDA code gave a wrong address",
+         "ptxas-libdevice-missing"),
+        ("gcc: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.",
+         "host-oom"),
+        ("RuntimeError: Insufficient VRAM for model and cache", "oom-model-too-big"),
+        ("****NvRmMemInit failed**** error type: 196626\nCuda failure: no CUDA-capable device is "
+         "detected", "nvidia-kernel-module-state"),
+        # An object that was never completed does not show that the work was finished.
+        ("Exception ignored in: <function Adam.__del__ at 0x7f>\nTraceback (most recent call "
+         'last):\n  File "a.py", line 9, in __del__\n    self.op.close()\n'
+         "AttributeError: 'Adam' object has no attribute 'op'", "unknown"),
+        ("Exception ignored in: <function Adam.__del__ at 0x7f>\nTraceback (most recent call "
+         'last):\n  File "a.py", line 9, in __del__\n    self.op.close()\n'
+         "AttributeError: 'NoneType' object has no attribute 'op'", "nothing-wrong"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_alike(log: str, cause: str) -> None:
+    assert cause_of(log) == cause

@@ -18,6 +18,7 @@ from whygpu.tables.out_of_memory import (
 
 _ABOUT_MEMORY = re.compile(
     r"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|buffer size|error 2\b|kv cache"
+    r"|vram|killed signal|compiler error: killed"
     rf"|{PAGING_FILE}",
     re.I,
 )

@@ -175,6 +175,8 @@ FORMS: tuple[Form, ...] = (
         r"node (?:was |is )?running low on memory|low on resource: memory",
         r"exceeded \d{1,3}% memory budget",
         r"tried to allocate more memory than is available",
+        # The kernel ends a compiler like any other process.
+        r"\bKilled signal terminated program|internal compiler error: Killed",
     ),
     _form(
         "system",
@@ -363,6 +365,7 @@ FORMS: tuple[Form, ...] = (
         # Not in advice: "... per GPU. If you are running out of memory, ..."
         r"(?:GPU|[Dd]evice|VRAM)[^\n]{0,40}(?<!running )\bout of memory",
         r"\b[Oo]ut of (?:GPU|device|video|VRAM) memory",
+        r"\b(?:[Ii]nsufficient|[Nn]ot enough|[Oo]ut of) VRAM\b",
         r"Gpu API call\) out of memory",
         r"ErrorOutOfDeviceMemory",
     ),

@@ -71,6 +71,8 @@ _LISTS_NONE = late(r"no nvidia devices detected by library")
 _LOADED_THE_DRIVER = ("tensorflow", "torch", "jax", "cupy")
 """Frameworks that report a missing library differently: NO_DEVICE means that it was found."""
 _DRIVER_DLL = ("cuda", "nvcuda")
+_JETSON_MEMORY = late(r"NvRmMemInit(?:Nvmap)? failed")
+"""The part of a Jetson's driver that manages memory did not start."""
 
 
 def suspected(log: Log, slug: str) -> Suspect | None:
@@ -175,6 +177,9 @@ def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
     module = Suspect("nvidia-kernel-module-state", "likely", lines, None, "warning")
     if story.no_kernel or story.no_node:
         return _without_kernel(story, lines)
+    of_jetson = lines_with(log, _JETSON_MEMORY)
+    if of_jetson:
+        return (module._replace(lines=(*lines, *of_jetson)),)
     closed = lines_of(log.status_named("NVML_ERROR_UNKNOWN"))
     if closed and not (story.hiding or story.gpus):
         # The driver's own tool fails as well: the process may not open the device nodes.

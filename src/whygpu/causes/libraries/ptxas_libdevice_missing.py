@@ -99,13 +99,19 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
 from whygpu.causes.evidence.library_faults import cuda_major
 from whygpu.causes.evidence.log_cuda_wheels import compiler_wheel, cuda_major_in
-from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.log_subjects import (
+    ended_after,
+    excerpt,
+    framework_title,
+    gpu_ends_after,
+    subject_of,
+)
 from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, need
 from whygpu.model.remedy import Install, SetVariable
 from whygpu.model.snapshot import Snapshot
@@ -186,6 +192,8 @@ OUTDATED = late(
 )
 NO_VERSION = late(r"Couldn't (?:get ptxas(?:/nvlink)? version|invoke ptxas(?:\.exe)? --version)")
 """TensorFlow then lets the driver compile, unless an error follows."""
+_ONLY_WARNS = late(r"You are using ptxas [\d.x]{1,8}, which is (?:in range|older)")
+"""TensorFlow uses this ptxas all the same, and warns that it may miscompile."""
 _DRIVER_COMPILES = late(r"Relying on driver to perform ptx compilation")
 _JIT_FAILED = late(r"JIT compilation failed|Failed to (?:compile|load) (?:PTX|in-memory CUBIN)")
 _NO_REASON = late(r"JIT compilation failed\.")
@@ -209,6 +217,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         statement = unseen = log.first(_NO_REASON)
     if statement is None:
         return
+    if statement is outdated and _ONLY_WARNS.search(statement.text):
+        yield from _old_but_used(log, statement)
+        return
     lines = [m.line for pattern in (MISSING, OUTDATED, NO_VERSION) for m in log.find(pattern)]
     failed = ended_after(log, statement.line)
     driver = log.says(_DRIVER_COMPILES)
@@ -231,6 +242,23 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         "`find / -name 'libdevice*.bc' 2>/dev/null`"
         if statement is unseen
         else None,
+    )
+
+
+def _old_but_used(log: Log, statement: Match) -> Iterator[Finding]:
+    """If the program fails, the warning may be the reason."""
+    failed = gpu_ends_after(log, statement.line)
+    if not failed:
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken",
+        message=f"{framework_title(log)} compiles with an old ptxas that may produce wrong code: "
+        f"{excerpt(statement.text, 120)}",
+        evidence=log.evidence(statement.line, *failed),
+        remedies=_log_remedies(log),
+        confidence="possible",
+        ask="Does the program work with XLA_FLAGS set to a newer CUDA toolkit?",
     )
 
 

@@ -10,7 +10,8 @@ and also optimisations that are off by default.
 `XLA service 0x... initialized for platform CUDA (this does not guarantee that XLA will be used)`,
 `StreamExecutor device (0): Host, Default Version`, `None of the MLIR Optimization Passes are
 enabled`, `(One-time warning): Not using XLA:CPU for cluster`, `disabling MLIR crash reproducer`,
-`CPU Frequency: ... Hz`.
+`CPU Frequency: ... Hz`. `You are using ptxas 10.2.300, which is older than 11.1` is a warning about
+wrong results; if the program fails on the GPU after it, see WG206.
 
 ## Fix
 
@@ -52,6 +53,7 @@ MESSAGE = late(
     r"|disabling MLIR crash reproducer|\(One-time warning\): Not using XLA:CPU|CPU Frequency: \d{1,12} Hz"
     r"|XLA service \S{1,40} executing computations on platform|cannot determine CPU frequency"
     r"|Running all optimization passes in grouping"
+    r"|You are using ptxas [\d.x]{1,8}, which is (?:in range|older)"
     r"|Compiled cluster using XLA!  This line is logged at most once"
 )
 

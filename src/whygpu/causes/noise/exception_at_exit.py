@@ -50,7 +50,9 @@ from whygpu.model.lazy_regex import late
 CAUSE = cause("WG924", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(
-    r"^Exception ignored (?:in|on)\b",
+    r"^Exception ignored (?:in|on)\b"
+    # An object that lacks its own attribute was never completed: something failed before.
+    r"(?!(?:[^\n]{0,300}\n){1,8}?AttributeError: '(?!NoneType)\w{1,80}' object has no attribute)",
     re.MULTILINE,
 )
 
