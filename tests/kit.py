@@ -12,7 +12,7 @@ from whygpu.api import source as source_verb
 from whygpu.causes import catalogue
 from whygpu.diagnosis.engine import outcome_of
 from whygpu.diagnosis.explainer import explain
-from whygpu.linter.judge import judge, relevant
+from whygpu.linter.judge import judge, relevant, words_in
 from whygpu.linter.project_files import GivenFiles
 from whygpu.linter.settings import Settings
 from whygpu.linter.setup_file import analyse_setup
@@ -132,7 +132,7 @@ def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFindin
     chosen = causes or tuple(cause for cause in catalogue() if cause.code_detector is not None)
     loaded = source.load(path, text.encode())
     made = source.program(loaded, source.parse(loaded))
-    found, crashes = judge(made, relevant(chosen, loaded.text))
+    found, crashes = judge(made, relevant(chosen, words_in(chosen, loaded.text)))
     assert not crashes, crashes
     return found
 

@@ -75,11 +75,18 @@ def test_a_whole_file_can_be_left_out(tmp_path: pathlib.Path) -> None:
 def test_files_that_cannot_be_read_are_reported_and_others_are_linted(
     tmp_path: pathlib.Path,
 ) -> None:
-    report = lint(tmp_path, a="print 'old'\n", b="def f(:\n", c=DEFECT)
+    report = lint(tmp_path, a=f"print 'old'\n{DEFECT}", b=f"def f(:\n{DEFECT}", c=DEFECT)
     assert [problem.kind for problem in report.problems] == ["python2", "syntax"]
     assert codes(report) == ["WG711"]
     missing = lint_files([str(tmp_path / "gone.py")], Settings())
     assert missing.problems[0].kind == "unreadable"
+
+
+def test_files_without_any_word_about_devices_are_not_parsed(tmp_path: pathlib.Path) -> None:
+    report = lint(tmp_path, a="print 'old'\n", b="def f(:\n")
+    assert (report.files, report.problems, report.findings) == (2, (), ())
+    named = whygpu.lint([tmp_path / "a.py", tmp_path / "b.py"])
+    assert [problem.kind for problem in named.problems] == ["python2", "syntax"]
 
 
 def test_many_files_give_the_same_answer_as_one_at_a_time(tmp_path: pathlib.Path) -> None:

@@ -203,7 +203,7 @@ def _chosen(
     from whygpu.linter import files, settings
 
     causes = lint_causes()
-    chosen = _settings(paths, causes)._replace(machine=machine)
+    chosen = _settings(paths, causes)._replace(named=frozenset(paths), machine=machine)
     if select is not None:
         chosen = chosen._replace(select=_codes(select, "select", causes))
     if ignore is not None:

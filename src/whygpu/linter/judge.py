@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Program
+
+_ABOUT_GPUS = (
+    *("torch", "tensorflow", "jax", "keras", "gpu", "GPU", "cuda", "CUDA", "TF_", "XLA_"),
+    *("cupy", "onnxruntime"),
+)
+"""A program with none of these uses no framework, and sets no variable of one."""
 
 
 class Crash(Exception):
     """A bug in a detector, with its cause. The findings of other detectors are kept."""
 
 
-def relevant(causes: Sequence[Cause], text: str) -> list[Cause]:
-    """The causes whose defect this text may have, according to its words."""
+def words_in(causes: Sequence[Cause], text: str) -> tuple[str, ...]:
+    """The words of the text that findings of these causes need."""
+    if not any(word in text for word in _ABOUT_GPUS):
+        return ()
+    return tuple(word for word in _words_of(tuple(causes)) if word in text)
+
+
+@lru_cache(maxsize=64)
+def _words_of(causes: tuple[Cause, ...]) -> tuple[str, ...]:
+    """Each word once."""
+    return tuple(dict.fromkeys(word for cause in causes for word in cause.code_words))
+
+
+def relevant(causes: Sequence[Cause], words: Collection[str]) -> list[Cause]:
+    """The causes whose defect a text with these words may have."""
     return [
         cause
         for cause in causes
-        if cause.code_detector is not None and any(word in text for word in cause.code_words)
+        if cause.code_detector is not None and any(word in words for word in cause.code_words)
     ]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from whygpu.host.files import is_substituted, read_given, read_start
 from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
-from whygpu.linter.judge import judge, relevant
+from whygpu.linter.judge import judge, relevant, words_in
 from whygpu.linter.neighbours import all_for_1
 from whygpu.linter.pins import tensorflow_hint, tensorflow_pin
 from whygpu.linter.project_files import DiskFiles, kind_of
@@ -60,13 +60,18 @@ def read(path: str) -> bytes:
 def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Analysis:
     """Raises SourceProblem if the content cannot be read as Python."""
     source = load(path, content)
-    tree = parse(source)
     problems = _broken_cells(source)
-    chosen = relevant(settings.causes_for(path, causes), source.text)
+    wanted = settings.causes_for(path, causes)
+    words = words_in(wanted, source.text)
+    chosen = relevant(wanted, frozenset(words))
+    if not chosen and path not in settings.named:
+        # Without these words there is nothing to find, whether or not it is valid Python.
+        return Analysis(source, [], problems)
+    tree = parse(source)
     if not chosen:
         return Analysis(source, [], problems)
     try:
-        found, crashes = _judged(source, tree, settings, chosen)
+        found, crashes = _judged(source, tree, settings, chosen, words)
     except RecursionError:
         raise SourceProblem("too-large", "its code is nested too deeply to be analysed") from None
     except TooComplex as error:
@@ -84,16 +89,19 @@ def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Caus
 
 
 def _judged(
-    source: Source, tree: ast.Module, settings: Settings, causes: Sequence[Cause]
+    source: Source,
+    tree: ast.Module,
+    settings: Settings,
+    causes: Sequence[Cause],
+    words: Sequence[str],
 ) -> tuple[list[CodeFinding], list[str]]:
     folder = os.path.dirname(source.path) or os.curdir
     in_project = os.path.isfile(source.path)
     target = settings.tensorflow or (
         tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
-    return judge(
-        program(source, tree, target, lambda: _hinted(source.path) if in_project else None), causes
-    )
+    hint = (lambda: _hinted(source.path)) if in_project else (lambda: None)
+    return judge(program(source, tree, target, hint, words), causes)
 
 
 def _hinted(path: str) -> TensorFlowLine | None:

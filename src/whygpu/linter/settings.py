@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from whygpu.errors import Option, UsageError
@@ -39,6 +40,8 @@ class Settings(NamedTuple):
     tensorflow: TensorFlowLine | None = None
     """The TensorFlow that the project is for, if the settings say so."""
     root: str = ""
+    named: frozenset[str] = frozenset()
+    """Files that the user named, rather than a folder with them."""
     judge: Judge | None = None
     """Judges requirements; None if nothing can."""
     machine: MachineSpec | None = None
@@ -57,17 +60,24 @@ class Settings(NamedTuple):
             or (not pattern.startswith("*") and f"/{pattern}/" in f"/{place}")
         )
 
-    def causes_for(self, path: str, causes: Sequence[Cause]) -> list[Cause]:
+    def causes_for(self, path: str, causes: Sequence[Cause]) -> Sequence[Cause]:
         """The causes to check in this file."""
         unwanted = list(self.ignore)
         for pattern, names in self.per_file:
             if self._matches(path, pattern):
                 unwanted += names
-        return [
-            cause
-            for cause in causes
-            if (not self.select or _names(self.select, cause)) and not _names(unwanted, cause)
-        ]
+        return _named(self.select, tuple(unwanted), tuple(causes))
+
+
+@lru_cache(maxsize=256)
+def _named(
+    select: tuple[str, ...], unwanted: tuple[str, ...], causes: tuple[Cause, ...]
+) -> tuple[Cause, ...]:
+    return tuple(
+        cause
+        for cause in causes
+        if (not select or _names(select, cause)) and not _names(unwanted, cause)
+    )
 
 
 def _names(words: Sequence[str], cause: Cause) -> bool:

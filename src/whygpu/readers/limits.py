@@ -23,7 +23,7 @@ VALUE_PARTS = 2_000
 VALUE_DEPTH = 40
 """How deep such a value may nest: two of them are compared recursively."""
 FOLLOWED_NODES = 1_000_000
-"""Nodes of function bodies that are walked again because they are called."""
+"""Expressions that are evaluated before calls are no longer followed into their functions."""
 CONTEXT_FRAMES = 2_000_000
 """Total number of conditions of all events of a file. Every `assert` adds one condition to all
 events after it."""

@@ -54,6 +54,8 @@ class Evaluator:
         self._quiet = False
         self._frames = 0
         self._counted: Context = ()
+        self.evaluated = 0
+        """The number of expressions that were evaluated, again at each call."""
         self.events: list[Event] = []
         self.scope = Scope(None)
         self.context: Context = ()
@@ -72,6 +74,7 @@ class Evaluator:
     def value(self, node: ast.expr | None) -> Value:
         if node is None:
             return None
+        self.evaluated += 1
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             return handler(self, node)

@@ -8,7 +8,8 @@ import io
 import re
 import tokenize
 import warnings
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from whygpu.model.program import Program, TensorFlowLine
@@ -152,18 +153,37 @@ def program(
     tree: ast.Module,
     target: TensorFlowLine | None = None,
     hint: Callable[[], TensorFlowLine | None] = lambda: None,
+    words: Sequence[str] = (),
 ) -> Program:
     """The Program of a source file.
 
     `target` is the TensorFlow version that the user gave. If neither the user nor the source says
-    it, `hint` returns what the project's README or requirements suggest.
+    it, `hint` returns what the project's README or requirements suggest. `words` are those that
+    findings need: a function without them that nothing calls is not walked.
     """
+    wanted = None
+    if words and "tensorflow" not in source.text and "keras" not in source.text:
+        # Every name of TensorFlow helps to recognise its version.
+        wanted = _lines_with(source.text, words)
     magics = source.notebook.magics if source.notebook is not None else ""
     return Program(
         source.path,
         source.text,
         tree,
-        walk(tree),
+        walk(tree, wanted),
         lambda made: target or line_of(made, magics, hint),
         "line {}".format if source.notebook is None else source.notebook.line_name,
     )
+
+
+def _lines_with(text: str, words: Sequence[str]) -> list[int]:
+    """The numbers of the lines in which one of these words begins, in order."""
+    ends = [match.start() for match in re.finditer("\n", text)]
+    found: set[int] = set()
+    for word in words:
+        position = text.find(word)
+        while position >= 0:
+            line = bisect_left(ends, position)
+            found.add(line + 1)
+            position = text.find(word, ends[line]) if line < len(ends) else -1
+    return sorted(found)

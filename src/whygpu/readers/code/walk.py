@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from whygpu.model.events import Call, Event, Frame, Import, Setting
@@ -23,26 +24,27 @@ _ENDINGS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 
 
-def walk(tree: ast.Module) -> tuple[Event, ...]:
-    """Everything that the module does, then what the functions do that it does not call."""
-    walker = Walker(tree)
+def walk(tree: ast.Module, wanted_lines: Sequence[int] | None = None) -> tuple[Event, ...]:
+    """Everything that the module does, then what the functions do that it does not call.
+
+    Functions that nothing calls are left out if none of the wanted lines, in order, is in them.
+    """
+    walker = Walker(tree, wanted_lines)
     walker.block(tree.body)
     walker.uncalled()
     return tuple(walker.events)
 
 
 class Walker(Evaluator):
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, wanted_lines: Sequence[int] | None) -> None:
         super().__init__(tree)
+        self._wanted_lines = wanted_lines
         self.definitions: list[Definition] = []
         self.walked: set[ast.AST] = set()
         """Functions whose body was walked. A nested one is defined anew each time it is passed."""
         self.stack: list[Definition] = []
         self.returned: list[Value] = []
         self.owning_class: Definition | None = None
-        self.nodes: dict[ast.AST, int] = {}
-        """The total number of nodes of the functions that were called."""
-        self.followed = 0
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Walk statements; returns whether the end of the block cannot be reached."""
@@ -67,11 +69,18 @@ class Walker(Evaluator):
         while done < len(self.definitions):
             definition = self.definitions[done]
             done += 1
-            if definition.node in self.walked or not isinstance(definition.node, _FUNCTIONS):
+            node = definition.node
+            if node in self.walked or not isinstance(node, _FUNCTIONS) or not self._is_wanted(node):
                 continue
             bound = Instance(definition.owner) if definition.owner else None
-            self.context = (Frame("function", definition.node),)
+            self.context = (Frame("function", node),)
             self._run(definition, bound, (), {})
+
+    def _is_wanted(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        lines = self._wanted_lines
+        if lines is None:
+            return True
+        return bisect_left(lines, node.lineno) < bisect_right(lines, node.end_lineno or node.lineno)
 
     # Calls of functions that this file defines.
 
@@ -79,7 +88,7 @@ class Walker(Evaluator):
         definition = target.definition
         if definition in self.stack or len(self.stack) >= DEEPEST:
             return Result(call)
-        if len(self.events) > MOST_EVENTS or not self._may_follow(definition.node):
+        if len(self.events) > MOST_EVENTS or self.evaluated > limits.FOLLOWED_NODES:
             return Result(call)
         before = self.context
         self.context = (*before, Frame("call", call.node))
@@ -93,13 +102,6 @@ class Walker(Evaluator):
             value = self._run(definition, target.bound_to, call.arguments, call.keywords)
         self.context = before
         return value
-
-    def _may_follow(self, node: ast.AST) -> bool:
-        """Whether walking this function again stays within the limit for all calls."""
-        if node not in self.nodes:
-            self.nodes[node] = sum(1 for _ in ast.walk(node))
-        self.followed += self.nodes[node]
-        return self.followed <= limits.FOLLOWED_NODES
 
     def _run(
         self,
