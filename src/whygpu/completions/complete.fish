@@ -50,8 +50,8 @@ function _shtab_whygpu_using
   test "$_shtab_whygpu_cmdpath" = "$argv"
 end
 
-set -g _shtab_whygpu_commands check compare completion diff explain fix fleet 'fleet report' 'fleet explain' history lint mcp memory 'memory estimate' 'memory find' plan report rule run snapshot
-set -g _shtab_whygpu_opts_with_value --backend --batch --color --cudnn --device --driver --expect --from --glibc --gpu --host-memory --html --ignore --input --inputs --lanes --limit --log-level --margin --max --memory --multiple-of --name --node-from --only --optimizer --output --platform --python --random --repeat --report --require --select --snapshot --start --tensorflow --tf32 --timeout --tolerance --train --why-not --workers --xla -n -o
+set -g _shtab_whygpu_commands check compare completion diff explain fix fleet 'fleet report' 'fleet check' 'fleet explain' 'fleet recipe' history lint lsp mcp memory 'memory estimate' 'memory find' plan report rule run snapshot
+set -g _shtab_whygpu_opts_with_value --backend --batch --color --cudnn --device --driver --every --expect --folder --from --glibc --gpu --host-memory --html --ignore --image --input --inputs --keep --lanes --limit --log-level --margin --max --memory --metrics --multiple-of --name --node-from --node-limit --only --optimizer --output --platform --python --random --ray --repeat --report --require --select --serve --snapshot --start --tensorflow --tf32 --timeout --tolerance --train --why-not --workers --xla -n -o
 
 complete -c whygpu -e
 complete -c whygpu -f
@@ -124,8 +124,25 @@ complete -c whygpu -n '_shtab_whygpu_using fleet report' -s h -l help -d 'show t
 complete -c whygpu -n '_shtab_whygpu_using fleet report' -l expect -xka "(__fish_complete_path (commandline -ct))" -d 'a list of all nodes, one on each line (- for stdin): report those without a snapshot'
 complete -c whygpu -n '_shtab_whygpu_using fleet report' -l json -d 'print the report as JSON'
 complete -c whygpu -n '_shtab_whygpu_using fleet report' -s v -l verbose -d 'name every node and every value'
+complete -c whygpu -n '_shtab_whygpu_using fleet report' -l metrics -xka "(__fish_complete_path (commandline -ct))" -d 'also write metrics for the textfile collector of Prometheus'"'"' node exporter'
+complete -c whygpu -n '_shtab_whygpu_using fleet report' -l serve -x -d 'serve the metrics until Ctrl-C, to this machine only; ADDRESS:PORT for others'
+complete -c whygpu -n '_shtab_whygpu_using fleet report' -l every -x -d 'with --serve: how often to make a new report (default: 300)'
 complete -c whygpu -n '_shtab_whygpu_using fleet report' -l color -xka "auto always never" -d 'colour: on a terminal (default), always, or never; NO_COLOR and FORCE_COLOR are honoured'
 complete -c whygpu -n '_shtab_whygpu_using fleet report; and test $_shtab_whygpu_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder of snapshots (its .json files, also in folders below), or a snapshot'
+complete -c whygpu -n '_shtab_whygpu_using fleet; and test $_shtab_whygpu_npos -eq 0' -a check -d 'Check every node of a cluster now, through the engine that is there, and report on them.'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -s h -l help -d 'show this help message and exit'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l ray -x -d 'run on the nodes of a Ray cluster; default address: the cluster of this machine'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l node-limit -x -d 'a node without an answer by then counts as hung (default: 300)'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l keep -x -d 'save the snapshots there'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'the interpreter (or virtual environment) to examine; default: the active environment, else python on PATH'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l no-probe -d 'read files only; do not run the frameworks (leaves some things unknown)'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l timeout -x -d 'time limit for running each framework (default: 120)'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l json -d 'print the report as JSON'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -s v -l verbose -d 'name every node and every value'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l metrics -xka "(__fish_complete_path (commandline -ct))" -d 'also write metrics for the textfile collector of Prometheus'"'"' node exporter'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l serve -x -d 'serve the metrics until Ctrl-C, to this machine only; ADDRESS:PORT for others'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l every -x -d 'with --serve: how often to make a new report (default: 300)'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l color -xka "auto always never" -d 'colour: on a terminal (default), always, or never; NO_COLOR and FORCE_COLOR are honoured'
 complete -c whygpu -n '_shtab_whygpu_using fleet; and test $_shtab_whygpu_npos -eq 0' -a explain -d 'What ends the jobs of a cluster? Their logs by cause, by node and by week.'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -s h -l help -d 'show this help message and exit'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l name -x -d 'read files with such names, not those of *.log, *.out and the like; may be repeated'
@@ -135,6 +152,10 @@ complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l json -d 'print the 
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -s v -l verbose -d 'show every row'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l color -xka "auto always never" -d 'colour: on a terminal (default), always, or never; NO_COLOR and FORCE_COLOR are honoured'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain; and test $_shtab_whygpu_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder of logs, with all folders below, or a log'
+complete -c whygpu -n '_shtab_whygpu_using fleet; and test $_shtab_whygpu_npos -eq 0' -a recipe -d 'Print a script or manifest with which Slurm or Kubernetes takes the snapshots.'
+complete -c whygpu -n '_shtab_whygpu_using fleet recipe' -s h -l help -d 'show this help message and exit'
+complete -c whygpu -n '_shtab_whygpu_using fleet recipe' -l folder -x -d 'slurm: where the snapshots go, on a file system that all nodes share'
+complete -c whygpu -n '_shtab_whygpu_using fleet recipe' -l image -x -d 'kubernetes: an image with whygpu and the frameworks to check'
 complete -c whygpu -n '_shtab_whygpu_using; and test $_shtab_whygpu_npos -eq 0' -a history -d 'Record each check and run, to say what changed since it last worked.'
 complete -c whygpu -n '_shtab_whygpu_using history' -s h -l help -d 'show this help message and exit'
 complete -c whygpu -n '_shtab_whygpu_using history' -s n -x -d 'for show: how many runs to list (default: 20)'
@@ -158,6 +179,9 @@ complete -c whygpu -n '_shtab_whygpu_using lint' -l html -xka "(__fish_complete_
 complete -c whygpu -n '_shtab_whygpu_using lint' -s v -l verbose -d 'show ignored findings too'
 complete -c whygpu -n '_shtab_whygpu_using lint' -l color -xka "auto always never" -d 'colour: on a terminal (default), always, or never; NO_COLOR and FORCE_COLOR are honoured'
 complete -c whygpu -n '_shtab_whygpu_using lint; and test $_shtab_whygpu_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'files, folders or notebooks; - is standard input (default: this folder)'
+complete -c whygpu -n '_shtab_whygpu_using; and test $_shtab_whygpu_npos -eq 0' -a lsp -d 'Serve an editor: what lint finds, while you type.'
+complete -c whygpu -n '_shtab_whygpu_using lsp' -s h -l help -d 'show this help message and exit'
+complete -c whygpu -n '_shtab_whygpu_using lsp' -l stdio -d 'has no effect: it is always so'
 complete -c whygpu -n '_shtab_whygpu_using; and test $_shtab_whygpu_npos -eq 0' -a mcp -d 'Let an agent ask: the verbs as tools of the Model Context Protocol.'
 complete -c whygpu -n '_shtab_whygpu_using mcp' -s h -l help -d 'show this help message and exit'
 complete -c whygpu -n '_shtab_whygpu_using mcp' -l allow-fix -d 'let the agent change environments: `fix` may apply the steps that it has proven'
