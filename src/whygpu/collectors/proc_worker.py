@@ -33,7 +33,7 @@ def main() -> None:
 
 def ancestors() -> frozenset[str]:
     """Those who asked: whygpu or the program that it is a part of, and what started that."""
-    found = []
+    found: list[str] = []
     pid = str(os.getppid())
     while pid not in ("0", "1") and len(found) < MOST_ANCESTORS:
         found.append(pid)
