@@ -225,3 +225,11 @@ def test_a_replaced_search_path_is_fixed(tmp_path: pathlib.Path) -> None:
     assert whygpu.lint(tmp_path, fix=True).findings == ()
     wanted = "ENV LD_LIBRARY_PATH=/opt/lib:${LD_LIBRARY_PATH}\n"
     assert (tmp_path / "Dockerfile").read_text().endswith(wanted)
+
+
+def test_a_second_framework_for_the_cpu_is_a_choice(tmp_path: pathlib.Path) -> None:
+    base = "FROM {}\nRUN pip install tensorflow-cpu==2.15.0\n"
+    torch = base.format("pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime")
+    assert found(tmp_path, project(tmp_path, {"Dockerfile": torch})) == []
+    plain = base.format("nvidia/cuda:12.2.2-cudnn8-runtime-ubuntu22.04")
+    assert found(tmp_path, project(tmp_path, {"Dockerfile": plain})) == [("WG301", "Dockerfile", 2)]

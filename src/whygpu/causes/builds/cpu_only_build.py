@@ -553,10 +553,14 @@ def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
             continue
         if others & set(_JUDGED_IN_IMAGES) or already_in_base(verdict, image.base):
             continue
+        subject = "torch" if name == "torch" else "tensorflow"
+        if image.base is not None and image.base.framework not in ("", subject):
+            # The image is for the GPU because of the framework that it contains.
+            continue
         wanted = wanted_instead(verdict)
         yield CAUSE.in_setup(
             verdict.requirement.place,
-            subject="torch" if name == "torch" else "tensorflow",
+            subject=subject,
             message=f"{name} {verdict.reason}, but {reason}",
             fix=f"Write {wanted}."
             if wanted

@@ -39,6 +39,11 @@ FROM nvidia/cuda:12.4.1-base-ubuntu22.04
 
 ```
 ==> Dockerfile <==
+FROM tensorflow/tensorflow:latest-gpu-py3
+```
+
+```
+==> Dockerfile <==
 ARG BASE
 FROM nvidia/cuda:${BASE}
 ```
@@ -57,6 +62,9 @@ from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.finding import MACHINE
 
+_MOVING = ("latest-gpu", "latest-gpu-jupyter")
+"""Tags with -py3 are from a time before TensorFlow 2.2, and do not move any more."""
+
 CAUSE = cause("WG815", __name__, __doc__, severity="error", effect="broken")
 
 
@@ -73,7 +81,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
             message="the images of nvidia/cuda have no tag `latest` any more: it cannot be pulled",
             fix="Name a release, such as nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04.",
         )
-    elif base.name.endswith("tensorflow/tensorflow") and base.tag.startswith("latest-gpu"):
+    elif base.name.endswith("tensorflow/tensorflow") and base.tag in _MOVING:
         yield CAUSE.in_setup(
             base.place,
             subject="tensorflow",
