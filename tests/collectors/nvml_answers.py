@@ -36,6 +36,27 @@ def gpu(index: int = 0, name: str = "NVIDIA A100-SXM4-40GB", **changes: Any) -> 
         "mig_uuids": value([]),
         "ecc_uncorrected": value(0),
         "processes": value([]),
+        "health": health(),
+        **changes,
+    }
+
+
+def health(**changes: Any) -> dict[str, Any]:
+    """What the worker says of the hardware; `changes` are whole facts."""
+    return {
+        "vbios": value("92.00.45.00.03"),
+        "ecc": value(1),
+        "persistence": value(1),
+        "power_limit": value(400_000),
+        "power_default": value(400_000),
+        "max_clock": value(1410),
+        "max_memory_clock": value(1215),
+        "slowdowns": value(1),
+        "pcie": value([16, 16, 1, 4]),
+        "rows": value([0, 0, 0, 0]),
+        "pages_pending": NOT_SUPPORTED,
+        "nvlinks": value(12),
+        "mig_layout": value([]),
         **changes,
     }
 

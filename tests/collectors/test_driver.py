@@ -6,14 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.collectors.nvml_answers import ASK, GIB, LOST, NOT_SUPPORTED, gpu, refusal, survey, value
+from tests.collectors.nvml_answers import (
+    ASK,
+    GIB,
+    LOST,
+    NOT_SUPPORTED,
+    gpu,
+    health,
+    refusal,
+    survey,
+    value,
+)
 from tests.collectors.transcripts import HUNG, file, folder, host, node, printed
 from whygpu.collectors import driver, gpu_processes, nvidia_smi
 from whygpu.collectors.driver_answer import GpuIds
+from whygpu.collectors.gpu_health import gpu_health
 from whygpu.collectors.nvml_worker import Nvml
 from whygpu.host.local import LocalHost
 from whygpu.host.replay import ReplayHost
-from whygpu.model.driver import Driver, DriverLibrary, Gpu
+from whygpu.model.driver import Driver, DriverLibrary, Gpu, PcieLink, RowRepairs
 from whygpu.model.observed import Absent, Known, Unknown
 
 VERSION = "580.65.06"
@@ -92,8 +103,36 @@ def test_a_working_driver() -> None:
             ecc_uncorrected=Known(0, "NVML"),
             processes=Known((), "NVML"),
             memory_reserved_bytes=Known(GIB // 2, "NVML"),
+            health=Known(gpu_health(health()), "NVML"),
         ),
     )
+
+
+def test_the_state_of_the_hardware() -> None:
+    found = gpu_health(
+        health(slowdowns=value(0x40 | 0x08 | 0x01), rows=value([2, 1, 1, 0]), vbios=NOT_SUPPORTED)
+    )
+    assert found.slowdowns == Known(("thermal", "hardware"), "NVML")
+    assert found.rows == Known(RowRepairs(2, 1, True, False), "NVML")
+    assert found.pcie == Known(PcieLink(16, 16, 1, 4), "NVML")
+    assert (found.power_limit_watts, found.nvlinks) == (Known(400, "NVML"), Known(12, "NVML"))
+    assert found.vbios == Absent("NVML: Not Supported")
+
+
+def test_what_an_old_driver_does_not_report_is_absent_and_an_error_is_unknown() -> None:
+    found = gpu_health(
+        health(
+            rows={"error": 13, "text": "Function Not Found"},
+            ecc={"error": 999, "text": "Unknown Error"},
+        )
+    )
+    assert isinstance(found.rows, Absent)
+    assert found.ecc == Unknown("NVML: Unknown Error")
+
+
+def test_a_gpu_that_is_lost_during_the_last_queries_is_lost() -> None:
+    facts = collect(host({**HEALTHY, ASK: survey(gpu(0, health=health(nvlinks=LOST)))}))
+    assert state_of(facts) == "lost"
 
 
 def test_no_driver_at_all_is_found_out_without_asking_anyone() -> None:

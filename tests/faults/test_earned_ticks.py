@@ -33,6 +33,7 @@ UNKNOWN = {"unknown": "this could not be looked at"}
 
 COMPUTED = "every framework was seen to compute, which outranks what files and the driver say"
 SHOWN = "it is shown, and nothing is judged by it"
+COMPARED = "a fleet compares it between machines, and nothing is judged by it alone"
 NOT_FOR_CPU = "there is no GPU for it to matter to"
 
 NEVER_DECIDES = {
@@ -42,6 +43,15 @@ NEVER_DECIDES = {
     "system.memory.total_bytes": SHOWN,
     "system.memory.available_bytes": "it decides how many probes run at a time",
     "target.interpreter.modules": "the frameworks were collected by it, and say what it said",
+    "driver.gpus.health.vbios": COMPARED,
+    "driver.gpus.health.ecc": COMPARED,
+    "driver.gpus.health.persistence": COMPARED,
+    "driver.gpus.health.power_limit_watts": COMPARED,
+    "driver.gpus.health.power_default_watts": COMPARED,
+    "driver.gpus.health.max_clock_mhz": COMPARED,
+    "driver.gpus.health.max_memory_clock_mhz": COMPARED,
+    "driver.gpus.health.nvlinks": COMPARED,
+    "driver.gpus.health.mig_layout": COMPARED,
     "probes.version": SHOWN,
     "probes.devices": "where the work ran decides, not which devices are listed",
 }

@@ -230,6 +230,26 @@ def test_the_json_obeys_its_schema(
     assert data["causes"][0]["example"]["finding"]["remedies"]
 
 
+def test_settings_of_the_hardware_are_compared() -> None:
+    odd = """
+[driver.gpus.0.health]
+vbios = "94.02.26.00.01"
+power_limit_watts = 200
+persistence = false
+[driver.gpus.0.health.pcie]
+generation = 1
+"""
+    found = {
+        drift.fact: drift.others[0].value
+        for drift in drift_of([node("a"), node("b"), node("odd", odd)])
+    }
+    assert found == {
+        "VBIOS": "94.02.26.00.01",
+        "persistence mode": "off",
+        "power limit": "200 W of 300 W",
+    }
+
+
 def test_gpus_of_one_node_that_differ_are_told_apart() -> None:
     data = recorded(HEALTHY)
     eight_gpus(data, count=3)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu, GraphicsDevice
+from whygpu.model.driver import (
+    DeviceNode,
+    Driver,
+    DriverLibrary,
+    Gpu,
+    GpuHealth,
+    GraphicsDevice,
+    PcieLink,
+    RowRepairs,
+)
 from whygpu.model.environment import Environment
 from whygpu.model.libraries import CudaFiles, LibraryCopy, Resolution, SearchedFolder
 from whygpu.model.observed import Absent, Known, Observed
@@ -54,6 +63,23 @@ GPU = Gpu(
     mig=known(False),
     ecc_uncorrected=known(0),
     processes=known(()),
+    health=known(
+        GpuHealth(
+            vbios=known("94.02.5C.00.02"),
+            ecc=known(True),
+            persistence=known(True),
+            power_limit_watts=known(300),
+            power_default_watts=known(300),
+            max_clock_mhz=known(2100),
+            max_memory_clock_mhz=known(8001),
+            slowdowns=known(()),
+            pcie=known(PcieLink(16, 16, 4, 4)),
+            rows=known(RowRepairs(0, 0, False, False)),
+            pages_pending=known(False),
+            nvlinks=Absent("NVML: Not Supported"),
+            mig_layout=known(()),
+        )
+    ),
 )
 
 DRIVER = Driver(

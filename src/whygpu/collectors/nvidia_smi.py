@@ -106,6 +106,7 @@ def _gpu(index: int, row: dict[str, str]) -> Gpu:
         ecc_uncorrected=_ecc(row["ecc.errors.uncorrected.volatile.total"]),
         processes=Unknown("processes are read through NVML only"),
         memory_reserved_bytes=Unknown("it is read through NVML only"),
+        health=Absent("the state of the hardware in what nvidia-smi was asked for"),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
+from whygpu.collectors.gpu_health import gpu_health
 from whygpu.collectors.nvml_worker import LIBRARY_NOT_FOUND, NO_BINDINGS, WINDOWS_LIBRARY
 from whygpu.host.base import Completed, Host
 from whygpu.host.own_process import own_command, own_environ
@@ -138,7 +139,8 @@ def _trouble(gpu: dict[str, Any]) -> dict[str, Any] | None:
     """Why the whole GPU cannot be used: it did not open, or was lost during the queries."""
     if "error" in gpu:
         return gpu
-    lost = (fact for fact in gpu.values() if STATES.get(fact.get("error", 0)) == "lost")
+    facts = (*gpu.values(), *gpu["health"].values())
+    lost = (fact for fact in facts if STATES.get(fact.get("error", 0)) == "lost")
     return next(lost, None)
 
 
@@ -165,12 +167,24 @@ def _gpu(index: int, gpu: dict[str, Any]) -> Gpu:
         ),
         processes=_fact(gpu["processes"], lambda rows: tuple(_process(row) for row in rows)),
         memory_reserved_bytes=_fact(gpu["memory_reserved"], int),
+        health=Known(gpu_health(gpu["health"]), SOURCE),
     )
 
 
 def _silent(index: int, reason: Unknown) -> Gpu:
     return Gpu(
-        index, SILENT_GPU, "", reason, reason, reason, reason, reason, reason, reason, reason
+        index,
+        SILENT_GPU,
+        "",
+        reason,
+        reason,
+        reason,
+        reason,
+        reason,
+        reason,
+        reason,
+        reason,
+        reason,
     )
 
 

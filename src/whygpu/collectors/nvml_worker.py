@@ -18,6 +18,9 @@ WINDOWS_LIBRARY = "nvml.dll"
 FUNCTION_NOT_FOUND = 13
 UNREADABLE = 999
 
+MOST_LINKS = 36
+"""NVLinks of one GPU; the largest has 18."""
+
 Fact = dict[str, Any]
 
 
@@ -114,7 +117,51 @@ class Nvml:
                 )
             ),
             "processes": self.attempt(lambda: self.processes(handle)),
+            "health": self.health(handle),
         }
+
+    def health(self, handle: Any) -> dict[str, Fact]:
+        """Settings and state of the hardware: what a fleet compares, and what wears out."""
+        nvml = self._nvml
+        return {
+            "vbios": self.fact("nvmlDeviceGetVbiosVersion", handle),
+            "ecc": self.attempt(lambda: nvml.nvmlDeviceGetEccMode(handle)[0]),
+            "persistence": self.fact("nvmlDeviceGetPersistenceMode", handle),
+            "power_limit": self.fact("nvmlDeviceGetPowerManagementLimit", handle),
+            "power_default": self.fact("nvmlDeviceGetPowerManagementDefaultLimit", handle),
+            "max_clock": self.attempt(
+                lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM)
+            ),
+            "max_memory_clock": self.attempt(
+                lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_MEM)
+            ),
+            "slowdowns": self.fact("nvmlDeviceGetCurrentClocksThrottleReasons", handle),
+            "pcie": self.attempt(
+                lambda: [
+                    nvml.nvmlDeviceGetCurrPcieLinkWidth(handle),
+                    nvml.nvmlDeviceGetMaxPcieLinkWidth(handle),
+                    nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle),
+                    nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle),
+                ]
+            ),
+            "rows": self.attempt(lambda: list(nvml.nvmlDeviceGetRemappedRows(handle))),
+            "pages_pending": self.fact("nvmlDeviceGetRetiredPagesPendingStatus", handle),
+            "nvlinks": self.attempt(lambda: self.active_links(handle)),
+            "mig_layout": self.attempt(lambda: self.mig_names(handle)),
+        }
+
+    def active_links(self, handle: Any) -> int:
+        """NVML knows how many links a GPU has only by its refusal of the next one."""
+        nvml = self._nvml
+        active = 0
+        for link in range(MOST_LINKS):
+            try:
+                active += nvml.nvmlDeviceGetNvLinkState(handle, link) == nvml.NVML_FEATURE_ENABLED
+            except (nvml.NVMLError_InvalidArgument, nvml.NVMLError_NotSupported):
+                if link == 0:
+                    raise
+                break
+        return active
 
     def memory_used(self, handle: Any) -> Fact:
         """As nvidia-smi counts it. The first version of this query includes reserved memory."""
@@ -127,15 +174,22 @@ class Nvml:
         return fact
 
     def mig_uuids(self, handle: Any) -> list[str]:
+        uuid = self._nvml.nvmlDeviceGetUUID
+        return [plain(uuid(instance)) for instance in self.mig_instances(handle)]
+
+    def mig_names(self, handle: Any) -> list[str]:
+        name = self._nvml.nvmlDeviceGetName
+        return [plain(name(instance)) for instance in self.mig_instances(handle)]
+
+    def mig_instances(self, handle: Any) -> list[Any]:
         nvml = self._nvml
-        uuids = []
+        instances = []
         for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
             try:
-                instance = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+                instances.append(nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index))
             except nvml.NVMLError_NotFound:
                 continue
-            uuids.append(plain(nvml.nvmlDeviceGetUUID(instance)))
-        return uuids
+        return instances
 
     def processes(self, handle: Any) -> list[dict[str, Any]]:
         """Processes that compute or draw on the GPU, each once."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
-from whygpu.model.driver import Gpu
+from whygpu.model.driver import Gpu, GpuHealth, PcieLink
 from whygpu.model.fleet import FactName, NodeFact
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.model.outside_text import excerpt, one_line
@@ -71,6 +72,8 @@ def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
     yield "driver", driver.version
     yield "CUDA of the driver", driver.cuda
     yield "kernel module", driver.kernel_module
+    for name, fact in _OF_HEALTH.items():
+        yield name, _of_gpus(machine, partial(_health, fact=fact))
     yield "MIG", _of_gpus(machine, lambda gpu: transform(gpu.mig, _on_or_off))
     yield "compute mode", _of_gpus(machine, lambda gpu: transform(gpu.compute_mode, str))
     yield "kernel", Known(machine.system.kernel, "the kernel")
@@ -80,6 +83,43 @@ def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
     yield "NCCL", _library(machine, "nccl")
     for name in _FRAMEWORKS:
         yield name, _framework(machine, name)
+
+
+def _clocks(health: GpuHealth) -> Observed[str]:
+    memory = health.max_memory_clock_mhz
+    if not isinstance(memory, Known):
+        return memory
+    clock = health.max_clock_mhz
+    return transform(clock, lambda mhz: f"{mhz} MHz, memory {memory.value} MHz")
+
+
+def _watts(health: GpuHealth) -> Observed[str]:
+    default = health.power_default_watts
+    usual = f" of {default.value} W" if isinstance(default, Known) else ""
+    return transform(health.power_limit_watts, lambda watts: f"{watts} W{usual}")
+
+
+def _link(link: PcieLink) -> str:
+    """Without the present generation, which an idle GPU lowers."""
+    return f"{link.width} of {link.max_width} lanes, generation {link.max_generation}"
+
+
+_OF_HEALTH: dict[FactName, Callable[[GpuHealth], Observed[str]]] = {
+    "VBIOS": lambda health: health.vbios,
+    "ECC": lambda health: transform(health.ecc, _on_or_off),
+    "MIG layout": lambda health: transform(
+        health.mig_layout, lambda names: ", ".join(names) or NONE
+    ),
+    "persistence mode": lambda health: transform(health.persistence, _on_or_off),
+    "power limit": _watts,
+    "maximum clocks": _clocks,
+    "PCIe link": lambda health: transform(health.pcie, _link),
+    "NVLinks": lambda health: transform(health.nvlinks, lambda links: f"{links} active"),
+}
+
+
+def _health(gpu: Gpu, fact: Callable[[GpuHealth], Observed[str]]) -> Observed[str]:
+    return fact(gpu.health.value) if isinstance(gpu.health, Known) else gpu.health
 
 
 def _of_gpus(machine: Snapshot, fact: Callable[[Gpu], Observed[str]]) -> Observed[str]:

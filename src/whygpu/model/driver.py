@@ -64,6 +64,59 @@ class GpuProcess(NamedTuple):
     """Memory of its tensors, as its frameworks report under `whygpu run`; otherwise absent."""
 
 
+Slowdown = Literal["thermal", "power-brake", "hardware", "software-thermal", "power-cap"]
+"""Why the clocks of a GPU are below what it was asked for. `thermal`, `power-brake` and `hardware`
+are forced by the hardware: it is too hot, its power supply asks for it, or either of both.
+`software-thermal` and `power-cap` are the driver's own, and normal under full load."""
+
+
+class PcieLink(NamedTuple):
+    width: int
+    """Lanes in use now."""
+    max_width: int
+    """Lanes that both the GPU and its slot have."""
+    generation: int
+    max_generation: int
+    """An idle GPU lowers its generation to save power."""
+
+
+class RowRepairs(NamedTuple):
+    """Memory rows that the GPU has replaced by spare ones (Ampere and newer)."""
+
+    corrected: int
+    """Because of errors that were corrected."""
+    uncorrected: int
+    pending: bool
+    """A row will be replaced at the next reset."""
+    failed: bool
+    """There was no spare row left."""
+
+
+class GpuHealth(NamedTuple):
+    """Settings and state of the hardware. Absent: this GPU, or this driver, does not report it."""
+
+    vbios: Observed[str]
+    ecc: Observed[bool]
+    """Whether error correction is switched on."""
+    persistence: Observed[bool]
+    """Whether the driver keeps the GPU initialised while no program uses it."""
+    power_limit_watts: Observed[int]
+    power_default_watts: Observed[int]
+    max_clock_mhz: Observed[int]
+    """The highest clock of the multiprocessors."""
+    max_memory_clock_mhz: Observed[int]
+    slowdowns: Observed[tuple[Slowdown, ...]]
+    """Reasons that are in effect now."""
+    pcie: Observed[PcieLink]
+    rows: Observed[RowRepairs]
+    pages_pending: Observed[bool]
+    """Whether memory pages will be retired at the next reset (before Ampere)."""
+    nvlinks: Observed[int]
+    """Links that are active."""
+    mig_layout: Observed[tuple[str, ...]]
+    """Names of the MIG instances, in their order."""
+
+
 class Gpu(NamedTuple):
     """One GPU as the driver describes it. Its UUID is deliberately not kept."""
 
@@ -80,6 +133,7 @@ class Gpu(NamedTuple):
     processes: Observed[tuple[GpuProcess, ...]]
     memory_reserved_bytes: Observed[int] = NOT_LOOKED
     """Memory that the driver reserves: neither used nor free, and not part of CUDA's total."""
+    health: Observed[GpuHealth] = NOT_LOOKED
 
 
 DriverState = Literal[
