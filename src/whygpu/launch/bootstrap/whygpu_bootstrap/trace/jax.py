@@ -1,13 +1,12 @@
 """Where JAX's operations ran: what each compiled function consists of, times its executions.
 
 Every compilation goes through one function of JAX, which shows the operations and the devices. The
-first execution goes through Python. Later ones stay in C++ and are counted by the hook that JAX has
-for checking results (jax_debug_nans uses it).
+first execution goes through Python. Later ones stay in C++ and are counted by a hook (jax_results).
 """
 
 import sys
 
-from whygpu_bootstrap import process_record
+from whygpu_bootstrap import jax_results, process_record
 from whygpu_bootstrap.trace import results
 
 TYPE_CHECKING = False
@@ -61,7 +60,7 @@ class Tracer:
             execute = _first_with("ExecuteReplicated", "interpreters.pxla").ExecuteReplicated
             execute.__call__ = self._watching_execute(execute.__call__)
         with process_record.noted("counting JAX's executions"):
-            self._hook_results()
+            self.hook_is_there = jax_results.after_each(self._count)
 
     def _watching_compile(
         self, compile_or_get_cached: "Callable[..., Any]"
@@ -111,37 +110,12 @@ class Tracer:
             return results.CPU_INPUTS, "its inputs were put on the CPU"
         return results.EXPLICIT, "the function was given the CPU as its device or backend"
 
-    def _hook_results(self) -> None:
-        """In newer releases the hook is a separate state; the program's hook is still called."""
-        api = _part("api")
-        state = getattr(api, "_post_hook_state", None)
-        if state is not None:
-            ours = api.config_ext.Config(
-                "whygpu_post_hook", self._after(lambda: state.value), include_in_jit_key=False
-            )
-            api.jax_jit.set_post_hook_state(ours)
-            return
-        jit_state = _first_with("jax_jit", "lib").jax_jit.global_state()
-        theirs = jit_state.post_hook
-        ours = jit_state.post_hook = self._after(lambda: theirs)
-        self.hook_is_there = lambda: jit_state.post_hook is ours
-
-    def _after(self, theirs: "Any") -> "Callable[..., Any]":
-        latest = self._latest_of
-
-        def after_execution(
-            function: "Any", arguments: "Any", options: "Any", result: "Any"
-        ) -> None:
-            try:
-                program: "Any" = latest(function)
-                program.runs += 1
-            except Exception:
-                self.unknown += 1
-            hook = theirs()
-            if hook is not None:
-                hook(function, arguments, options, result)
-
-        return after_execution
+    def _count(self, function: "Any") -> None:
+        try:
+            program: "Any" = self._latest_of(function)
+            program.runs += 1
+        except Exception:
+            self.unknown += 1
 
     def _latest_of(self, function: "Any") -> "Program | None":
         """The program that a call ran: the version of its function that ran last through Python."""
