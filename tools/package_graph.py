@@ -24,7 +24,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("render",),
     ("memory", "comparer", "guard", "fleet"),
     ("launch", "work", "differences"),
-    ("planner", "linter", "diagnosis", "privacy", "fixing", "past_runs"),
+    ("planner", "linter", "diagnosis", "privacy", "fixing", "past_runs", "profiling"),
     ("causes",),
     ("collectors", "probes", "package_index"),
     ("host", "readers"),

@@ -26,6 +26,7 @@ from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, Call, DeviceUsed, LogLevel, PartState
+from whygpu.model.profile import ProfileAnswer
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.requirement_file import Ability, FileFormat, ProblemKind
 from whygpu.model.snapshot import Snapshot
@@ -271,12 +272,24 @@ def run_schema() -> dict[str, Any]:
         },
         "peak_memory_bytes": {"type": ["integer", "null"]},
         "trace": {"anyOf": [_object(trace), {"type": "null"}]},
+        "profile": _profile(definitions),
         "explanation": {"type": ["object", "null"]},
         "out_of_memory": schema_of(MemoryEnd | None, definitions),
         "notes": schema_of(tuple[str, ...], definitions),
     }
     title = "whygpu run --report"
     return {"$schema": DRAFT, "title": title, **_object(fields), "$defs": definitions}
+
+
+def _profile(definitions: dict[str, Any]) -> dict[str, Any]:
+    """With what is computed from the fields for the reader."""
+    schema = schema_of(ProfileAnswer | None, definitions)
+    for name, computed in (
+        ("ProfileAnswer", {"headline": _TEXT}),
+        ("StepWindow", {"step_seconds": {"type": "number"}}),
+    ):
+        definitions[name] = _object({**computed, **definitions[name]["properties"]})
+    return schema
 
 
 def run_plan_schema() -> dict[str, Any]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from whygpu.api import plan_run as plan_run
     from whygpu.api import record_history as record_history
     from whygpu.api import report as report
+    from whygpu.api import profile_trace as profile_trace
     from whygpu.api import rule as rule
     from whygpu.api import rules as rules
     from whygpu.api import run as run
@@ -88,6 +89,7 @@ _MODULES = {
     "plan_run": "whygpu.api",
     "report": "whygpu.api",
     "record_history": "whygpu.api",
+    "profile_trace": "whygpu.api",
     "require_gpu": "whygpu.launch.inprocess",
     "rule": "whygpu.api",
     "rules": "whygpu.api",
@@ -96,7 +98,7 @@ _MODULES = {
     "undo_fix": "whygpu.api",
     "why_not": "whygpu.api",
 }
-__all__ = [*_MODULES, "__version__", "install", "record"]
+__all__ = [*_MODULES, "__version__", "install", "profile", "record"]
 
 
 def __getattr__(name: str) -> "Any":
@@ -156,6 +158,23 @@ def load_ipython_extension(shell: "Any") -> None:
 
     register(shell)
     install()
+
+
+def profile(steps: str = "", *, quiet: bool = False) -> "Any":
+    """Profile the training in a block, and print why its steps take as long as they do.
+
+    `steps` such as "20..60" chooses the steps to judge. With quiet=True, nothing is printed:
+    `answer` of what the block gives has the result.
+
+    Example:
+        with whygpu.profile() as profiled:
+            train()
+        profiled.answer
+    """
+    from whygpu.api import profile_block
+    from whygpu.render.profile_text import show
+
+    return profile_block(steps) if quiet else profile_block(steps, show)
 
 
 def record(name: str, array: "Any") -> None:

@@ -24,7 +24,7 @@ VERBS = (
     *("lint", "plan_from", "report", "undo_fix"),
     *("lint_patch", "load_snapshot", "memory_holders", "plan", "plan_run", "rule", "rules", "run"),
     *("snapshot", "why_not", "apply", "device", "install", "oom_guard", "OomGuard", "record"),
-    *("require_gpu", "clear_history", "history", "record_history"),
+    *("require_gpu", "clear_history", "history", "profile", "profile_trace", "record_history"),
 )
 OTHERS = ("DevicePolicy", "PolicyError", "ReplayHost", "UsageError", "__version__")
 

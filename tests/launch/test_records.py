@@ -190,6 +190,7 @@ def test_reports_have_their_schema() -> None:
         "repairs",
         "peak_memory_bytes",
         "trace",
+        "profile",
         "explanation",
         "out_of_memory",
         "notes",

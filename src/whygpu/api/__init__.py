@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from whygpu.api.requirement_files import plan_from as plan_from
     from whygpu.api.running import Watch as Watch
     from whygpu.api.running import plan_run as plan_run
+    from whygpu.api.running import profile_block as profile_block
+    from whygpu.api.running import profile_trace as profile_trace
     from whygpu.api.running import run as run
     from whygpu.api.source import fixed_text as fixed_text
     from whygpu.api.source import lint as lint
@@ -77,6 +79,8 @@ _MODULES = {
     "update_releases": "release_table",
     "Watch": "running",
     "plan_run": "running",
+    "profile_block": "running",
+    "profile_trace": "running",
     "run": "running",
     "lint": "source",
     "lint_causes": "source",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whygpu.api.arguments import checked
 from whygpu.errors import UsageError
@@ -13,13 +13,14 @@ from whygpu.host.systems import STOP_SIGNALS, require_linux
 from whygpu.model.policy import DevicePolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from whygpu.launch.execution import Prepared
     from whygpu.launch.program_process import Ended
     from whygpu.model.explanation import Explanation
     from whygpu.model.memory_use import MemoryEnd
     from whygpu.model.policy import RunReport
+    from whygpu.model.profile import ProcessProfile, ProfileAnswer, ProfileOptions
     from whygpu.model.shortage import HopelessRequest
     from whygpu.model.snapshot import Snapshot
 
@@ -47,6 +48,7 @@ def plan_run(
     *,
     repair: bool = True,
     trace: bool = False,
+    profile: bool = False,
 ) -> Prepared:
     """What `run` would change for a program, each change with its reason; nothing is run.
 
@@ -58,7 +60,7 @@ def plan_run(
     from whygpu.launch.policy_options import parse_policy
 
     wanted = parse_policy(policy) if isinstance(policy, str) else policy
-    return prepare(_words(command), wanted, os.environ, repair=repair, trace=trace)
+    return prepare(_words(command), wanted, os.environ, repair=repair, trace=trace, profile=profile)
 
 
 @checked
@@ -68,6 +70,8 @@ def run(
     *,
     repair: bool = True,
     trace: bool = False,
+    profile: bool = False,
+    profile_steps: str = "",
     explain: bool = True,
     watch: Watch | None = None,
 ) -> RunReport:
@@ -76,14 +80,16 @@ def run(
     `policy` is one line such as "gpu:1 memory=4GiB cudnn=off require=gpu"; empty, the program runs
     as it is. PolicyError says why the machine cannot meet it, and then nothing is run.
     `repair=False` leaves what is wrong with the machine as it is; `trace=True` reports where each
-    operation ran; `explain=False` does not explain a failure.
+    operation ran; `profile=True` reports why its training steps take as long as they do, for the
+    steps "20..60" if `profile_steps` says so; `explain=False` does not explain a failure.
 
     Example:
         report = whygpu.run("python train.py --epochs 3", "gpu")
         report.exit_code, report.device
     """
     hooks = Watch() if watch is None else watch
-    prepared = plan_run(command, policy, repair=repair, trace=trace)
+    profiled_steps = parse_profile_steps(profile_steps)
+    prepared = plan_run(command, policy, repair=repair, trace=trace, profile=profile)
     hooks.before(prepared)
     from whygpu.launch.execution import execute
 
@@ -94,6 +100,11 @@ def run(
     if explain and ended.code != 0 and ended.signal not in STOP_SIGNALS:
         with hooks.explaining():
             report = _explained(report, ended, prepared, hooks)
+    if profile:
+        from whygpu.profiling.judge import judged
+
+        answer = judged(profiles_of(report), profiled_steps, on_gpu=report.device == "gpu")
+        report = report._replace(profile=answer)
     if not report.traced:
         return report
     from whygpu.launch.trace_merge import merge
@@ -102,6 +113,73 @@ def run(
     if any(record.frameworks and not record.complete for record in report.records):
         merged["notes"].append("a process was ended from outside; its operations are not counted")
     return report._replace(trace=merged)
+
+
+class Profiled:
+    """What `with whygpu.profile() as profiled:` gives: `answer` is there after the block."""
+
+    answer: ProfileAnswer | None = None
+
+
+@contextmanager
+def profile_block(
+    steps: str = "", show: Callable[[ProfileAnswer], None] = lambda answer: None
+) -> Iterator[Profiled]:
+    """Profile the block; `show` is called with the answer, unless the block failed."""
+    from whygpu.launch.inprocess_profile import recorded
+    from whygpu.profiling.judge import judged
+
+    wanted = parse_profile_steps(steps, option="steps")
+    profiled = Profiled()
+    with recorded() as profiles:
+        yield profiled
+    profiled.answer = judged(profiles, wanted, on_gpu=_has_started_gpu())
+    show(profiled.answer)
+
+
+def _has_started_gpu() -> bool:
+    """Whether PyTorch or JAX in this process computes on a GPU, or TensorFlow has one."""
+    from whygpu.launch.inprocess import gpus_in_use
+
+    return gpus_in_use()
+
+
+def profile_trace(report: RunReport, profile_steps: str = "") -> dict[str, Any]:
+    """The profile of a run as a trace that ui.perfetto.dev opens.
+
+    Example:
+        report = whygpu.run("python train.py", profile=True)
+        json.dump(whygpu.profile_trace(report), open("trace.json", "w"))
+    """
+    from whygpu.profiling.perfetto import trace_events
+
+    steps = parse_profile_steps(profile_steps)
+    return trace_events(profiles_of(report), steps, on_gpu=report.device == "gpu")
+
+
+def profiles_of(report: RunReport) -> tuple[ProcessProfile, ...]:
+    return tuple(record.profile for record in report.records if record.profile is not None)
+
+
+def parse_profile_steps(text: str, option: str = "profile_steps") -> ProfileOptions:
+    """ "20..60", "20.." or "..60"; empty for the steps after the first few."""
+    from whygpu.model.profile import ProfileOptions
+
+    if not text:
+        return ProfileOptions()
+    first, dots, last = text.partition("..")
+    numbers = [int(word) if word.isdecimal() and len(word) < 10 else None for word in (first, last)]
+    is_range = bool(dots) and all(
+        number is not None or not word for number, word in zip(numbers, (first, last), strict=True)
+    )
+    begin, end = numbers
+    if not is_range or (begin is not None and end is not None and end < begin + 5):
+        raise UsageError(
+            "expected a range of at least 5 steps, such as 20..60",
+            option=option,
+            value=text,
+        )
+    return ProfileOptions(begin, end)
 
 
 def _words(command: str | Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whygpu.launch.execution import Prepared
     from whygpu.model.explanation import Explanation
     from whygpu.model.policy import DevicePolicy, RunReport
+    from whygpu.model.profile import ProfileAnswer
     from whygpu.model.shortage import HopelessRequest
 
 EXAMPLES = """\
@@ -34,6 +35,7 @@ examples:
   whygpu run --tf1 -- python old_tutorial.py   TensorFlow 1 code on TensorFlow 2
   whygpu run --trace --report run.json -- python train.py
   whygpu run --trace --html run.html -- python train.py   the same as a page
+  whygpu run --profile -- python train.py      why is it slow, what would help
   whygpu run --device gpu --dry-run -- python train.py   the plan, and why
 
 exit codes:
@@ -92,6 +94,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace", action="store_true", help="report where each operation ran, and why on the CPU"
     )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="report why the training steps take as long as they do, and what would help",
+    )
+    parser.add_argument(
+        "--profile-steps",
+        metavar="A..B",
+        help="with --profile: judge these steps, such as 20..60 (default: all but the first)",
+    )
+    parser.add_argument(
+        "--profile-trace",
+        metavar="FILE",
+        help="with --profile: write a trace that ui.perfetto.dev opens",
+    )
     parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
     add_html_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="say nothing about the run")
@@ -143,11 +160,14 @@ def _run(options: argparse.Namespace) -> int:
     if options.json and not options.dry_run:
         raise UsageError("--json goes with --dry-run; --report FILE writes a run's report")
     policy = policy_of(options)
+    if not options.profile and (options.profile_steps or options.profile_trace):
+        raise UsageError("--profile-steps and --profile-trace go with --profile")
     files = _Files(
         output.require_writable("--report", options.report),
         output.require_writable("--html", options.html),
+        output.require_writable("--profile-trace", options.profile_trace),
     )
-    how = {"repair": options.repair, "trace": options.trace}
+    how = {"repair": options.repair, "trace": options.trace, "profile": options.profile}
     if options.dry_run:
         if options.html is not None:
             raise UsageError("--html shows how a program ran; with --dry-run, none runs")
@@ -159,6 +179,7 @@ def _run(options: argparse.Namespace) -> int:
             argv,
             policy,
             **how,
+            profile_steps=options.profile_steps or "",
             # Without a reader, there is nothing to explain.
             explain=not options.quiet or any(files),
             watch=api.Watch(
@@ -173,6 +194,8 @@ def _run(options: argparse.Namespace) -> int:
     is_saved = True
     with _exit_code_kept(options):
         is_saved = watcher.finish(report, files)
+        if files.profile_trace is not None:
+            is_saved = _write_profile_trace(files.profile_trace, report, options) and is_saved
         watcher.remember(report)
     if report.signal == signal.SIGINT:
         # A shell stops its script only if it sees that Ctrl-C has ended the command.
@@ -233,10 +256,11 @@ def _show_plan(prepared: Prepared, options: argparse.Namespace) -> None:
 
 
 class _Files(NamedTuple):
-    """Where the report is written, as JSON and as a page; None for one that was not asked for."""
+    """Where the report is written, as JSON, as a page and as a trace; None if not asked for."""
 
     json: str | None
     html: str | None
+    profile_trace: str | None
 
 
 class _Watcher:
@@ -316,6 +340,8 @@ class _Watcher:
         prepared = self._prepared
         if report.trace is not None:
             _show_trace(report.trace, failed=report.exit_code != 0)
+        if report.profile is not None:
+            _show_profile(report.profile)
         imported = {use.name for record in report.records for use in record.frameworks}
         for repair in report.repairs:
             if prepared and not prepared.concerns(repair) and prepared.concerns(repair, imported):
@@ -356,6 +382,29 @@ def _write_page(path: str | None, report: RunReport) -> bool:
         output.say(f"the page was not saved: {error}")
         return False
     return True
+
+
+def _write_profile_trace(path: str, report: RunReport, options: argparse.Namespace) -> bool:
+    import json
+
+    from whygpu import api
+
+    trace = api.profile_trace(report, options.profile_steps or "")
+    try:
+        output.save(path, trace, lambda shown: json.dumps(shown) + "\n", is_json=True)
+    except UsageError as error:
+        output.say(f"the trace was not saved: {error}")
+        return False
+    return True
+
+
+def _show_profile(answer: ProfileAnswer) -> None:
+    from whygpu.render.profile_text import render
+
+    def page(shown: ProfileAnswer, width: int, color: bool) -> str:
+        return f"whygpu: {render(shown, width=width)}"
+
+    output.page_on_error(answer, page)
 
 
 def _show_trace(trace: dict[str, Any], failed: bool) -> None:

@@ -75,6 +75,7 @@ def prepare(
     *,
     repair: bool = True,
     trace: bool = False,
+    profile: bool = False,
 ) -> Prepared:
     """The plan for a command. The machine is examined if the plan depends on it."""
     selecting = policy.device is not None and bool(policy.device.gpus)
@@ -100,14 +101,14 @@ def prepare(
     needed = needs_look(policy, environ, named, repair=repair, traps=_instruction_traps)
     asked = look if needed else None
     try:
-        plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
+        plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace, profile=profile)
     except PolicyError:
         raise
     except Exception as error:
         # If nothing in the policy depends on the machine, the program runs all the same.
         if policy.require_gpu or policy.device is not None:
             raise
-        plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
+        plan = make_plan(argv, policy, environ, None, repair=False, trace=trace, profile=profile)
         note = f"nothing is repaired, because the machine could not be examined: {error}"
         plan = plan._replace(notes=(note, *plan.notes))
     return Prepared(plan, reports[0] if reports else None, named)

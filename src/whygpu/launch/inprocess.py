@@ -54,7 +54,7 @@ def apply(policy: str | DevicePolicy) -> LaunchPlan:
     os.environ.update(after)
     for name in set(os.environ) - after.keys():
         del os.environ[name]
-    _bootstrap("frameworks").install(encode(settings))
+    bootstrap("frameworks").install(encode(settings))
     return plan
 
 
@@ -74,7 +74,7 @@ def _late_calls(after: Mapping[str, str]) -> list[CallSetting]:
     ]
 
 
-def _bootstrap(part: str) -> Any:
+def bootstrap(part: str) -> Any:
     """A module of the bootstrap, under the same name as in a program under `whygpu run`."""
     sys.path.insert(0, BOOTSTRAP)
     try:
@@ -102,7 +102,7 @@ def _started(name: str) -> bool:
     module = sys.modules[name]
     if name == "torch":
         return bool(module.cuda.is_initialized())
-    return bool(_bootstrap(f"devices.{name}").started())
+    return bool(bootstrap(f"devices.{name}").started())
 
 
 def require_gpu() -> None:
@@ -135,6 +135,11 @@ def _gpus_of(name: str) -> list[Any]:
     if name == "tensorflow":
         return list(module.config.list_physical_devices("GPU"))
     return [device for device in module.devices() if device.platform != "cpu"]
+
+
+def gpus_in_use() -> bool:
+    """Whether a framework of this process has started a GPU. Starts nothing."""
+    return any(_started(name) and bool(_gpus_of(name)) for name in _imported())
 
 
 @contextmanager

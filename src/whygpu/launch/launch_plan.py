@@ -94,6 +94,7 @@ def make_plan(
     *,
     repair: bool = True,
     trace: bool = False,
+    profile: bool = False,
 ) -> LaunchPlan:
     """`look` examines the machine with a given environment; None: the machine is not examined.
 
@@ -157,6 +158,7 @@ def make_plan(
         notes=(*notes, *unreached),
         lack=lack,
         trace=trace,
+        profile=profile,
         gpu_seen=machine is not None and _has_gpu(machine),
     )
 
@@ -236,5 +238,6 @@ def settings_of(plan: LaunchPlan) -> RunSettings:
             if each.reading
         ),
         trace=plan.trace,
+        profile=plan.profile,
         tf1=plan.policy.tf1,
     )

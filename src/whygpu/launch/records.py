@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from whygpu.host.local import LocalHost
+from whygpu.launch import profile_records
 from whygpu.model.codec import decode_parts, encode
 from whygpu.model.memory_use import NotedWork, ProcessMemory
 from whygpu.model.observed import Absent, Known, Observed, Unknown
@@ -70,9 +71,12 @@ def _record(folder: str, name: str) -> ProcessRecord:
             errors = (*errors, f"the work that it had begun: {error}")
     memory, broken = decode_parts(ProcessMemory, noted, "memory.")
     kept = [excerpt(note, LONGEST_NOTE) for note in entry.notes[:MOST_NOTES]]
+    profile, unread = (
+        profile_records.decoded(entry.profile, folder) if entry.profile else (None, ())
+    )
     kept += [
         f"a part of the record of process {pid} cannot be read: {error}"
-        for error in (*errors, *broken)
+        for error in (*errors, *broken, *unread)
     ]
     return ProcessRecord(
         pid=entry.pid,
@@ -83,6 +87,7 @@ def _record(folder: str, name: str) -> ProcessRecord:
         imported=entry.imported,
         ended=entry.ended,
         memory=memory._replace(work=_with_exact_texts(memory.work, noted)),
+        profile=profile,
         calls=entry.calls,
         readings=entry.readings,
     )

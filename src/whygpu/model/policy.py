@@ -9,6 +9,7 @@ from whygpu.model.html_repr import html_repr
 from whygpu.model.lack import Lack
 from whygpu.model.memory_use import HostMemory, MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
+from whygpu.model.profile import ProcessProfile, ProfileAnswer
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import Standing
 
@@ -123,6 +124,7 @@ class LaunchPlan(NamedTuple):
     lack: Lack | None = None
     """Why `--device auto` means the CPU here; None if it does not."""
     trace: bool = False
+    profile: bool = False
     gpu_seen: bool = False
     """The machine has an NVIDIA GPU, as far as it was checked."""
 
@@ -220,6 +222,7 @@ class ProcessRecord(NamedTuple):
     ended: float | None = None
     """The time.time() when it began to shut down; None if it was killed."""
     memory: ProcessMemory = ProcessMemory()
+    profile: ProcessProfile | None = None
     calls: tuple[CallOutcome, ...] = ()
     readings: tuple[Reading, ...] = ()
 
@@ -247,6 +250,8 @@ class RunReport(NamedTuple):
     """Where each operation ran, over all processes; None if that was not traced."""
     host_memory: HostMemory | None = None
     """The memory of the computer while it ran."""
+    profile: ProfileAnswer | None = None
+    """Why its steps take as long as they do; None if that was not asked."""
 
     def __repr__(self) -> str:
         return short_repr(self)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
     from whygpu.model.overview import Overview
     from whygpu.model.policy import LaunchPlan, RunReport
+    from whygpu.model.profile import ProfileAnswer
     from whygpu.model.report import Report
     from whygpu.model.requirement_file import FileAnswer
     from whygpu.model.snapshot import Snapshot
@@ -210,6 +211,10 @@ def _prepared(prepared: Any) -> str:
     return _launch(prepared.plan)
 
 
+def _profile(answer: ProfileAnswer) -> str:
+    return answer.headline
+
+
 def _run(report: RunReport) -> str:
     device = {"gpu": "ran on the GPU", "cpu": "ran on the CPU", "none": "used no device"}
     parts = [device[report.device], f"exit code {report.exit_code}"]
@@ -244,6 +249,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "MemoryEstimate": _estimate,
     "Overview": _overview,
     "Prepared": _prepared,
+    "ProfileAnswer": _profile,
     "ReleaseAnswer": _release,
     "Report": _report,
     "RunReport": _run,

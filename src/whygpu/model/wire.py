@@ -32,6 +32,7 @@ class RunSettings(NamedTuple):
     calls: tuple[CallSetting, ...] = ()
     readings: tuple[ReadingSetting, ...] = ()
     trace: bool = False
+    profile: bool = False
     tf1: bool = False
 
 
@@ -105,4 +106,6 @@ class ProcessEntry(NamedTuple):
     ended: float | None = None
     memory: dict[str, Any] = {}
     """A ProcessMemory, decoded part by part as well."""
+    profile: dict[str, Any] = {}
+    """A ProcessProfile, if one was asked for."""
     notes: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from whygpu.model.codec import encode
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
 from whygpu.render.explain_json import as_dict
+from whygpu.render.profile_text import profile_dict
 from whygpu.render.run_memory import memory_dict
 
 RUN_SCHEMA = 1
@@ -45,6 +46,7 @@ def report_json(report: RunReport, trace: dict[str, Any] | None) -> str:
         "repairs": [_repair(repair) for repair in report.repairs],
         "peak_memory_bytes": peak.value if isinstance(peak, Known) else None,
         "trace": None if trace is None else {name: trace[name] for name in TRACE_FIELDS},
+        "profile": None if report.profile is None else profile_dict(report.profile),
         "explanation": None if report.explanation is None else as_dict(report.explanation),
         "out_of_memory": (
             memory_dict(report.out_of_memory) if report.out_of_memory is not None else None

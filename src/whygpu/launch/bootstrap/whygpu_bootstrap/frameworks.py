@@ -54,6 +54,10 @@ def _starter(framework: str, settings: "dict[str, Any]") -> "Callable[[Any], Non
         if memory is not None:
             with process_record.noted("watching the memory of %s" % framework):
                 part("memory.watch").start(framework, memory, module)
+        profiler = part("profile." + framework) if settings.get("profile") else None
+        if profiler is not None:
+            with process_record.noted("profiling %s" % framework):
+                profiler.start(module)
         tracer = part("trace." + framework) if settings["trace"] else None
         if tracer is not None:
             with process_record.noted("tracing %s" % framework):

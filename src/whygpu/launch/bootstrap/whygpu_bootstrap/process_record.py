@@ -42,6 +42,7 @@ def _begin(folder: str) -> None:
         questions={},
         tracers={},
         memory=None,
+        profile=None,
         imported=None,
         written=False,
         writing=_thread.allocate_lock(),
@@ -130,6 +131,16 @@ def memory_at_end(watch: "Any") -> None:
     _state["memory"] = watch
 
 
+def profile_at_end(recorder: "Any") -> None:
+    """Ask for the profile of the process at the end: recorder has `result()` and `after_fork()`."""
+    _state["profile"] = recorder
+
+
+def beside(name: str) -> str:
+    """The path of a file that is read together with this record."""
+    return os.path.join(_state["folder"], "%d.%s" % (os.getpid(), name))
+
+
 def used_so_far(framework: str, found: "dict[str, Any]") -> None:
     """Record what a framework has used up to now."""
     entry = _state.get("frameworks", {}).get(framework)
@@ -184,13 +195,18 @@ def finish() -> None:
     if not _state["frameworks"] and not _state["notes"]:
         _tidy()
         return
+    profile = {}
+    if _state["profile"] is not None:
+        # First, so that what we do at the end is not sampled.
+        with noted("the profile of the process"):
+            profile = _state["profile"].result()
     memory = {}
     if _state["memory"] is not None:
         with noted("the memory of the process"):
             memory = _state["memory"].result()
     _ask(list(_state["questions"].items()))
     with noted("the record"):
-        _write(complete=True, ended=ended, memory=memory)
+        _write(complete=True, ended=ended, memory=memory, profile=profile)
     _tidy()
 
 
@@ -218,7 +234,9 @@ def _readings() -> "Any":
     return found
 
 
-def _write(complete: bool, ended: "Any" = None, memory: "Any" = None) -> None:
+def _write(
+    complete: bool, ended: "Any" = None, memory: "Any" = None, profile: "Any" = None
+) -> None:
     # Imported late: a program without a framework may have a module `json` of its own.
     import json
 
@@ -233,6 +251,7 @@ def _write(complete: bool, ended: "Any" = None, memory: "Any" = None) -> None:
         "imported": _state["imported"],
         "ended": ended,
         "memory": memory or {},
+        "profile": profile or {},
         "notes": _state["notes"],
     }
     path = os.path.join(_state["folder"], _state["name"])
@@ -271,6 +290,9 @@ def _after_fork() -> None:
         with noted("watching the memory after a fork"):
             parent["memory"].after_fork()
             _state["memory"] = parent["memory"]
+    if parent["profile"] is not None:
+        with noted("the profile after a fork"):
+            parent["profile"].after_fork()
     for framework, tracer in parent["tracers"].items():
         after_fork = getattr(tracer, "after_fork", None)
         if after_fork is not None:

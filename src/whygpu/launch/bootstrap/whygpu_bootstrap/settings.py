@@ -1,7 +1,8 @@
 """The settings that `whygpu run` hands to every process below it, in one JSON file.
 
 Its keys are those of RunSettings in model/wire.py: `calls` and `readings` (the rows of
-policy/calls.py and policy/readings.py that the plan needs), `trace` and `tf1` (true or false).
+policy/calls.py and policy/readings.py that the plan needs), `trace`, `profile` and `tf1` (true or
+false).
 Records go into the folder `reports` beside the file. Its path is not in the file: the variable
 holds the path as the operating system does, whatever its characters and the locale.
 """

@@ -1,0 +1,1 @@
+"""What the program does with its time: samples of its stack, marks of its steps."""

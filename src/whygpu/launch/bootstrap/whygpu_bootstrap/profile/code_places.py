@@ -1,0 +1,104 @@
+"""Where in the code a sampled frame is: file, function, line, and the expression if it is known.
+
+Each place is looked at once: a sample only looks up its number.
+"""
+
+import inspect
+import os
+import sys
+import sysconfig
+
+from whygpu_bootstrap.profile import called_objects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from typing import Any
+
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGES = ("/site-packages/", "/dist-packages/")
+LONGEST_TEXT = 200
+MOST_PLACES = 50000
+FRAMEWORKS = ("torch", "tensorflow", "jax", "jaxlib", "keras", "tf_keras", "numpy")
+
+
+class Places:
+    """The places that were seen, by number."""
+
+    def __init__(self) -> None:
+        self._numbers: "dict[Any, int]" = {}
+        self._codes: "list[Any]" = []
+        """Keeps the code objects alive, so that their ids stay theirs."""
+        self._found: "list[dict[str, Any]]" = []
+        self._origins: "dict[str, tuple[str, str]]" = {}
+        self._roots = tuple(_library_roots())
+
+    def of(self, frame: "types.FrameType", leaf: bool) -> int:
+        code, at = frame.f_code, frame.f_lasti
+        key = (id(code), at, leaf)
+        number = self._numbers.get(key)
+        if number is None:
+            if len(self._found) >= MOST_PLACES:
+                return 0
+            number = self._numbers[key] = len(self._found)
+            self._codes.append(code)
+            self._found.append(self._place(frame, code, at, leaf))
+        return number
+
+    def _place(
+        self, frame: "types.FrameType", code: "types.CodeType", at: int, leaf: bool
+    ) -> "dict[str, Any]":
+        path = code.co_filename
+        if path not in self._origins:
+            self._origins[path] = self._origin(path)
+        origin, name = self._origins[path]
+        line = frame.f_lineno or code.co_firstlineno
+        place: "dict[str, Any]" = {
+            "origin": origin,
+            "file": name,
+            "function": code.co_name,
+            "line": line,
+        }
+        if code.co_flags & inspect.CO_GENERATOR:
+            place["generator"] = True
+        if origin == "program":
+            place["text"] = called_objects.expression(code, at, line, frame.f_globals)
+            if leaf:
+                place["calls"] = called_objects.called(frame, code, at, place["text"])
+        return place
+
+    def _origin(self, path: str) -> "tuple[str, str]":
+        """("program" or "library" or ..., the name to show)."""
+        plain = path.replace(os.sep, "/")
+        if path.startswith(OWN):
+            return "whygpu", os.path.basename(path)
+        if "__autograph_generated" in plain or "/torchinductor_" in plain:
+            return "library", "generated/" + os.path.basename(plain)
+        for folder in PACKAGES:
+            if folder in plain:
+                return "library", plain.rpartition(folder)[2]
+        for root in self._roots:
+            if path.startswith(root[0]):
+                return root[1], path[len(root[0]) :].lstrip(os.sep).replace(os.sep, "/")
+        if path.startswith("<frozen"):
+            return "standard", path
+        if path.startswith("<"):
+            return "generated", path
+        return "program", os.path.abspath(path)
+
+    def all(self) -> "list[dict[str, Any]]":
+        return self._found
+
+
+def _library_roots() -> "Any":
+    """Folders of code that is not the program's: frameworks wherever they are, and Python's own."""
+    for name in FRAMEWORKS:
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        if file:
+            # With the name of the package, as below site-packages.
+            yield os.path.dirname(os.path.dirname(os.path.abspath(file))) + os.sep + name, "library"
+    for kind in ("stdlib", "platstdlib"):
+        folder = sysconfig.get_paths().get(kind)
+        if folder:
+            yield folder + os.sep, "standard"

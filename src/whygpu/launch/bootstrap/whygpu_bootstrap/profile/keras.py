@@ -1,0 +1,50 @@
+"""Steps of Keras: the end of each training batch, which Keras reports to its callbacks."""
+
+import sys
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.profile import recorder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+PLACES = (
+    "keras.src.callbacks.callback_list",
+    "keras.src.callbacks",
+    "tf_keras.src.callbacks",
+    "keras.callbacks",
+)
+
+
+def start(keras: "Any") -> None:
+    recorder.begin()
+    if not recorder.is_new("keras"):
+        return
+    for name in PLACES:
+        if watch(sys.modules.get(name)):
+            return
+    process_record.note("this release of Keras has no list of callbacks where whygpu looks")
+
+
+def watch(module: "Any") -> bool:
+    """Mark the steps of the list of callbacks in a module, if it has one."""
+    kind = getattr(module, "CallbackList", None)
+    if kind is None:
+        return False
+    if hasattr(kind, "on_train_batch_end"):
+        kind.on_train_batch_end = _marking(kind.on_train_batch_end)
+    else:
+        return False
+    return True
+
+
+def _marking(report: "Callable[..., Any]") -> "Callable[..., Any]":
+    def on_train_batch_end(
+        instance: "Any", batch: "Any", *arguments: "Any", **named: "Any"
+    ) -> "Any":
+        recorder.mark("keras fit")
+        return report(instance, batch, *arguments, **named)
+
+    on_train_batch_end.__doc__ = report.__doc__
+    return on_train_batch_end

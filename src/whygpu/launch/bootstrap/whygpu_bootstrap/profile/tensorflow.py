@@ -1,0 +1,108 @@
+"""Steps of TensorFlow: calls of a tf.function, runs of a session, batches of its own Keras."""
+
+import sys
+import time
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.profile import keras, recorder, tensorflow_profiler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+FUNCTION = (
+    ("tensorflow.python.eager.polymorphic_function.polymorphic_function", "Function"),
+    ("tensorflow.python.eager.def_function", "Function"),
+)
+SESSION = ("tensorflow.python.client.session", "tensorflow_core.python.client.session")
+OWN_KERAS = ("tensorflow.python.keras.callbacks", "tensorflow_core.python.keras.callbacks")
+"""The Keras of TensorFlow 1; later ones are packages of their own."""
+
+
+def start(tensorflow: "Any") -> None:
+    recorder.begin()
+    with process_record.noted("preparing TensorFlow's profiler"):
+        recorder.add_source(tensorflow_profiler.Window(tensorflow))
+    if not recorder.is_new("tensorflow"):
+        return
+    with process_record.noted("marking the calls of functions"):
+        _mark_functions()
+    with process_record.noted("marking the runs of sessions"):
+        _mark_sessions()
+    with process_record.noted("marking the batches of TensorFlow's Keras"):
+        _mark_own_keras()
+
+
+def _mark_functions() -> None:
+    for name, attribute in FUNCTION:
+        kind = getattr(sys.modules.get(name), attribute, None)
+        if kind is not None:
+            kind.__call__ = _marking_call(kind.__call__)
+            return
+
+
+def _marking_call(call: "Callable[..., Any]") -> "Callable[..., Any]":
+    depth = [0]
+
+    def __call__(instance: "Any", *arguments: "Any", **named: "Any") -> "Any":  # noqa: N807
+        depth[0] += 1
+        began = time.perf_counter()
+        try:
+            return call(instance, *arguments, **named)
+        finally:
+            depth[0] -= 1
+            if not depth[0]:
+                # Only the outermost: a function that is called by another one is a part of it.
+                name = getattr(instance, "__name__", "function")
+                recorder.mark("tensorflow %s" % name, time.perf_counter() - began)
+
+    return __call__
+
+
+def _mark_sessions() -> None:
+    module = next((sys.modules[name] for name in SESSION if name in sys.modules), None)
+    kind = getattr(module, "BaseSession", None)
+    if kind is not None:
+        kind.run = _marking_run(kind.run)
+
+
+def _marking_run(run: "Callable[..., Any]") -> "Callable[..., Any]":
+    def marked(instance: "Any", fetches: "Any", *arguments: "Any", **named: "Any") -> "Any":
+        began = time.perf_counter()
+        result = run(instance, fetches, *arguments, **named)
+        recorder.mark("session %s" % _kind_of(fetches), time.perf_counter() - began)
+        return result
+
+    marked.__name__ = run.__name__
+    marked.__doc__ = run.__doc__
+    return marked
+
+
+def _kind_of(fetches: "Any") -> str:
+    """What a run fetches, by the names in its graph."""
+    parts = fetches if isinstance(fetches, (list, tuple)) else [fetches]
+    return ",".join(str(getattr(part, "name", "?")) for part in parts[:5])[:100]
+
+
+def _mark_own_keras() -> None:
+    for name in OWN_KERAS:
+        module = sys.modules.get(name)
+        kind = getattr(module, "CallbackList", None)
+        if kind is None:
+            continue
+        if not hasattr(kind, "_call_batch_hook"):
+            keras.watch(module)
+            return
+        kind._call_batch_hook = _marking_hook(kind._call_batch_hook)
+        return
+
+
+def _marking_hook(hook: "Callable[..., Any]") -> "Callable[..., Any]":
+    def _call_batch_hook(
+        instance: "Any", mode: "Any", which: "Any", *rest: "Any", **named: "Any"
+    ) -> "Any":
+        if which == "end" and str(getattr(mode, "value", mode)) == "train":
+            recorder.mark("keras fit")
+        return hook(instance, mode, which, *rest, **named)
+
+    return _call_batch_hook

@@ -1,0 +1,247 @@
+"""What a program did with its time: what its process recorded, and what follows from that."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from whygpu.model.short_repr import short_repr
+
+Origin = Literal["program", "library", "standard", "generated", "whygpu"]
+
+
+class CodePlace(NamedTuple):
+    """Where a frame of a sampled stack was."""
+
+    origin: Origin
+    file: str
+    """Below site-packages for a library, else the whole path."""
+    function: str
+    line: int
+    text: str = ""
+    """The source of the expression that was executing; before Python 3.11, of the whole line."""
+    calls: str = ""
+    """For the innermost frame: the function of C that it calls, "?" if nothing shows which."""
+    generator: bool = False
+    """The function is a generator."""
+
+
+class StepMarks(NamedTuple):
+    """When the steps of one kind ended, in seconds after the sampling began."""
+
+    key: str
+    seen: int
+    stride: int
+    """Each time stands for that many steps."""
+    times: tuple[float, ...]
+    busy: float = 0.0
+    """Seconds inside the calls that made these steps, if they were timed."""
+
+
+class WorkerUse(NamedTuple):
+    """The processor time of a child process, as a curve."""
+
+    pid: int
+    times: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+
+class Compilation(NamedTuple):
+    """Something that a framework compiled."""
+
+    what: str
+    end: float
+    seconds: float
+
+
+class StageTime(NamedTuple):
+    """A stage of a tf.data pipeline, and the seconds that it took itself."""
+
+    name: str
+    seconds: float
+
+
+class FrameworkProfile(NamedTuple):
+    """What a framework's own profiler saw in a few steps."""
+
+    seconds: float
+    """The time that it covers inside compiled functions."""
+    input_seconds: float
+    """The part of it that waited for the input pipeline."""
+    stages: tuple[StageTime, ...] = ()
+    device_seconds: float | None = None
+    """The time in which a GPU computed; None if there was no GPU."""
+    copy_seconds: float | None = None
+
+
+class ProcessProfile(NamedTuple):
+    """The profile that one process recorded. All times are seconds after the sampling began."""
+
+    began: float = 0.0
+    """The time.time() of that moment."""
+    seconds: float = 0.0
+    cores: int = 1
+    places: tuple[CodePlace, ...] = ()
+    stacks: tuple[tuple[int, ...], ...] = ()
+    """Numbers of places, the innermost first."""
+    times: tuple[float, ...] = ()
+    """One for each sample, as are the next three."""
+    stack_of: tuple[int, ...] = ()
+    thread_seconds: tuple[float, ...] = ()
+    """Processor time of the sampled thread so far; 0 if Python cannot tell."""
+    process_seconds: tuple[float, ...] = ()
+    marks: tuple[StepMarks, ...] = ()
+    workers: tuple[WorkerUse, ...] = ()
+    waited: WorkerUse | None = None
+    """For how long the main thread was ready and waited for a core, by the scheduler."""
+    compilations: tuple[Compilation, ...] = ()
+    files: tuple[str, ...] = ()
+    """Files of the framework's own profiler."""
+    cost_seconds: float = 0.0
+    framework: FrameworkProfile | None = None
+    """What was read from these files."""
+
+
+Category = Literal[
+    "computing",
+    "input",
+    "copies",
+    "synchronisation",
+    "compilation",
+    "evaluation",
+    "checkpointing",
+    "logging",
+    "program",
+    "unknown",
+]
+"""What the time of a step is spent on. `program` is the program's own code beside the step."""
+
+
+class SourceLine(NamedTuple):
+    """A place in the program, to be shown."""
+
+    file: str
+    line: int
+    text: str
+
+
+class TimeShare(NamedTuple):
+    """A part of the time of the profiled steps."""
+
+    category: Category
+    share: float
+    """Of 1; all shares of an answer add up to 1."""
+    where: SourceLine | None = None
+    """The line of the training loop, or of the program, that most of it belongs to."""
+    inside: SourceLine | None = None
+    """The line of the program that was really executing, if it is another one."""
+    detail: str = ""
+
+
+class StepWindow(NamedTuple):
+    """The steps that were profiled."""
+
+    made_by: str
+    """What makes a step: "an optimizer's step", "a batch of fit"."""
+    first: int
+    last: int
+    seconds: float
+    """From the first to the last."""
+
+    @property
+    def step_seconds(self) -> float:
+        return self.seconds / max(self.last - self.first, 1)
+
+
+class Gain(NamedTuple):
+    """A change that would make the steps faster, with what it would give."""
+
+    change: str
+    assuming: str
+    from_seconds: float
+    to_low: float
+    to_high: float
+    """A step then takes between these; they are equal to what cannot be beaten for `at_most`."""
+    at_most: bool = False
+    """Only the limit is known: no step can become faster than that by this change."""
+
+
+ProfileVerdict = Literal["waiting", "computing", "unclear", "no-steps", "nothing-recorded"]
+"""`waiting`: something other than computing takes a share worth removing. `unclear`: too few
+samples, or too much of unknown kind."""
+
+
+class ProfileOptions(NamedTuple):
+    """Which steps are profiled; the default is all of them after the first few."""
+
+    first: int | None = None
+    last: int | None = None
+
+
+class ProfileAnswer(NamedTuple):
+    """Why the steps of a program take as long as they do."""
+
+    verdict: ProfileVerdict
+    on_gpu: bool
+    window: StepWindow | None = None
+    shares: tuple[TimeShare, ...] = ()
+    """The largest first, computing included."""
+    gains: tuple[Gain, ...] = ()
+    samples: int = 0
+    margin: float = 0.0
+    """By how much the largest share may be wrong because it was sampled: two standard errors."""
+    cost: float = 0.0
+    """The share of the time that the sampling itself took."""
+    before_seconds: float = 0.0
+    """From the import of the framework to the first profiled step."""
+    compiling_before: float = 0.0
+    """Seconds of that in which a framework compiled."""
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    def total(self, category: Category) -> float:
+        return sum(each.share for each in self.shares if each.category == category)
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence or two."""
+        if self.verdict == "nothing-recorded":
+            return "Nothing was recorded: no process imported a framework, or it was killed."
+        if self.verdict == "no-steps":
+            return "Why the program takes its time cannot be told: no training steps were found."
+        largest = next((each for each in self.shares if each.category not in _WORK), None)
+        computed = f"computed for {percent_text(self.total('computing'))} of the time"
+        if self.verdict == "unclear":
+            return f"What takes the time is not clear: {self._why_unclear}."
+        if self.verdict == "computing" or largest is None:
+            return f"The program {computed}: nothing keeps it waiting."
+        share = percent_text(self.total(largest.category))
+        return f"The program {computed}. {_HEADLINES[largest.category].format(share)}"
+
+    @property
+    def _why_unclear(self) -> str:
+        unknown = self.total("unknown")
+        if unknown > 0.25:
+            return f"{percent_text(unknown)} of it is of unknown kind"
+        return f"there are only {self.samples} samples of the steps; let it run for longer"
+
+
+_WORK = ("computing", "unknown")
+_HEADLINES: dict[Category, str] = {
+    "input": "It waited for input for {}.",
+    "copies": "It copied or converted data for {}.",
+    "synchronisation": "It waited for results of the GPU for {}.",
+    "compilation": "It compiled for {}, although the first steps are not counted.",
+    "evaluation": "It evaluated for {}.",
+    "checkpointing": "It saved checkpoints for {}.",
+    "logging": "It logged and printed for {}.",
+    "program": "Its own Python code beside the step took {}.",
+}
+
+
+def percent_text(share: float) -> str:
+    """Rounded, but 0 and 100 only if they are exact."""
+    if share in (0.0, 1.0):
+        return f"{share * 100:.0f} %"
+    return "<1 %" if share < 0.01 else f"{min(share * 100, 99):.0f} %"

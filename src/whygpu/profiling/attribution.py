@@ -1,0 +1,161 @@
+"""Divides the time of the profiled steps among categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whygpu.model.profile import (
+    Category,
+    CodePlace,
+    ProcessProfile,
+    SourceLine,
+    StepWindow,
+    TimeShare,
+)
+from whygpu.profiling.stack_kinds import StackKind, kind_of, training_frame
+
+OTHERS_BUSY = 0.5
+"""Cores: if other threads of the process use more than this, they are computing."""
+LONGEST_TEXT = 60
+
+
+class Sample(NamedTuple):
+    """A stretch of time that ends with a sampled stack."""
+
+    seconds: float
+    kind: StackKind
+    thread_seconds: float
+    """Processor time of the sampled thread in that stretch."""
+    process_seconds: float
+    end: float
+
+
+class Spent(NamedTuple):
+    """What one category took, in seconds of the window."""
+
+    seconds: float
+    thread_seconds: float
+    process_seconds: float
+
+
+def enclosing_functions(
+    profile: ProcessProfile, family: str, step_name: str
+) -> frozenset[tuple[str, str]]:
+    """The program's functions that are on the stack while a training step is made."""
+    found = set()
+    for numbers in profile.stacks:
+        stack = [profile.places[number] for number in numbers]
+        shown = training_frame(stack, family, step_name)
+        if shown is not None:
+            outside = [frame for frame in stack[shown:] if frame.origin == "program"]
+            found |= {(frame.file, frame.function) for frame in outside}
+    return frozenset(found)
+
+
+def samples_of(
+    profile: ProcessProfile,
+    begin: float,
+    end: float,
+    *,
+    family: str,
+    step_name: str = "",
+    on_gpu: bool,
+) -> list[Sample]:
+    """The samples of a window, each with its kind."""
+    enclosing = enclosing_functions(profile, family, step_name)
+    kinds = [
+        kind_of([profile.places[number] for number in stack], enclosing, on_gpu)
+        for stack in profile.stacks
+    ]
+    found = []
+    for number in range(1, len(profile.times)):
+        since, until = profile.times[number - 1], profile.times[number]
+        seconds = min(until, end) - max(since, begin)
+        if seconds <= 0:
+            continue
+        part = seconds / max(until - since, 1e-9)
+        thread = part * _difference(profile.thread_seconds, number)
+        process = part * _difference(profile.process_seconds, number)
+        kind = kinds[profile.stack_of[number]]
+        if family == "jax" and kind.category in ("input", "program"):
+            others = (process - thread) / seconds
+            if thread > 0 and others > OTHERS_BUSY:
+                # JAX returns before it has computed: meanwhile, the next batch costs nothing.
+                kind = kind._replace(category="computing")
+        found.append(Sample(seconds, kind, thread, process, min(until, end)))
+    return found
+
+
+def _difference(curve: Sequence[float], number: int) -> float:
+    return max(curve[number] - curve[number - 1], 0.0) if number < len(curve) else 0.0
+
+
+def spent_by(samples: Sequence[Sample]) -> dict[Category, Spent]:
+    totals: dict[Category, Spent] = {}
+    for sample in samples:
+        known = totals.get(sample.kind.category, Spent(0.0, 0.0, 0.0))
+        totals[sample.kind.category] = Spent(
+            known.seconds + sample.seconds,
+            known.thread_seconds + sample.thread_seconds,
+            known.process_seconds + sample.process_seconds,
+        )
+    return totals
+
+
+def shares_of(samples: Sequence[Sample], window: StepWindow, detail: str) -> tuple[TimeShare, ...]:
+    """The largest first. Time without a sample is of unknown kind."""
+    shares = []
+    covered = sum(sample.seconds for sample in samples)
+    whole = max(window.seconds, covered, 1e-9)
+    totals = spent_by(samples)
+    missing = whole - covered
+    if missing > 0.001 * whole:
+        known = totals.get("unknown", Spent(0.0, 0.0, 0.0))
+        totals["unknown"] = known._replace(seconds=known.seconds + missing)
+    for category, spent in totals.items():
+        chosen = [sample for sample in samples if sample.kind.category == category]
+        where, inside = _main_lines(chosen)
+        shown = detail if category == "input" else ""
+        shares.append(TimeShare(category, spent.seconds / whole, where, inside, shown))
+    return tuple(sorted(shares, key=lambda share: -share.share))
+
+
+def _main_lines(samples: Sequence[Sample]) -> tuple[SourceLine | None, SourceLine | None]:
+    """The line that most of the time belongs to, and the line inside what it calls."""
+    totals: dict[tuple[str, int], float] = {}
+    for sample in samples:
+        where = sample.kind.where
+        if where is not None:
+            key = (where.file, where.line)
+            totals[key] = totals.get(key, 0.0) + sample.seconds
+    if not totals:
+        return None, None
+    best = max(totals, key=lambda key: totals[key])
+    there = [
+        sample
+        for sample in samples
+        if sample.kind.where is not None
+        and (sample.kind.where.file, sample.kind.where.line) == best
+    ]
+    shown = _longest([sample.kind.where for sample in there])
+    lines: dict[SourceLine, float] = {}
+    for sample in there:
+        if sample.kind.inside is not None:
+            line = _shown(sample.kind.inside)
+            lines[line] = lines.get(line, 0.0) + sample.seconds
+    inside = max(lines, key=lambda line: lines[line]) if lines else None
+    same = inside is not None and (inside.file, inside.line) == (shown.file, shown.line)
+    return shown, None if same else inside
+
+
+def _longest(places: Sequence[CodePlace | None]) -> SourceLine:
+    """One line may be executing different expressions: show the widest."""
+    return max((_shown(place) for place in places if place), key=lambda line: len(line.text))
+
+
+def _shown(place: CodePlace) -> SourceLine:
+    text = place.text
+    return SourceLine(
+        place.file, place.line, text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+    )

@@ -1,0 +1,219 @@
+"""What a change would give, predicted from how the time of a step is spent.
+
+Only changes that would help are offered. Each prediction is a range: its lower end is the limit
+(perfect overlap, no cost of the change itself), its upper end allows for imperfect overlap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from whygpu.model.profile import Category, Gain
+from whygpu.profiling.attribution import Spent
+
+WORTH_IT = 1.05
+"""A change has to make steps at least this much faster, by the cautious end of its range."""
+SMALLEST_SHARE = 0.05
+IMPERFECT = 0.25
+"""Of the shorter of two things that overlap, this much may not overlap."""
+WORKS_HARD = 0.7
+"""A worker that computes more than this much of the time is limited by the processor."""
+
+
+class StepCosts(NamedTuple):
+    """How a step spends its time, and what the machine has."""
+
+    step: float
+    """Seconds of one step."""
+    spent: Mapping[Category, Spent]
+    """Seconds of one step, by category."""
+    input_sources: Mapping[str, float]
+    """Seconds of one step, by kind of pipeline."""
+    cores: int
+    workers: Sequence[float]
+    """The share of a core that each worker process uses."""
+    parallel_stages: bool = False
+    """The tf.data pipeline already works on several elements at a time."""
+
+    def seconds(self, category: Category) -> float:
+        return self.spent[category].seconds if category in self.spent else 0.0
+
+    @property
+    def rest(self) -> float:
+        """A step without its input."""
+        return max(self.step - self.seconds("input"), 0.0)
+
+    @property
+    def rest_cpu(self) -> float:
+        """Processor seconds of a step without its input."""
+        return sum(spent.process_seconds for name, spent in self.spent.items() if name != "input")
+
+
+def predicted_gains(costs: StepCosts) -> tuple[Gain, ...]:
+    """The largest gain first."""
+    if costs.step <= 0:
+        return ()
+    found = [
+        gain
+        for offers in (_from_input, _from_compilation, _from_rare_work, _from_own_code)
+        for gain in offers(costs)
+        if gain.at_most or gain.from_seconds / max(gain.to_high, 1e-9) >= WORTH_IT
+    ]
+    return tuple(sorted(found, key=lambda gain: gain.to_high))
+
+
+def _matters(costs: StepCosts, seconds: float) -> bool:
+    return seconds >= SMALLEST_SHARE * costs.step
+
+
+def _overlapped(costs: StepCosts, change: str, assuming: str, longest: float, cpu: float) -> Gain:
+    """The input is prepared while the step computes. All of it shares the cores of the machine."""
+    rest = costs.rest
+    low = max(rest, longest, (cpu + costs.rest_cpu) / costs.cores)
+    high = low + IMPERFECT * min(rest, longest)
+    return Gain(change, assuming, costs.step, low, min(high, costs.step))
+
+
+def _from_input(costs: StepCosts) -> Iterator[Gain]:
+    if not _matters(costs, costs.seconds("input")) or not costs.input_sources:
+        return
+    source = max(costs.input_sources, key=lambda name: costs.input_sources[name])
+    spent = costs.spent["input"]
+    if source == "one process":
+        wanted = _wanted_workers(costs, spent.seconds)
+        yield _overlapped(
+            costs,
+            f"num_workers={wanted} in the DataLoader",
+            f"the data can be prepared in {wanted} other processes on {costs.cores} cores",
+            spent.seconds / wanted,
+            spent.thread_seconds,
+        )
+    elif source == "workers":
+        yield from _more_workers(costs)
+    elif source == "starting workers":
+        remaining = costs.step - costs.input_sources[source]
+        yield Gain(
+            "persistent_workers=True in the DataLoader",
+            "the workers of the first epoch can serve the later ones",
+            costs.step,
+            remaining,
+            remaining + IMPERFECT * costs.input_sources[source],
+        )
+    elif source == "tf.data":
+        yield _tf_data(costs, spent)
+    else:
+        yield _ahead(costs, spent)
+
+
+def _ahead(costs: StepCosts, spent: Spent) -> Gain:
+    """Batches that the program makes itself, one after the other, are made ahead of the step."""
+    works = spent.thread_seconds > spent.seconds / 2
+    wanted = _wanted_workers(costs, spent.seconds)
+    if not works:
+        # It waits for something else, and threads can wait together.
+        wanted = max(wanted, min(math.ceil(spent.seconds / max(costs.rest, 1e-9)) + 1, 8))
+    kind = ("process", "processes") if works else ("thread", "threads")
+    who = f"another {kind[0]}" if wanted == 1 else f"{wanted} other {kind[1]}"
+    return _overlapped(
+        costs,
+        f"prepare batches in {who} while the step computes",
+        "a batch does not depend on the result of the step before it",
+        spent.seconds / wanted,
+        spent.thread_seconds,
+    )
+
+
+def _wanted_workers(costs: StepCosts, seconds: float) -> int:
+    enough = math.ceil(seconds / max(costs.rest, 1e-9)) + 1
+    return max(1, min(enough, costs.cores, 16))
+
+
+def _more_workers(costs: StepCosts) -> Iterator[Gain]:
+    """Workers deliver a batch each `step` seconds together, and the step waits for them."""
+    count = len(costs.workers)
+    if not count:
+        return
+    busy = sum(costs.workers) / count
+    needed = math.ceil(count * costs.step / max(costs.rest, 1e-9))
+    most = costs.cores if busy >= WORKS_HARD else 4 * count
+    wanted = min(needed, most)
+    if wanted <= count:
+        return
+    if busy >= WORKS_HARD:
+        assuming = f"each of the {count} workers uses a core, and {costs.cores} are there"
+    else:
+        assuming = f"the {count} workers wait for storage or a lock, which serves more of them"
+    yield _overlapped(
+        costs,
+        f"num_workers={wanted} in the DataLoader",
+        assuming,
+        costs.step * count / wanted,
+        sum(costs.workers) * costs.step,
+    )
+
+
+def _tf_data(costs: StepCosts, spent: Spent) -> Gain:
+    cores = costs.cores
+    if costs.parallel_stages:
+        return Gain(
+            "dataset.cache() after the costly stage, if its result fits in memory",
+            "the stage gives the same elements in each epoch",
+            costs.step,
+            costs.rest,
+            costs.step,
+            at_most=True,
+        )
+    gain = _overlapped(
+        costs,
+        "map(..., num_parallel_calls=tf.data.AUTOTUNE) and prefetch(tf.data.AUTOTUNE)",
+        f"elements can be prepared independently, on {cores} cores",
+        spent.seconds / cores,
+        0.0,
+    )
+    # How much of the waiting is the processor's is not known: then it does not get faster.
+    return gain._replace(to_high=max(gain.to_high, costs.rest, spent.seconds))
+
+
+def _from_compilation(costs: StepCosts) -> Iterator[Gain]:
+    seconds = costs.seconds("compilation")
+    if _matters(costs, seconds):
+        yield Gain(
+            "keep shapes and Python arguments the same from step to step",
+            "the steps compile again because of them, and then no longer do",
+            costs.step,
+            costs.step - seconds,
+            costs.step - 0.8 * seconds,
+        )
+
+
+_RARE: tuple[tuple[Category, str, float], ...] = (
+    ("evaluation", "evaluate half as often", 0.5),
+    ("checkpointing", "save a tenth as often", 0.9),
+    ("logging", "log every tenth step", 0.9),
+)
+"""(category, change, the part of the time that the change saves)"""
+
+
+def _from_rare_work(costs: StepCosts) -> Iterator[Gain]:
+    for category, change, saved in _RARE:
+        seconds = costs.seconds(category)
+        if _matters(costs, seconds):
+            low = costs.step - saved * seconds
+            high = costs.step - 0.8 * saved * seconds
+            assuming = "it takes as long each time as it did here"
+            yield Gain(change, assuming, costs.step, low, high)
+
+
+def _from_own_code(costs: StepCosts) -> Iterator[Gain]:
+    seconds = costs.seconds("program")
+    if seconds >= 2 * SMALLEST_SHARE * costs.step:
+        yield Gain(
+            "take this code out of the step, or make it work on whole arrays",
+            "how much faster it can become is not known",
+            costs.step,
+            costs.step - seconds,
+            costs.step,
+            at_most=True,
+        )

@@ -1,0 +1,73 @@
+"""A profile as a trace that Perfetto (ui.perfetto.dev) and chrome://tracing open."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator
+from typing import Any
+
+from whygpu.model.profile import ProcessProfile, ProfileOptions
+from whygpu.profiling.attribution import samples_of
+from whygpu.profiling.judge import chosen_profile, steps_of
+
+_STEPS, _SAMPLES = 1, 2
+
+
+def trace_events(
+    profiles: tuple[ProcessProfile, ...], options: ProfileOptions, *, on_gpu: bool
+) -> dict[str, Any]:
+    """Steps on one track, and on another what the program was doing, sample by sample."""
+    profile = chosen_profile(profiles)
+    events = [_named(_STEPS, "steps"), _named(_SAMPLES, "what the program was doing")]
+    if profile is not None:
+        events += _steps(profile, options)
+        events += _slices(profile, options, on_gpu)
+    return {"displayTimeUnit": "ms", "traceEvents": events}
+
+
+def _named(track: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "pid": 1, "tid": track, "name": "thread_name", "args": {"name": name}}
+
+
+def _slice(track: int, name: str, begin: float, end: float, **more: Any) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "pid": 1,
+        "tid": track,
+        "name": name,
+        "ts": round(begin * 1e6),
+        "dur": round((end - begin) * 1e6),
+        "args": more,
+    }
+
+
+def _steps(profile: ProcessProfile, options: ProfileOptions) -> Iterator[dict[str, Any]]:
+    found = steps_of(profile, options)
+    if found is None:
+        return
+    times = found.marks.times
+    for number in range(1, len(times)):
+        step = (number + 1) * found.marks.stride
+        yield _slice(_STEPS, f"step {step}", times[number - 1], times[number])
+
+
+def _slices(
+    profile: ProcessProfile, options: ProfileOptions, on_gpu: bool
+) -> Iterator[dict[str, Any]]:
+    """Samples that follow each other and show the same are one slice."""
+    found = steps_of(profile, options)
+    family = found.family if found is not None else ""
+    name = found.step_name if found is not None else ""
+    samples = samples_of(
+        profile, 0.0, profile.seconds, family=family, step_name=name, on_gpu=on_gpu
+    )
+    begin, shown, place = 0.0, "", ""
+    for sample in samples:
+        where = sample.kind.inside or sample.kind.where
+        here = f"{os.path.basename(where.file)}:{where.line} {where.text}" if where else ""
+        if (sample.kind.category, here) != (shown, place):
+            if shown:
+                yield _slice(_SAMPLES, shown, begin, sample.end - sample.seconds, line=place)
+            begin, shown, place = sample.end - sample.seconds, sample.kind.category, here
+    if samples and shown:
+        yield _slice(_SAMPLES, shown, begin, samples[-1].end, line=place)

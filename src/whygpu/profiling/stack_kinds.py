@@ -1,0 +1,353 @@
+"""What a program was doing when its stack looked like this: a category for each sampled stack.
+
+Rules are tried in order, from what encloses the most (an evaluation loads data and computes, too)
+to what is left. Nothing is guessed: if the innermost call is of unknown kind, so is the sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from whygpu.model.lazy_regex import late
+from whygpu.model.profile import Category, CodePlace
+
+Stack = Sequence[CodePlace]
+"""The innermost frame first."""
+
+_WORDS = late(r"[a-z]+")
+_EVALUATING = frozenset(
+    (
+        "eval",
+        "evaluate",
+        "evaluation",
+        "evaluating",
+        "validate",
+        "validation",
+        "validating",
+        "val",
+        "test",
+        "testing",
+    )
+)
+_SAVING = frozenset(
+    (
+        "checkpoint",
+        "ckpt",
+        "checkpoints",
+    )
+)
+_LOADING = frozenset(
+    (
+        "load",
+        "loader",
+        "loading",
+        "batch",
+        "batches",
+        "dataset",
+        "data",
+        "augment",
+        "augmentation",
+        "preprocess",
+        "transform",
+        "collate",
+        "decode",
+        "getitem",
+        "read",
+        "fetch",
+    )
+)
+_DATA_FUNCTIONS = frozenset({"__getitem__", "__next__", "__iter__"})
+
+_COMPILING = (
+    ("torch/_dynamo/convert_frame.py", ""),
+    ("torch/_inductor/compile_fx.py", "compile"),
+    ("tensorflow/python/framework/func_graph.py", "func_graph_from_py_func"),
+    ("tensorflow_core/python/framework/func_graph.py", "func_graph_from_py_func"),
+    ("tensorflow/python/eager/polymorphic_function/tracing_compilation.py", "trace_function"),
+    ("tensorflow/python/eager/polymorphic_function/polymorphic_function.py", "_initialize"),
+    ("jax/_src/compiler.py", ""),
+    ("jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr"),
+    ("jax/_src/interpreters/mlir.py", ""),
+    ("keras/src/trainers/trainer.py", "_symbolic_build"),
+)
+"""(file, the beginning of the function's name)"""
+_SAVING_FILES = (
+    "torch/serialization.py",
+    "keras/src/saving/",
+    "keras/src/callbacks/model_checkpoint.py",
+    "tensorflow/python/checkpoint/",
+    "tensorflow/python/training/saver.py",
+    "tensorflow_core/python/training/saver.py",
+    "tensorflow/python/saved_model/",
+    "orbax/",
+    "safetensors/",
+    "flax/training/checkpoints.py",
+)
+_SAVING_CALLS = ("torch.save", "pickle.dump", "numpy.save", "joblib.dump")
+_LOGGING_FILES = (
+    "torch/utils/tensorboard/",
+    "tensorboard/",
+    "tensorboardX/",
+    "tqdm/",
+    "wandb/",
+    "mlflow/",
+    "matplotlib/",
+    "keras/src/callbacks/",
+    "keras/src/utils/progbar.py",
+    "logging/__init__.py",
+)
+_LOGGING_CALLS = ("builtins.print", "_io.TextIOWrapper.write", "_io.TextIOWrapper.flush")
+_DATA_FILES = (
+    "torch/utils/data/",
+    "tensorflow/python/data/",
+    "tensorflow_core/python/data/",
+    "keras/src/trainers/data_adapters/",
+    "keras/src/trainers/epoch_iterator.py",
+    "keras/src/legacy/preprocessing/",
+    "tensorflow_datasets/",
+    "datasets/",
+    "grain/",
+    "webdataset/",
+)
+_EVALUATION_FUNCTIONS = (
+    ("keras/src/backend/", "evaluate"),
+    ("keras/src/backend/", "predict"),
+    ("keras/src/engine/training.py", "evaluate"),
+    ("keras/src/engine/training.py", "predict"),
+)
+_TRAINING_FILES = ("torch/optim/", "torch/autograd/__init__.py", "optax/")
+_DRIVERS = (
+    "keras/src/utils/traceback_utils.py",
+    "keras/src/trainers/trainer.py",
+    "tensorflow/python/util/traceback_utils.py",
+)
+_DRIVER_FUNCTIONS = ("fit", "error_handler", "decorate_context", "_context_manager_wrapper")
+"""Frames of frameworks that are there all the time, whatever the program does."""
+_FRAMEWORKS = frozenset(
+    (
+        "torch",
+        "tensorflow",
+        "tensorflow_core",
+        "jax",
+        "jaxlib",
+        "keras",
+        "tf_keras",
+        "flax",
+        "optax",
+        "haiku",
+        "equinox",
+        "generated",
+        "torchvision",
+        "torchaudio",
+        "tensorflow_probability",
+        "triton",
+    )
+)
+_WAITING_CALLS = frozenset(
+    (
+        "item",
+        "tolist",
+        "cpu",
+        "numpy",
+        "block_until_ready",
+        "synchronize",
+    )
+)
+"""Methods that return when the device has computed the value."""
+_COPYING_CALLS = frozenset(
+    (
+        "cuda",
+        "to",
+        "device_put",
+        "from_numpy",
+        "as_tensor",
+        "tensor",
+    )
+)
+_FRAMEWORK_MODULES = ("torch", "jax", "jaxlib", "tensorflow", "keras", "_pywrap_tensorflow")
+
+
+class StackKind(NamedTuple):
+    category: Category
+    where: CodePlace | None
+    """The program's frame in which the training loop is, or the outermost one of what it calls."""
+    inside: CodePlace | None
+    """The program's innermost frame."""
+    source: str = ""
+    """For input: which kind of pipeline it is. For the rest empty."""
+
+
+def words_of(name: str) -> frozenset[str]:
+    """The words of a function's name: train_one_epoch, TrainOneEpoch."""
+    spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
+    return frozenset(_WORDS.findall(spaced))
+
+
+def training_frame(stack: Stack, family: str, step_name: str) -> int | None:
+    """The number of the outermost frame that shows that a training step is being made."""
+    found = None
+    for number, frame in enumerate(stack):
+        if frame.origin == "library":
+            shown = frame.file.startswith(_TRAINING_FILES) or frame.function in ("backward", "fit")
+            if family == "session":
+                shown = shown or frame.file.endswith("client/session.py")
+        else:
+            # The call of a jitted function has no frame of its own.
+            shown = bool(step_name) and f"{step_name}(" in frame.text
+        if shown:
+            found = number
+    if found is None or family == "torch":
+        return found
+    outside = [frame for frame in stack[found:] if frame.origin == "program"]
+    evaluates = any(words_of(frame.function) & _EVALUATING for frame in outside)
+    return None if evaluates else found
+
+
+def kind_of(stack: Stack, enclosing: Collection[tuple[str, str]], on_gpu: bool) -> StackKind:
+    """`enclosing` has (file, function) of the program's functions that enclose training steps."""
+    own = [frame for frame in stack if frame.origin == "program"]
+    around = [frame for frame in own if (frame.file, frame.function) in enclosing]
+    called = [frame for frame in own if (frame.file, frame.function) not in enclosing]
+    where = around[0] if around else (own[-1] if own else None)
+    inside = own[0] if own else None
+
+    def found(category: Category, source: str = "") -> StackKind:
+        return StackKind(category, where, inside, source)
+
+    if not stack or stack[0].origin == "whygpu":
+        return found("unknown")
+    for category, applies in _ENCLOSING:
+        if applies(stack, called):
+            return found(category)
+    source = _data_source(stack, called)
+    if source:
+        return found("input", source)
+    leaf = stack[0]
+    if leaf.origin == "program":
+        return found(_of_call(leaf, stack, on_gpu))
+    if any(_computes(frame) for frame in stack):
+        return found(_waiting(on_gpu) if _in_pythonify(stack) else "computing")
+    if leaf.file.partition("/")[0] in _FRAMEWORKS:
+        return found("computing")
+    return found("program") if own else found("unknown")
+
+
+def _in(frame: CodePlace, files: tuple[str, ...]) -> bool:
+    return frame.origin != "program" and frame.file.startswith(files)
+
+
+def _compiles(stack: Stack, called: Stack) -> bool:
+    return any(
+        _in(frame, (file,)) and frame.function.startswith(function)
+        for frame in stack
+        for file, function in _COMPILING
+    )
+
+
+def _evaluates(stack: Stack, called: Stack) -> bool:
+    if any(words_of(frame.function) & _EVALUATING for frame in called):
+        return True
+    return any(
+        _in(frame, (file,)) and frame.function == function
+        for frame in stack
+        for file, function in _EVALUATION_FUNCTIONS
+    )
+
+
+def _saves(stack: Stack, called: Stack) -> bool:
+    return (
+        any(_in(frame, _SAVING_FILES) for frame in stack)
+        or any(words_of(frame.function) & _SAVING for frame in called)
+        or stack[0].calls.startswith(_SAVING_CALLS)
+    )
+
+
+def _logs(stack: Stack, called: Stack) -> bool:
+    if _in_pythonify(stack):
+        return False
+    return any(_in(frame, _LOGGING_FILES) for frame in stack) or stack[0].calls.startswith(
+        _LOGGING_CALLS
+    )
+
+
+def _in_pythonify(stack: Stack) -> bool:
+    """Keras turns the metrics of a batch into numbers, and so waits for the batch."""
+    return any(frame.function == "pythonify_logs" for frame in stack)
+
+
+_ENCLOSING: tuple[tuple[Category, Callable[[Stack, Stack], bool]], ...] = (
+    ("compilation", _compiles),
+    ("evaluation", _evaluates),
+    ("checkpointing", _saves),
+    ("logging", _logs),
+)
+
+
+def _data_source(stack: Stack, called: Stack) -> str:
+    """Which kind of input pipeline is at work; empty for none."""
+    for frame in stack:
+        if _in(frame, ("torch/utils/data/",)):
+            return _of_dataloader(stack)
+        if _in(frame, ("tensorflow/python/data/", "tensorflow_core/python/data/")):
+            return "tf.data"
+        if _in(frame, _DATA_FILES):
+            return "keras data" if frame.file.startswith("keras") else "a library"
+    if any(_computes(frame) for frame in stack):
+        # A function of the model may have such a name, too: load_state, transform.
+        return ""
+    for frame in called:
+        if frame.generator:
+            return "a generator"
+        if frame.function in _DATA_FUNCTIONS or words_of(frame.function) & _LOADING:
+            return "a function"
+    return ""
+
+
+def _of_dataloader(stack: Stack) -> str:
+    functions = {frame.function for frame in stack if _in(frame, ("torch/utils/data/",))}
+    standard = {frame.file.partition("/")[0] for frame in stack if frame.origin == "standard"}
+    if "__init__" in functions and "multiprocessing" in standard:
+        return "starting workers"
+    if functions & {"_shutdown_workers", "__del__"}:
+        return "starting workers"
+    if functions & {"_get_data", "_try_get_data"}:
+        return "workers"
+    return "one process"
+
+
+def _computes(frame: CodePlace) -> bool:
+    if frame.origin != "library" or frame.file.partition("/")[0] not in _FRAMEWORKS:
+        return False
+    return not (
+        frame.function in _DRIVER_FUNCTIONS
+        or (frame.file.startswith(_DRIVERS) and frame.function != "train_step")
+    )
+
+
+def _of_call(leaf: CodePlace, stack: Stack, on_gpu: bool) -> Category:
+    """The innermost frame is the program's: either Python itself works, or a function of C."""
+    method = leaf.calls.rpartition(".")[2]
+    of_framework = leaf.calls.partition(".")[0] in _FRAMEWORK_MODULES
+    if of_framework or leaf.calls.startswith("?."):
+        if method in _WAITING_CALLS:
+            return _waiting(on_gpu)
+        if method in _COPYING_CALLS:
+            return "copies"
+        if method == "backward":
+            return "computing"
+    if of_framework:
+        return "computing"
+    if leaf.calls in ("builtins.float", "builtins.int"):
+        # float(loss): the only thing that it can wait for is the value.
+        return _waiting(on_gpu)
+    if any(_computes(frame) for frame in stack):
+        return "computing"
+    if leaf.calls.startswith("?"):
+        return "unknown"
+    return "program"
+
+
+def _waiting(on_gpu: bool) -> Category:
+    """Without a GPU, waiting for a value is waiting until the CPU has computed it."""
+    return "synchronisation" if on_gpu else "computing"

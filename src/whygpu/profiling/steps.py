@@ -1,0 +1,102 @@
+"""Finds the training steps among the marks of a process, and the window to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from whygpu.model.profile import ProcessProfile, ProfileOptions, StepMarks, StepWindow
+
+WARM_UP = 10
+"""Steps that are left out: frameworks compile, choose algorithms and fill caches in them."""
+SHORT_WARM_UP = 2
+ENOUGH = 3 * WARM_UP
+"""With fewer steps than this, only the first two are left out."""
+FEWEST = 5
+
+_FAMILIES = ("keras", "torch", "session", "tensorflow", "jax")
+"""The first of these that made steps: Keras makes steps of its backend, too."""
+_MADE_BY = {
+    "keras": "batches of fit",
+    "torch": "steps of an optimizer",
+    "session": "runs of a session",
+    "tensorflow": "calls of a tf.function",
+    "jax": "calls of a jitted function",
+}
+_STEP_WORDS = ("step", "train", "update")
+
+
+class StepsFound(NamedTuple):
+    """The window to judge, and what makes its steps."""
+
+    family: str
+    window: StepWindow
+    begin: float
+    """Seconds after the sampling began."""
+    end: float
+    marks: StepMarks
+
+    @property
+    def step_name(self) -> str:
+        """The function whose calls are the steps; empty if they are something else."""
+        return _name(self.marks) if self.family in ("tensorflow", "jax") else ""
+
+
+def find_steps(
+    profile: ProcessProfile, options: ProfileOptions, called: Mapping[str, float]
+) -> StepsFound | None:
+    """None if there are no steps, or too few in the window.
+
+    `called` has the seconds that the program spent in calls of each name.
+    """
+    for family in _FAMILIES:
+        kinds = [marks for marks in profile.marks if marks.key.partition(" ")[0] == family]
+        if not kinds:
+            continue
+        chosen = _training(family, kinds, called)
+        found = _window(family, chosen, options)
+        if found is not None:
+            return found
+    return None
+
+
+def most_steps(profile: ProcessProfile) -> int:
+    return max((marks.seen for marks in profile.marks), default=0)
+
+
+def _training(family: str, kinds: Sequence[StepMarks], called: Mapping[str, float]) -> StepMarks:
+    """The kind of step that the training consists of."""
+    if family in ("session", "tensorflow"):
+        return max(kinds, key=lambda marks: marks.busy)
+    if family != "jax":
+        return max(kinds, key=lambda marks: marks.seen)
+
+    def weight(marks: StepMarks) -> tuple[bool, float, int]:
+        # Operations outside a jitted function are executions as well, and there may be more.
+        name = _name(marks)
+        return any(word in name.lower() for word in _STEP_WORDS), called.get(name, 0.0), marks.seen
+
+    return max(kinds, key=weight)
+
+
+def _name(marks: StepMarks) -> str:
+    return marks.key.partition(" ")[2]
+
+
+def _window(family: str, marks: StepMarks, options: ProfileOptions) -> StepsFound | None:
+    first = options.first
+    if first is None:
+        first = WARM_UP if marks.seen >= ENOUGH else SHORT_WARM_UP
+    last = marks.seen if options.last is None else min(options.last, marks.seen)
+    numbered = [
+        (number * marks.stride, time)
+        for number, time in enumerate(marks.times, start=1)
+        if first <= number * marks.stride <= last
+    ]
+    if len(numbered) < FEWEST:
+        return None
+    (first, begin), (last, end) = numbered[0], numbered[-1]
+    made_by = _MADE_BY[family]
+    if family in ("tensorflow", "jax"):
+        made_by += f" ({_name(marks)})"
+    return StepsFound(family, StepWindow(made_by, first, last, end - begin), begin, end, marks)

@@ -1,0 +1,1 @@
+"""What a recorded profile means: steps, shares of the time, predicted gains."""

@@ -1,0 +1,178 @@
+"""The answer for recorded profiles: shares, the verdict, and what is not claimed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cases import each
+from tests.profiling import made
+from whygpu.model.profile import (
+    Category,
+    CodePlace,
+    ProcessProfile,
+    ProfileAnswer,
+    ProfileOptions,
+    StepMarks,
+    WorkerUse,
+)
+from whygpu.profiling.judge import judged
+
+
+def answer(profile: ProcessProfile, *, on_gpu: bool = False) -> ProfileAnswer:
+    return judged([profile], ProfileOptions(), on_gpu=on_gpu)
+
+
+def test_time_is_divided_as_it_was_sampled() -> None:
+    found = answer(made.profile([(made.COMPUTING, 3), (made.ONE_PROCESS, 7)]))
+    assert found.verdict == "waiting"
+    assert found.total("input") == pytest.approx(0.7, abs=0.01)
+    assert found.total("computing") == pytest.approx(0.3, abs=0.01)
+    assert sum(share.share for share in found.shares) == pytest.approx(1)
+    assert found.headline == (
+        "The program computed for 30 % of the time. It waited for input for 70 %."
+    )
+
+
+def test_an_input_names_the_loop_and_the_line_that_works() -> None:
+    found = answer(made.profile([(made.COMPUTING, 3), (made.ONE_PROCESS, 7)]))
+    share = found.shares[0]
+    assert share.where is not None
+    assert share.where.line == 20
+    assert share.inside is not None
+    assert share.inside.text == "decode(path)"
+    assert share.detail == "the DataLoader has no worker processes"
+
+
+def test_a_program_that_computes_is_not_told_what_to_change() -> None:
+    found = answer(made.profile([(made.COMPUTING, 19), (made.ONE_PROCESS, 1)]))
+    assert found.verdict == "computing"
+    assert found.gains == ()
+    assert "nothing keeps it waiting" in found.headline
+
+
+KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
+    "a function for batches": (made.own("load_batch"), "input"),
+    "a generator": (made.own("numbers", generator=True), "input"),
+    "validation": (made.own("validate"), "evaluation"),
+    "a test set": (made.own("run_test"), "evaluation"),
+    "saving by name": (made.own("write_checkpoint"), "checkpointing"),
+    "own code": (made.own("rewards"), "program"),
+    "print": (made.calling("builtins.print"), "logging"),
+    "torch.save": (made.calling("torch.save"), "checkpointing"),
+    "numpy": (made.calling("numpy.random.rand"), "program"),
+    "a matrix product": (made.calling("torch.matmul"), "computing"),
+    "a jitted function": (made.calling("jaxlib._jax.PjitFunction"), "computing"),
+    "a copy": (made.calling("torch.Tensor.to"), "copies"),
+    "something unknown": (made.calling("?"), "unknown"),
+}
+
+
+@each("name", KINDS)
+def test_stacks_have_the_kind_of_what_they_do(name: str) -> None:
+    stack, category = KINDS[name]
+    found = answer(made.profile([(made.COMPUTING, 5), (stack, 5)]))
+    expected = 1.0 if category == "computing" else 0.5
+    assert found.total(category) == pytest.approx(expected, abs=0.02)
+
+
+def test_waiting_for_a_value_counts_as_computing_without_a_gpu() -> None:
+    profile = made.profile([(made.COMPUTING, 5), (made.calling("torch.Tensor.item"), 5)])
+    assert answer(profile).total("synchronisation") == 0
+    assert answer(profile).verdict == "computing"
+    assert answer(profile, on_gpu=True).total("synchronisation") == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_function_that_contains_the_training_is_no_evaluation() -> None:
+    test = CodePlace("program", "/home/me/train.py", "test_everything", 2, "loss.backward()")
+    found = answer(made.profile([((made.BACKWARD, test), 10)]))
+    assert found.total("evaluation") == 0
+    assert found.verdict == "computing"
+
+
+def test_much_of_unknown_kind_is_not_clear() -> None:
+    found = answer(made.profile([(made.COMPUTING, 5), (made.calling("?"), 5)]))
+    assert found.verdict == "unclear"
+    assert "of unknown kind" in found.headline
+    assert found.gains == ()
+
+
+def test_few_samples_are_not_clear() -> None:
+    found = answer(made.profile([(made.COMPUTING, 1), (made.ONE_PROCESS, 2)], steps=8))
+    assert found.verdict == "unclear"
+    assert "samples" in found.headline
+
+
+def test_without_steps_nothing_is_claimed() -> None:
+    profile = made.profile([(made.COMPUTING, 5)])._replace(marks=())
+    found = answer(profile)
+    assert found.verdict == "no-steps"
+    assert found.shares == ()
+    assert any("no step was seen" in note for note in found.notes)
+
+
+def test_no_profile_at_all() -> None:
+    assert judged([], ProfileOptions(), on_gpu=False).verdict == "nothing-recorded"
+
+
+def test_the_first_steps_are_left_out() -> None:
+    slow = made.profile([(made.calling("torch.save"), 50)], steps=10)
+    steady = made.profile([(made.COMPUTING, 5)], steps=40)
+    shift = slow.seconds
+    places = (*slow.places, *steady.places)
+    moved = tuple(tuple(n + len(slow.places) for n in stack) for stack in steady.stacks)
+    joined = steady._replace(
+        places=places,
+        stacks=(*slow.stacks, *moved),
+        times=(*slow.times, *(shift + time for time in steady.times[1:])),
+        stack_of=(*slow.stack_of, *(n + len(slow.stacks) for n in steady.stack_of[1:])),
+        thread_seconds=(0.0,) * (len(slow.times) + len(steady.times) - 1),
+        process_seconds=(0.0,) * (len(slow.times) + len(steady.times) - 1),
+        marks=(
+            StepMarks(
+                "torch SGD 1",
+                50,
+                1,
+                (*slow.marks[0].times, *(shift + t for t in steady.marks[0].times)),
+            ),
+        ),
+    )
+    found = answer(joined)
+    assert found.verdict == "computing"
+    assert found.before_seconds == pytest.approx(shift)
+
+
+def test_the_steps_can_be_chosen() -> None:
+    profile = made.profile([(made.COMPUTING, 5)], steps=100)
+    found = judged([profile], ProfileOptions(20, 60), on_gpu=False)
+    assert found.window is not None
+    assert (found.window.first, found.window.last) == (20, 60)
+
+
+def test_jax_computes_while_the_program_prepares_the_next_batch() -> None:
+    step = [(made.calling("numpy.random.rand"), 5), (made.calling("jaxlib._jax.PjitFunction"), 5)]
+    alone = made.profile(step, key="jax train_step", busy_cores=1.0)
+    assert answer(alone).total("program") == pytest.approx(0.5, abs=0.02)
+    behind = made.profile(step, key="jax train_step", busy_cores=2.0)
+    assert answer(behind).total("program") == 0
+
+
+def test_a_crowded_machine_is_mentioned() -> None:
+    profile = made.profile([(made.COMPUTING, 10)])
+    waited = WorkerUse(1, profile.times, tuple(0.4 * time for time in profile.times))
+    (note,) = [note for note in answer(profile._replace(waited=waited)).notes if "core" in note]
+    assert "40 %" in note
+    assert not [note for note in answer(profile).notes if "core" in note]
+
+
+BROKEN = {
+    "a stack that is not there": {"stack_of": (99,) * 401},
+    "a place that is not there": {"stacks": ((99,),)},
+    "columns of different length": {"stack_of": (0,)},
+    "a negative number": {"stack_of": (-1,) * 401},
+}
+
+
+@each("name", BROKEN)
+def test_a_record_that_contradicts_itself_is_not_judged(name: str) -> None:
+    profile = made.profile([(made.COMPUTING, 10)])._replace(**BROKEN[name])  # type: ignore[arg-type]
+    assert answer(profile).verdict == "nothing-recorded"
