@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from whygpu.api import plan as plan
     from whygpu.api import plan_from as plan_from
     from whygpu.api import plan_run as plan_run
+    from whygpu.api import profile_trace as profile_trace
     from whygpu.api import record_history as record_history
     from whygpu.api import report as report
-    from whygpu.api import profile_trace as profile_trace
     from whygpu.api import rule as rule
     from whygpu.api import rules as rules
     from whygpu.api import run as run

@@ -50,8 +50,8 @@ function _shtab_whygpu_using
   test "$_shtab_whygpu_cmdpath" = "$argv"
 end
 
-set -g _shtab_whygpu_commands check compare completion diff explain fix fleet 'fleet report' 'fleet check' 'fleet explain' 'fleet recipe' lint mcp memory 'memory estimate' 'memory find' plan report rule run snapshot
-set -g _shtab_whygpu_opts_with_value --backend --batch --color --cudnn --device --driver --every --expect --folder --from --glibc --gpu --host-memory --html --ignore --image --input --inputs --keep --lanes --limit --log-level --margin --max --memory --metrics --multiple-of --name --node-from --node-limit --only --optimizer --output --platform --python --random --ray --repeat --report --require --select --serve --snapshot --start --tensorflow --tf32 --timeout --tolerance --train --why-not --workers --xla -o
+set -g _shtab_whygpu_commands check compare completion diff explain fix fleet 'fleet report' 'fleet check' 'fleet explain' 'fleet recipe' history lint lsp mcp memory 'memory estimate' 'memory find' plan report rule run snapshot
+set -g _shtab_whygpu_opts_with_value --backend --batch --color --cudnn --device --driver --every --expect --folder --from --glibc --gpu --host-memory --html --ignore --image --input --inputs --keep --lanes --limit --log-level --margin --max --memory --metrics --multiple-of --name --node-from --node-limit --only --optimizer --output --platform --profile-steps --profile-trace --python --random --ray --repeat --report --require --select --serve --snapshot --start --tensorflow --tf32 --timeout --tolerance --train --why-not --workers --xla -n -o
 
 complete -c whygpu -e
 complete -c whygpu -f
@@ -156,6 +156,12 @@ complete -c whygpu -n '_shtab_whygpu_using fleet; and test $_shtab_whygpu_npos -
 complete -c whygpu -n '_shtab_whygpu_using fleet recipe' -s h -l help -d 'show this help message and exit'
 complete -c whygpu -n '_shtab_whygpu_using fleet recipe' -l folder -x -d 'slurm: where the snapshots go, on a file system that all nodes share'
 complete -c whygpu -n '_shtab_whygpu_using fleet recipe' -l image -x -d 'kubernetes: an image with whygpu and the frameworks to check'
+complete -c whygpu -n '_shtab_whygpu_using; and test $_shtab_whygpu_npos -eq 0' -a history -d 'Record each check and run, to say what changed since it last worked.'
+complete -c whygpu -n '_shtab_whygpu_using history' -s h -l help -d 'show this help message and exit'
+complete -c whygpu -n '_shtab_whygpu_using history' -s n -x -d 'for show: how many runs to list (default: 20)'
+complete -c whygpu -n '_shtab_whygpu_using history' -l json -d 'print it as JSON'
+complete -c whygpu -n '_shtab_whygpu_using history' -l color -xka "auto always never" -d 'colour: on a terminal (default), always, or never; NO_COLOR and FORCE_COLOR are honoured'
+complete -c whygpu -n '_shtab_whygpu_using history; and test $_shtab_whygpu_npos -eq 0' -ka "show on off clear export" -d 'what to do (default: show)'
 complete -c whygpu -n '_shtab_whygpu_using; and test $_shtab_whygpu_npos -eq 0' -a lint -d 'Which lines of my program mishandle devices?'
 complete -c whygpu -n '_shtab_whygpu_using lint' -s h -l help -d 'show this help message and exit'
 complete -c whygpu -n '_shtab_whygpu_using lint' -l select -xka "WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG801 WG802 WG803 WG804 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927" -d 'look for these causes only'
@@ -173,6 +179,9 @@ complete -c whygpu -n '_shtab_whygpu_using lint' -l html -xka "(__fish_complete_
 complete -c whygpu -n '_shtab_whygpu_using lint' -s v -l verbose -d 'show ignored findings too'
 complete -c whygpu -n '_shtab_whygpu_using lint' -l color -xka "auto always never" -d 'colour: on a terminal (default), always, or never; NO_COLOR and FORCE_COLOR are honoured'
 complete -c whygpu -n '_shtab_whygpu_using lint; and test $_shtab_whygpu_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'files, folders or notebooks; - is standard input (default: this folder)'
+complete -c whygpu -n '_shtab_whygpu_using; and test $_shtab_whygpu_npos -eq 0' -a lsp -d 'Serve an editor: what lint finds, while you type.'
+complete -c whygpu -n '_shtab_whygpu_using lsp' -s h -l help -d 'show this help message and exit'
+complete -c whygpu -n '_shtab_whygpu_using lsp' -l stdio -d 'has no effect: it is always so'
 complete -c whygpu -n '_shtab_whygpu_using; and test $_shtab_whygpu_npos -eq 0' -a mcp -d 'Let an agent ask: the verbs as tools of the Model Context Protocol.'
 complete -c whygpu -n '_shtab_whygpu_using mcp' -s h -l help -d 'show this help message and exit'
 complete -c whygpu -n '_shtab_whygpu_using mcp' -l allow-fix -d 'let the agent change environments: `fix` may apply the steps that it has proven'
@@ -264,6 +273,9 @@ complete -c whygpu -n '_shtab_whygpu_using run' -l isolate -d 'hide the user sit
 complete -c whygpu -n '_shtab_whygpu_using run' -l tf1 -d 'run TensorFlow 1 code on TensorFlow 2'
 complete -c whygpu -n '_shtab_whygpu_using run' -l no-repair -d 'leave what is wrong with the machine as it is'
 complete -c whygpu -n '_shtab_whygpu_using run' -l trace -d 'report where each operation ran, and why on the CPU'
+complete -c whygpu -n '_shtab_whygpu_using run' -l profile -d 'report why the training steps take as long as they do, and what would help'
+complete -c whygpu -n '_shtab_whygpu_using run' -l profile-steps -x -d 'with --profile: judge these steps, such as 20..60 (default: all but the first)'
+complete -c whygpu -n '_shtab_whygpu_using run' -l profile-trace -xka "(__fish_complete_path (commandline -ct))" -d 'with --profile: write a trace that ui.perfetto.dev opens'
 complete -c whygpu -n '_shtab_whygpu_using run' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'write the report as JSON'
 complete -c whygpu -n '_shtab_whygpu_using run' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'write the answer as a page that a browser shows, too'
 complete -c whygpu -n '_shtab_whygpu_using run' -l quiet -d 'say nothing about the run'
