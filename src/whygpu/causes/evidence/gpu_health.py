@@ -8,7 +8,7 @@ from typing import TypeVar
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import NOT_LOOKED, Gpu, GpuHealth
 from whygpu.model.finding import Gap
-from whygpu.model.observed import Known, Observed, Unknown, need, need_or
+from whygpu.model.observed import Known, NotApplicable, Observed, Unknown, need, need_or
 from whygpu.model.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -19,12 +19,18 @@ def of_each_gpu(
 ) -> Iterator[tuple[Gpu, Known[T]] | Gap]:
     """Each GPU with the fact, if it reports it. `what` names the fact in a gap.
 
-    A snapshot from before these facts existed has no gap: it says nothing about any machine.
+    A snapshot from before these facts existed has no gap: it says nothing about any machine. If no
+    GPU has the fact, the cause does not apply: nothing was looked at, so nothing has passed.
     """
     need(nvidia_gpu(machine))
+    is_reported = False
     for gpu in need_or(machine.driver.gpus, ()):
         value: Observed[T] = fact(gpu.health.value) if isinstance(gpu.health, Known) else gpu.health
         if isinstance(value, Known):
+            is_reported = True
             yield gpu, value
         elif isinstance(value, Unknown) and value != NOT_LOOKED:
+            is_reported = True
             yield Gap(f"{what} of GPU {gpu.number} ({gpu.name}): {value.reason}")
+    if not is_reported:
+        raise NotApplicable(f"no GPU reports {what}")

@@ -277,7 +277,8 @@ def _set_in_time(program: Program, setting: Setting, reader: Event) -> bool:
 
 def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Event) -> CodeFinding:
     line = program.line_name(reader.node)
-    is_default = text_of(setting.value) == _DEFAULTS.get(setting.path, "")
+    default = _DEFAULTS.get(setting.path)
+    is_default = default is not None and text_of(setting.value) == default
     what = " ".join(program.source(reader.node).split())
     if len(what) > 50:
         what = what[:47] + "..."
@@ -287,7 +288,7 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
         subject=_framework(row.moment),
         message=f"{setting.path} is set here, after {line} ({what}), which has already read "
         f"it: it is read at {row.moment}, and setting it later has no effect"
-        + (f"; {text_of(setting.value)} is the default" if is_default else ""),
+        + (f"; {default} is the default" if is_default else ""),
         # It only concerns messages, or the value is in force unless it was set outside.
         severity="info" if is_default or setting.path == "TF_CPP_MIN_LOG_LEVEL" else None,
         fix=f"Set {setting.path} before {line}, preferably at the top of the program.",
