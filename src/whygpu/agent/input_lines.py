@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import AsyncIterator
 
 import anyio
@@ -18,7 +19,12 @@ LONGEST_LINE = 1 << 26
 
 
 def can_wait_for(descriptor: int) -> bool:
-    """Whether the kernel reports when there is something to read; files are always readable."""
+    """Whether the kernel reports when there is something to read; files are always readable.
+
+    Windows reports it for sockets only.
+    """
+    if sys.platform == "win32":
+        return False
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from whygpu.api.mending import fix as fix
     from whygpu.api.mending import undo_fix as undo_fix
     from whygpu.api.overview import report as report
+    from whygpu.api.pages import causes_of as causes_of
     from whygpu.api.pages import rule as rule
     from whygpu.api.pages import rules as rules
     from whygpu.api.past import clear_history as clear_history
@@ -67,6 +68,7 @@ _MODULES = {
     "fix": "mending",
     "undo_fix": "mending",
     "report": "overview",
+    "causes_of": "pages",
     "rule": "pages",
     "rules": "pages",
     "clear_history": "past",

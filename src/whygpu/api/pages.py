@@ -8,7 +8,10 @@ from whygpu.causes import catalogue, find_cause
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whygpu.model.cause import Cause
+    from whygpu.model.finding import Finding
 
 
 def rule(name: str) -> Cause:
@@ -54,6 +57,12 @@ def rules() -> tuple[Cause, ...]:
         [cause.code for cause in whygpu.rules()]
     """
     return catalogue()
+
+
+def causes_of(findings: Iterable[Finding]) -> tuple[Cause, ...]:
+    """The causes of some findings, each once, by code."""
+    codes = {finding.code for finding in findings}
+    return tuple(cause for cause in catalogue() if cause.code in codes)
 
 
 def proofs(cause: Cause) -> tuple[str, ...]:

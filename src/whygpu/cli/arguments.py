@@ -15,6 +15,13 @@ def add_color_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_data_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    """An answer for programs, in one of two formats."""
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+    formats.add_argument("--sarif", action="store_true", help=f"print {what} as SARIF 2.1.0")
+
+
 def add_input_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from whygpu.cli.arguments import add_color_argument, seconds
+from whygpu.cli.arguments import add_color_argument, add_data_arguments, seconds
 from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.host.state_folder import is_recording
 from whygpu.probes import DEFAULT_TIMEOUT
@@ -15,7 +15,7 @@ examples:
   whygpu check                         the active environment
   whygpu check --python ~/old/bin/python
   whygpu check --no-probe              files only, in a fraction of a second
-  whygpu check --json > report.json
+  whygpu check --json > report.json    or --sarif, for code scanning
   whygpu check --html report.html      a page to look at, or to send
   whygpu check --snapshot FILE         another machine, from its snapshot
 
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--snapshot", metavar="FILE", help="diagnose a saved snapshot instead (- for stdin)"
     )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_data_arguments(parser, "the report")
     add_html_argument(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show the outcome of every cause"
@@ -80,6 +80,12 @@ def run(options: argparse.Namespace) -> int:
         from whygpu.render.check_json import render
 
         output.data(report, render)
+    elif options.sarif:
+        from whygpu.render.finding_sarif import render_check
+        from whygpu.version import VERSION
+
+        causes = api.causes_of(report.findings)
+        output.data(report, partial(render_check, causes=causes, version=VERSION))
     else:
         from whygpu.render.check_text import render as render_text
         from whygpu.render.marks import MARKS, PLAIN_MARKS
@@ -98,5 +104,5 @@ def run(options: argparse.Namespace) -> int:
     if options.snapshot is None and is_recording():
         from whygpu.cli.remembering import after_check
 
-        after_check(report, silent=options.json, color=options.color)
+        after_check(report, silent=options.json or options.sarif, color=options.color)
     return report.exit_code

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
-from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.arguments import add_color_argument, add_data_arguments
 from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.errors import UsageError
 
@@ -22,6 +23,7 @@ examples:
   whygpu explain --here train.log        compare it with what is on this machine
   whygpu explain train.log.gz            compressed: gzip, bzip2, xz, zstd
   whygpu explain --json *.log            one line of JSON for each file
+  whygpu explain --sarif *.log           one document, for code scanning
   whygpu explain --html why.html *.log   a page to look at, or to send
   whygpu explain notebook.ipynb          the output that a notebook holds
 
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PYTHON",
         help="with --here: the interpreter (or virtual environment) that wrote the log",
     )
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    add_data_arguments(parser, "the answer")
     add_html_argument(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show all evidence, symptoms and noise"
@@ -77,9 +79,12 @@ def run(options: argparse.Namespace) -> int:
             output.say(str(error))
             codes.append(UNREADABLE)
             continue
-        _show(explanation, options, several=len(names) > 1, first=not codes)
+        if not options.sarif:
+            _show(explanation, options, several=len(names) > 1, first=not codes)
         codes.append(explanation.exit_code)
         explanations.append(explanation)
+    if options.sarif:
+        _show_sarif(explanations)
     if len(names) == 1:
         html_file.write(explanations[0])
     else:
@@ -95,6 +100,18 @@ def _explained(name: str, here: Snapshot | None) -> Explanation:
         output.say("reading the log from the terminal; end it with Ctrl-D")
     with reading(name) as show:
         return api.explain_file(name, here=here, on_read=show)
+
+
+def _show_sarif(explanations: list[Explanation]) -> None:
+    """One document, because SARIF is one however many files it is about."""
+    from whygpu import api
+    from whygpu.render.finding_sarif import render_explanations
+    from whygpu.version import VERSION
+
+    findings = [finding for each in explanations for finding in each.root_causes]
+    causes = api.causes_of(findings)
+    as_sarif = partial(render_explanations, causes=causes, version=VERSION)
+    output.data(tuple(explanations), as_sarif)
 
 
 def _show(

@@ -37,7 +37,10 @@ def serve() -> int:
     os.dup2(2, 1)
     server.protocol.set_writer(StdoutWriter(output))
     try:
-        asyncio.run(_serve(server))
+        if sys.platform == "win32":
+            server.start_io(stdout=output)
+        else:
+            asyncio.run(_serve(server))
     except SystemExit as stop:
         if type(stop) is not SystemExit:
             # A signal; this class is that of the command line.

@@ -9,10 +9,9 @@ from typing import Any
 
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, LintReport, Located
+from whygpu.render import sarif
 
 LINT_SCHEMA = 1
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
@@ -60,58 +59,18 @@ def render_json(report: LintReport) -> str:
 
 
 def render_sarif(report: LintReport, causes: Sequence[Cause], version: str) -> str:
-    """SARIF 2.1.0, as code scanning reads it. `version` is whygpu's."""
-    rules = [
-        {
-            "id": cause.code,
-            "name": cause.slug,
-            "shortDescription": {"text": f"{cause.title}."},
-            "fullDescription": {"text": f"{cause.title}."},
-            "help": {"text": cause.guide.strip(), "markdown": cause.guide.strip()},
-            "defaultConfiguration": {"level": _LEVELS[cause.severity]},
-        }
-        for cause in causes
-    ]
-    places = {cause.code: place for place, cause in enumerate(causes)}
-    results = [_result(found, places) for found in (*report.findings, *report.ignored)]
-    run = {
-        "tool": {"driver": {"name": "whygpu", "version": version, "rules": rules}},
-        "columnKind": "unicodeCodePoints",
-        "invocations": [
-            {
-                "executionSuccessful": all(p.kind != "crashed" for p in report.problems),
-                "toolExecutionNotifications": [_notification(p) for p in report.problems],
-            }
-        ],
-        "results": results,
-    }
-    data = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(data, indent=2) + "\n"
+    """SARIF 2.1.0. `version` is whygpu's."""
+    results = [_result(found) for found in (*report.findings, *report.ignored)]
+    return sarif.document(causes, version, results, map(_notification, report.problems))
 
 
-def _uri(path: str) -> str:
-    """Byte by byte, because a file name may not be UTF-8."""
-    from urllib.parse import quote
-
-    raw = os.fsencode(path.replace("\\", "/") if os.sep == "\\" else path)
-    return f"file://{quote(raw)}" if os.path.isabs(path) else quote(raw)
-
-
-def _result(found: Located, places: dict[str, int]) -> dict[str, Any]:
+def _result(found: Located) -> dict[str, Any]:
     finding = found.finding
     result: dict[str, Any] = {
         "ruleId": finding.code,
-        "ruleIndex": places[finding.code],
-        "level": _LEVELS[finding.severity],
+        "level": sarif.LEVELS[finding.severity],
         "message": {"text": f"{_cell(found)}{finding.message}. {finding.remedies[0].text}"},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(found.path)},
-                    "region": _region(found),
-                }
-            }
-        ],
+        "locations": [sarif.in_file(found.path, _region(found))],
     }
     if found.reason is not None:
         result["suppressions"] = [{"kind": "inSource", "justification": found.reason}]
@@ -135,18 +94,9 @@ def _cell(found: Located) -> str:
 
 
 def _notification(problem: FileProblem) -> dict[str, Any]:
-    return {
-        "level": "error" if problem.kind == "crashed" else "warning",
-        "message": {"text": problem.message},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(problem.path)},
-                    "region": {"startLine": problem.line},
-                }
-            }
-        ],
-    }
+    level = "error" if problem.kind == "crashed" else "warning"
+    place = sarif.in_file(problem.path, {"startLine": problem.line})
+    return sarif.notification(level, problem.message, place)
 
 
 def render_github(report: LintReport) -> str:
