@@ -251,3 +251,38 @@ def test_a_model_that_stays_on_the_cpu_has_several_reasons() -> None:
 )  # fmt: skip
 def test_what_only_looks_alike(log: str, cause: str) -> None:
     assert cause_of(log) == cause
+
+
+@each(
+    ("log", "cause"),
+    [
+        # What the container says explains what the program says.
+        ("INFO:    Could not find any nv files on this host!\n"
+         "RuntimeError: No CUDA GPUs are available", "docker-no-gpu-runtime"),
+        ("Linux box 4.4.0-19041-Microsoft x86_64\nE x/cuda_driver.cc:271] failed call to cuInit: "
+         "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", "wsl-no-gpu"),
+        ("ERROR: The Compose file './docker-compose.yml' is invalid because:\nservices.a.deploy "
+         "value Additional properties are not allowed ('devices' was unexpected)",
+         "docker-no-gpu-runtime"),
+        ("ERROR: The Compose file './docker-compose.yml' is invalid because:\nservices.a.port "
+         "value is no number", "not-gpu"),
+        ("ValueError: type fp8e4nv not supported in this architecture.",
+         "compute-capability-too-old"),
+        ("RuntimeError: No available kernel. Aborting execution.", "unknown"),
+        # Steps of an image build, whose own failure says nothing.
+        ('#12 2.311 Traceback (most recent call last):\n#12 2.311   File "<string>", line 1, in '
+         '<module>\n#12 2.311 AssertionError\nERROR: failed to solve: process "/bin/sh -c x" did '
+         "not complete successfully: exit code: 1", "unknown"),
+        ("#9 1.204 ModuleNotFoundError: No module named 'yaml'\nERROR: failed to solve: process "
+         '"/bin/sh -c x" did not complete successfully: exit code: 1', "not-gpu"),
+        # A plain error just above a failure without a reason is its reason.
+        ("found 1 CUDA devices\nerror loading model: unknown (magic, version) combination: 4655\n"
+         "AssertionError", "not-gpu"),
+        ("found 1 CUDA devices\nerror loading model: the CUDA file is corrupt\nAssertionError",
+         "unknown"),
+        ("RuntimeError: Cannot find a working triton installation. It is not installed or too old.",
+         "not-gpu"),
+    ],
+)  # fmt: skip
+def test_containers_and_builds_explain_what_programs_say(log: str, cause: str) -> None:
+    assert cause_of(log) == cause

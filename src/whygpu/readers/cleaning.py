@@ -42,6 +42,8 @@ _PREFIXES = tuple(
         r"(?:[\w.-]{1,60}\[[\w.]{1,20}\]:\s?|[\w.-]{1,60} [\w.-]{1,40}(?:\[\d{1,10}\])?: )?",
         # ComfyUI: 2025-03-15T22:57:28.208512 - text. Before a level it is a record.
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} - (?!\[?(?:DEBUG|INFO|WARN|ERROR|CRITICAL))",
+        # BuildKit: #12 2.311 text
+        r"#\d{1,4} \d{1,6}\.\d{1,3} (?=\S|\s)",
         # docker compose and pm2: app-1  |
         r"(?:\d{1,3}\|)?[A-Za-z_][\w.-]{0,60}\s{0,20}\| ",
         # syslog: Nov 15 01:02:03 host kernel:

@@ -102,6 +102,7 @@ _CUDA_ERROR = re.compile(r"\bCUDA_ERROR_[A-Z]|\bCU(?:DNN|BLAS)_STATUS_[A-Z]")
 
 _WITH_PARAGRAPH = ("CMake Error",)
 _REASONS_BELOW = ("what():", "nvidia-container-cli: ")
+_ANNOUNCES = ("because:", "following reason:")
 _ENOUGH_PROGRESS = 2
 """After an exception, a progress bar is often drawn once more."""
 _CLOSE = 6
@@ -294,7 +295,10 @@ def _with_reason(lines: Sequence[Line], place: int, kind: FailureKind) -> Failur
     if line.text.startswith(_WITH_PARAGRAPH):
         return _with_paragraph(lines, place, kind)
     below = lines[place + 1] if place + 1 < len(lines) else None
-    if below is None or not below.text.lstrip().startswith(_REASONS_BELOW) or _far(line, below):
+    continues = line.text.endswith(_ANNOUNCES)
+    if below is None or _far(line, below):
+        return Failure(line.number, line.number, kind, line.text)
+    if not continues and not below.text.lstrip().startswith(_REASONS_BELOW):
         return Failure(line.number, line.number, kind, line.text)
     return Failure(line.number, below.number, kind, f"{line.text}\n{below.text.strip()}")
 
@@ -354,6 +358,7 @@ def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[F
             yield failure
         else:
             record = _last_error(lines, row.written_by, last, failure.line)
+            record = record or _reason_elsewhere_above(lines, last, failure.line)
             if record is not None:
                 text = f"{record.text.strip()}\n{failure.text}"
                 yield failure._replace(line=record.number, text=text)
@@ -371,6 +376,22 @@ def _shows_statement(lines: Sequence[Line], raised_at: int) -> bool:
     place = bisect_left(lines, raised_at, key=lambda line: line.number)
     above = lines[place - 1].text if place else ""
     return above.startswith(" ") and _FRAME.match(above) is None
+
+
+def _reason_elsewhere_above(lines: Sequence[Line], after: int, before: int) -> Line | None:
+    """A plain error just above a failure without a reason, if it gives one unrelated to the GPU."""
+    start = bisect_right(lines, max(after, before - _CLOSE - 1), key=lambda line: line.number)
+    end = bisect_left(lines, before, key=lambda line: line.number)
+    return next(
+        (
+            line
+            for line in reversed(lines[start:end])
+            if _PLAIN_ERROR.match(line.text)
+            and reason_elsewhere(line.text)
+            and not message_is_about_gpu(line.text)
+        ),
+        None,
+    )
 
 
 def _last_error(

@@ -45,7 +45,7 @@ _CHAINED = re.compile(
     r"^[\s|]{0,12}(?:During handling of the above exception, another exception occurred"
     r"|The above exception was the direct cause of the following exception)"
 )
-_OTHER_END = re.compile(r"^terminate called ")
+_OTHER_END = re.compile(r"^(?:terminate called |ERROR: failed to solve: |The command '/bin/sh -c )")
 _NCCL_RECORD = re.compile(r"^\S{1,80}:\d{1,8}:\d{1,8} \[\d{1,3}\] NCCL ")
 _PROMPT = re.compile(
     r"^(?:\([\w.-]{1,40}\) ?)?(?:[\w.-]{1,60}@[\w.-]{1,60}:[^\n$#]{0,80}[$#]|\$|>>>"

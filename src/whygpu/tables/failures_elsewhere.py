@@ -126,6 +126,7 @@ FAILURES: tuple[Elsewhere, ...] = (
         late(
             r"ModuleNotFoundError: No module named '(?:triton|flash_attn|xformers|bitsandbytes"
             r"|deepspeed|apex|pycuda|cupy|pynvml|tensorrt)'$"
+            r"|Cannot find a working triton installation"
         ),
         "a Python package that the program needs is not installed",
         "Install the package that the message names, in the environment of the program.",
@@ -153,6 +154,7 @@ _REASONS = late(
     r"(?:does(?:n't| not) exist|not found)|[Nn]o such file or directory|[Pp]ermission denied"
     r"|[Cc]onnection (?:refused|reset|timed out)|[Uu]nauthori[sz]ed|[Aa]ccess denied|\b40[134]\b"
     r"|(?:[Uu]nknown|[Uu]nsupported) model (?:architecture|type|format)|invalid magic"
+    r"|unknown \(magic, version\)"
     r"|corrupt(?:ed)?\b|incomplete|truncated|not within the file bounds|[Pp]arse error"
     r"|[Ss]yntax error|[Aa]ddress already in use"
 )

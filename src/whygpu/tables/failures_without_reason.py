@@ -136,6 +136,15 @@ FAILURES: tuple[Unexplained, ...] = (
         ),
     ),
     Unexplained(
+        late(
+            r"\bfailed to solve: (?:process|executor failed)|^The command '/bin/sh -c [^\n]{0,2000}"
+            r"returned a non-zero code"
+        ),
+        "a step of an image build failed",
+        "is in the output of that step, above this error",
+        _LAUNCHED,
+    ),
+    Unexplained(
         late(r"^BackendCompilerFailed\b[^\n]{0,60}\Z"),
         "torch.compile could not compile a part of the program",
         "is in the exception above or below this one",
@@ -155,6 +164,14 @@ FAILURES: tuple[Unexplained, ...] = (
         "TensorFlow stopped while it ran a graph",
         "is in the lines below this one, which are not in the log",
         ("GPU memory ran out", "the data do not match the model", "cuDNN cannot start"),
+    ),
+    Unexplained(
+        late(r"^AssertionError:?\s*\Z"),
+        "an assertion of the program does not hold",
+        "is in the statement that failed, which the traceback does not show",
+        ("the program requires a GPU and sees none", "its data or its settings"),
+        unless_shown=True,
+        of_missing_gpu=True,
     ),
     Unexplained(
         late(

@@ -43,6 +43,7 @@ FRAMEWORK_PARTS = (
     "llvm error",
     "engine config",
     "kernel image",
+    "available kernel",
     "compute capability",
     "cutlass",
     "kv cache",

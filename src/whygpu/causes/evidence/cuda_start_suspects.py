@@ -177,6 +177,9 @@ def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
     module = Suspect("nvidia-kernel-module-state", "likely", lines, None, "warning")
     if story.no_kernel or story.no_node:
         return _without_kernel(story, lines)
+    if story.not_passed_in:
+        evidence = (*lines, *story.not_passed_in)
+        return (Suspect("docker-no-gpu-runtime", "likely", evidence),)
     of_jetson = lines_with(log, _JETSON_MEMORY)
     if of_jetson:
         return (module._replace(lines=(*lines, *of_jetson)),)

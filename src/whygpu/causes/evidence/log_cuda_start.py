@@ -79,9 +79,14 @@ _CONTAINER = late(
     r"|^#\d{1,3} \[[^\]\n]{1,40}\d{1,3}/\d{1,3}\] RUN \b",
     re.MULTILINE,
 )
+_NOT_PASSED_IN = late(
+    r"[Cc]ould not find any nv (?:files|libraries|binaries) on this host"
+    r"|The NVIDIA Driver was not detected\.\s{1,3}GPU functionality will not be available"
+)
+"""A container engine, or the image itself, says that no GPU came in."""
 _WSL = late(
     # Not a list of the folders where a program searches.
-    r"/usr/lib/wsl\b(?!\S{0,40}\*)|(?<!non-)(?<!\()\bWSL ?[12]?\b|microsoft-standard|[ :'\"(]/mnt/[cd]/"
+    r"/usr/lib/wsl\b(?!\S{0,40}\*)|(?<!non-)(?<!\()\bWSL ?[12]?\b|microsoft-standard|\d-Microsoft\b|[ :'\"(]/mnt/[cd]/"
     r"|libdxcore|/dev/dxg|\bdxgk|(?<!running under )Windows Subsystem for Linux"
 )
 
@@ -131,6 +136,8 @@ class Story(NamedTuple):
     """Failures that are unrelated to the GPU."""
     place: Place
     place_lines: tuple[int, ...]
+    not_passed_in: tuple[int, ...] = ()
+    """A container says that it got no GPU."""
 
 
 @lru_cache(maxsize=1)
@@ -167,6 +174,7 @@ def story_of(log: Log) -> Story:
         ),
         place="wsl" if wsl else "container" if container else "unknown",
         place_lines=(wsl or container)[:2],
+        not_passed_in=lines_with(log, _NOT_PASSED_IN),
     )
 
 
