@@ -240,6 +240,12 @@ def test_a_model_that_stays_on_the_cpu_has_several_reasons() -> None:
         ("RuntimeError: Insufficient VRAM for model and cache", "oom-model-too-big"),
         ("****NvRmMemInit failed**** error type: 196626\nCuda failure: no CUDA-capable device is "
          "detected", "nvidia-kernel-module-state"),
+        # The same words about something else.
+        ("ValueError: SSE4 is not supported on this architecture", "not-gpu"),
+        ("Not enough VRAM? Start with --lowvram.\nEpoch 1 loss 0.5\nEpoch 2 loss 0.4",
+         "nothing-wrong"),
+        ("[ 5.1] Loading of unsigned module is rejected\n[ 5.2] vboxdrv: failed\n"
+         "ValueError: no data", "not-gpu"),
         # An object that was never completed does not show that the work was finished.
         ("Exception ignored in: <function Adam.__del__ at 0x7f>\nTraceback (most recent call "
          'last):\n  File "a.py", line 9, in __del__\n    self.op.close()\n'

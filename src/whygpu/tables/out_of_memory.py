@@ -365,7 +365,9 @@ FORMS: tuple[Form, ...] = (
         # Not in advice: "... per GPU. If you are running out of memory, ..."
         r"(?:GPU|[Dd]evice|VRAM)[^\n]{0,40}(?<!running )\bout of memory",
         r"\b[Oo]ut of (?:GPU|device|video|VRAM) memory",
-        r"\b(?:[Ii]nsufficient|[Nn]ot enough|[Oo]ut of) VRAM\b",
+        # Programs also print advice for this case.
+        r"(?:Error|Exception): (?:[^\n?]{0,80} )?(?:[Ii]nsufficient|[Nn]ot enough|[Oo]ut of)"
+        r" VRAM\b",
         r"Gpu API call\) out of memory",
         r"ErrorOutOfDeviceMemory",
     ),

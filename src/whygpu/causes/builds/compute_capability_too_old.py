@@ -228,7 +228,9 @@ STATEMENTS = late(
     r"|CUDNN_STATUS_(?:NOT_SUPPORTED_)?ARCH_MISMATCH"
     r"|(?:Feature|Instruction|Modifier) '[^'\n]{1,60}' requires \.target sm_\d{2,3}\w? or higher"
     r"|Expected is_sm\d{2}\w? ?(?:\|\|[^\n]{1,80})?to be true"
-    r"|(?:un|not )supported (?:on|in|for) this (?:GPU )?(?:generation|architecture)"
+    r"|(?:un|not )supported on this GPU (?:generation|architecture)"
+    # Triton. Processors have architectures as well.
+    r"|\btype fp8\w{1,12} not supported in this architecture"
     r"|[Kk]ernels? requires? (?:a )?(?:GPU with )?compute capability (?:>=|of at least|at least) ?\d"
     r"|\bSM\d{2} kernel is not available|need a GPU with NVIDIA \w{4,12}\W{0,4}(?:TM\) )?or newer architecture"
     r"|-arch=compute_[1-5]\d is an unsupported option"

@@ -417,7 +417,9 @@ _MODULE_ERRORS = late(
     # Packages that build the module: of Debian, of Fedora, and of the kernel's own builder.
     r"|error processing package nvidia-(?:dkms|kernel)[\w-]{0,40}|akmod-nvidia[^\n]{0,80}failed"
     r"|dkms[^\n]{0,80}\bnvidia/\d[^\n]{0,80}(?:[Ff]ail|[Ee]rror|exit status: [1-9])"
+    # Of any module; the next messages name it.
     r"|Loading of (?:unsigned module|module with unavailable key) is rejected"
+    r"(?=(?:[^\n]{0,200}\n){1,3}?[^\n]{0,200}(?:nvidia|NVRM))"
 )
 _BUSY = ("cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE")
 _MODES = late(r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
