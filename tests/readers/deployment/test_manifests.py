@@ -34,6 +34,11 @@ def test_ways_to_ask_for_a_gpu_in_compose() -> None:
     assert service("    devices: [/dev/nvidia0]\n").gets_more == "it gets device files"
 
 
+@pytest.mark.parametrize("text", ["networks: {a: {}}\n", "services:\n", "services: {}\n", "[]\n"])
+def test_a_compose_file_without_services_is_empty(text: str) -> None:
+    assert compose.read("c.yml", yaml_tree.load("c.yml", text), text).services == ()
+
+
 def test_a_reservation_without_capabilities_is_refused() -> None:
     (grant,) = service(devices("            - {driver: nvidia, count: 1}\n")).grants
     assert "capabilities" in grant.refused

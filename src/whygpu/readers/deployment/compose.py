@@ -59,8 +59,9 @@ def read(path: str, documents: list[Node], content: str) -> ComposeFile:
     lines = content.split("\n")
     for document in documents:
         listed = list(entries(document, "services"))
-        ends = [place.line for _, _, place in listed[1:]] + [len(lines) + 1]
-        for (name, node, place), end in zip(listed, ends, strict=True):
+        starts = [place.line for _, _, place in listed]
+        for number, (name, node, place) in enumerate(listed, 1):
+            end = starts[number] if number < len(starts) else len(lines) + 1
             if isinstance(node, Map):
                 found.append(_service(path, name, node, place, lines[place.line : end - 1]))
     return ComposeFile(path, tuple(found))
