@@ -233,3 +233,48 @@ def test_a_second_framework_for_the_cpu_is_a_choice(tmp_path: pathlib.Path) -> N
     assert found(tmp_path, project(tmp_path, {"Dockerfile": torch})) == []
     plain = base.format("nvidia/cuda:12.2.2-cudnn8-runtime-ubuntu22.04")
     assert found(tmp_path, project(tmp_path, {"Dockerfile": plain})) == [("WG301", "Dockerfile", 2)]
+
+
+@pytest.mark.parametrize(
+    ("above", "command", "quiet"),
+    [
+        ("# CPU testing, without GPUs\n", "", True),
+        ("# for training\n", "", False),
+        ("", "    command: tensorboard --logdir /logs\n", True),
+    ],
+)
+def test_services_that_need_no_gpu(
+    tmp_path: pathlib.Path, above: str, command: str, quiet: bool
+) -> None:
+    service = f"{above}services:\n  a:\n    image: tensorflow/tensorflow:2.15.0-gpu\n{command}"
+    assert (found(tmp_path, project(tmp_path, {"compose.yaml": service})) == []) is quiet
+
+
+def test_optional_packages_of_poetry_are_alternatives(tmp_path: pathlib.Path) -> None:
+    text = """\
+[tool.poetry.dependencies]
+onnxruntime = {version = "1.20.1", optional = true}
+onnxruntime-gpu = {version = "1.20.1", optional = true}
+[tool.poetry.extras]
+cpu = ["onnxruntime"]
+gpu = ["onnxruntime-gpu"]
+"""
+    assert found(tmp_path, project(tmp_path, {"pyproject.toml": text})) == []
+
+
+def test_steps_on_another_machine_are_not_judged(tmp_path: pathlib.Path) -> None:
+    job = "jobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - run: |\n          {}\n"
+    steps = "docker run --gpus all x"
+    files = {".github/workflows/a.yml": job.format(steps)}
+    assert found(tmp_path, project(tmp_path, files)) == [("WG811", ".github/workflows/a.yml", 2)]
+    steps = f'eval "$(docker-machine env there)"\n          {steps}'
+    assert found(tmp_path, project(tmp_path, {".github/workflows/a.yml": job.format(steps)})) == []
+
+
+def test_an_extra_index_without_the_release_leaves_it_to_pypi(tmp_path: pathlib.Path) -> None:
+    index = "https://download.pytorch.org/whl/cu113\ntorch==2.2.0\n"
+    files = {"requirements.txt": f"--extra-index-url {index}"}
+    assert found(tmp_path, project(tmp_path, files)) == []
+    docker = "FROM python:3.10\nCOPY r.txt .\nRUN pip install -r r.txt\n"
+    files = {"Dockerfile": docker, "r.txt": f"--index-url {index}"}
+    assert found(tmp_path, project(tmp_path, files)) == [("WG318", "r.txt", 2)]

@@ -49,9 +49,9 @@ _PYTHON_FOLDERS = re.compile(
 )
 _NO_GPUS = ("none", "void", "")
 _CPU_NAME = re.compile(r"cpu(?![a-z])", re.IGNORECASE)
-_CPU_COMMENT = re.compile(
-    r"cpu[- ]?(?:only|version|build|wheel|torch|support)|only (?:the )?cpu|on cpu"
-    r"|no gpu|without gpu",
+CPU_COMMENT = re.compile(
+    r"cpu[- ]?(?:only|version|build|wheel|torch|support|test|mode)|only (?:the )?cpu|on cpu"
+    r"|no gpu|without (?:an? )?gpu",
     re.IGNORECASE,
 )
 _GPU_NAME = re.compile(r"(?:^|[._/-])(?:gpu|cuda\d*|nvidia)(?:[._/-]|$)", re.IGNORECASE)
@@ -183,7 +183,7 @@ def _for_cpu(dockerfile: Dockerfile, last: Stage) -> Iterator[Reason]:
         if _CPU_NAME.search(name):
             yield Reason(f"it is called {name}", last.place)
     for comment in dockerfile.comments:
-        if _CPU_COMMENT.search(comment.text):
+        if CPU_COMMENT.search(comment.text):
             yield Reason("a comment says so", comment)
 
 

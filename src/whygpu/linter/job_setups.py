@@ -17,6 +17,8 @@ from whygpu.readers.deployment.package_installs import package_installs
 
 _DROPS = re.compile(r"\s--(?:gres=(?:none|gpu:0)|gpus(?:-per-\w+)?=0)(?=\s)|\s-G ?0(?=\s)")
 _STARTS_PYTHON = re.compile(r"(?:^|[\s/])(?:python[\d.]*|torchrun|accelerate|deepspeed)\s")
+_ELSEWHERE = frozenset({"docker-machine", "ssh", "eval", "cml", "cml-runner", "sky", "modal"})
+"""Commands after which others may run on another machine."""
 _NEEDS_GPU = re.compile(r"^(?:sudo )?nvidia-smi(?: -L)?$|^(?:sudo )?docker run (?:.* )?--gpus[= ]")
 _JOB_WANTS_GPU = re.compile(
     r"^(?:nvidia-smi|nvcc)$|^(?:cuda|cudnn|nvhpc)(?:[/\d.-]|$)|--(?:nv|gpus?)$", re.IGNORECASE
@@ -110,6 +112,8 @@ def workflow_setups(path: str, text: str, judge: Judge) -> Iterator[Setup]:
 def _workflow_reasons(job: workflow.WorkflowJob) -> Iterator[Reason]:
     """Only what fails without a GPU, or a container on a machine that was chosen for its GPU."""
     if job.is_hosted:
+        if any(command.words[0] in _ELSEWHERE for command in job.commands):
+            return
         for command in job.commands:
             if not command.may_fail and _NEEDS_GPU.search(" ".join(command.words)):
                 words = " ".join(command.words[:2])

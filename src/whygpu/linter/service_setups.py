@@ -6,14 +6,17 @@ import os
 import re
 from collections.abc import Iterator
 
-from whygpu.linter.image_setup import Judge, built_image, published_image
+from whygpu.linter.image_setup import CPU_COMMENT, Judge, built_image, published_image
 from whygpu.linter.project_files import ProjectFiles, kind_of
 from whygpu.linter.started_script import needs_gpu, program_of, several_processes
 from whygpu.linter.yaml_file import documents_of
 from whygpu.model.deployment import Grant, Reason, Setup, StartedProgram, VariableSetting
+from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import compose, yaml_tree
 
 _WANTS_GPU = re.compile(r"--gpus?(?:=|$)|^cuda(?::\d)?$|--device=cuda|--use[-_](?:gpu|cuda)")
+_VIEWERS = re.compile(r"(?:.*/)?(?:tensorboard|mlflow|nginx|redis-server|streamlit)")
+"""Programs that show what others computed."""
 _CPU = re.compile(r"(?:^|[-_=.])cpu(?:$|[-_.:])|--no-?(?:gpu|cuda)", re.IGNORECASE)
 
 
@@ -22,6 +25,7 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
         return
     granted = _granted_beside(path, files)
     services = compose.read(path, documents_of(path, text), text).services
+    said = tuple(_said_above(path, text))
     for service in services:
         image = _image_of_service(service, path, files, judge)
         reasons = list(image.for_gpu) if image is not None else []
@@ -43,7 +47,7 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
             name=service.name,
             place=service.place,
             for_gpu=tuple(reasons),
-            for_cpu=(*(image.for_cpu if image is not None else ()), *_for_cpu(service)),
+            for_cpu=(*(image.for_cpu if image is not None else ()), *_for_cpu(service), *said),
             grants=tuple(_runtime_grant(grant, service, image) for grant in service.grants),
             grant_elsewhere=elsewhere,
             commented_grant=service.commented_grant,
@@ -93,7 +97,18 @@ def _same_image(one: compose.Service, other: compose.Service) -> bool:
 
 def _for_cpu(service: compose.Service) -> list[Reason]:
     words = (os.path.basename(service.place.file), service.name, *service.command)
-    return [Reason("it is for the CPU", service.place)] if any(map(_CPU.search, words)) else []
+    is_viewer = bool(service.command) and _VIEWERS.fullmatch(service.command[0]) is not None
+    for_cpu = is_viewer or any(map(_CPU.search, words))
+    return [Reason("it is for the CPU", service.place)] if for_cpu else []
+
+
+def _said_above(path: str, text: str) -> Iterator[Reason]:
+    """The comments before the first key say what the file is for."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            return
+        if CPU_COMMENT.search(line):
+            yield Reason("a comment says so", FileLine(path, number, line.strip()))
 
 
 def _gpu_variables(variables: tuple[VariableSetting, ...]) -> list[Reason]:

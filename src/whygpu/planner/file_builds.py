@@ -152,7 +152,13 @@ def _torch(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
     if not source.tag.startswith("cu"):
         reason = f"was not checked: the build +{source.tag} is not on record"
         return Problem("unknown", None, reason)
-    return _on_torch_index(requirement, source.tag, place)
+    found = _on_torch_index(requirement, source.tag, place)
+    replaces = any(each.role in ("index", "explicit") for each in requirement.sources)
+    if not isinstance(found, Problem) or replaces or "+" in requirement.specifier:
+        return found
+    # --extra-index-url adds to PyPI, which may have the release.
+    row = _chosen("torch", requirement, place)
+    return found if isinstance(row, Problem) else torch_build(row, platform)
 
 
 def _on_torch_index(requirement: PinnedRequirement, tag: str, place: Place) -> Candidate | Problem:

@@ -16,6 +16,8 @@ from whygpu.planner.wishes import BACKENDS, keras_backend
 from whygpu.tables.distributions import provider
 from whygpu.tables.keras_backends import backend_limit
 
+_OTHER_SYSTEMS = ("tensorflow-macos", "tensorflow-intel", "tensorflow-cpu-aws")
+"""Parts of tensorflow for macOS, Windows and aarch64, which older lock files list without that."""
 _CUDA_PACKAGE = re.compile(r"^nvidia-(\w+)-cu(\d+)$")
 
 
@@ -24,7 +26,8 @@ def with_owners(verdicts: list[RequirementVerdict]) -> list[RequirementVerdict]:
     owners: dict[str, list[RequirementVerdict]] = {}
     for verdict in verdicts:
         row = provider(verdict.requirement.name)
-        if row is not None and verdict.requirement.manager == "pip":
+        is_here = verdict.requirement.name not in _OTHER_SYSTEMS
+        if row is not None and verdict.requirement.manager == "pip" and is_here:
             owners.setdefault(row.module, []).append(verdict)
     changed = dict[PinnedRequirement, RequirementVerdict]()
     for module, found in owners.items():

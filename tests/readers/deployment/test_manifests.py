@@ -31,6 +31,8 @@ def test_ways_to_ask_for_a_gpu_in_compose() -> None:
     assert service("    gpus: all\n").grants
     assert service("    runtime: nvidia\n").grants
     assert service("    image: nginx\n").grants == ()
+    (wrong,) = service("    device_requests: [{capabilities: [gpu]}]\n").grants
+    assert "no such key" in wrong.refused
     assert service("    devices: [/dev/nvidia0]\n").gets_more == "it gets device files"
 
 

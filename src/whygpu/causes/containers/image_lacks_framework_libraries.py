@@ -90,6 +90,19 @@ ENV NVIDIA_VISIBLE_DEVICES=all
 RUN pip install "tensorflow[and-cuda]==2.18.0"
 ```
 
+Another step brings them.
+
+```
+==> Dockerfile <==
+FROM python:3.11
+ENV NVIDIA_VISIBLE_DEVICES=all
+RUN pip install "tensorflow[and-cuda]==2.18.0"
+COPY requirements.txt .
+RUN pip install -r requirements.txt
+==> requirements.txt <==
+tensorflow>=2.8
+```
+
 PyTorch brings its own.
 
 ```
@@ -159,7 +172,8 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
 
 def _in_image(image: Setup, reason: str) -> Iterator[SetupFinding]:
     base = image.base
-    if base is None or image.has_own_cuda:
+    brings = any("and-cuda" in requirement.extras for requirement in image.requirements)
+    if base is None or image.has_own_cuda or brings:
         return
     for verdict in image.verdicts:
         if verdict.kind != "cuda-not-included" or already_in_base(verdict, base):

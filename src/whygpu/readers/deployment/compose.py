@@ -104,6 +104,9 @@ def _grants(node: Map) -> Iterator[Grant]:
         kind = text(item, "discrete_resource_spec", "kind")
         if "gpu" in kind.lower():
             yield Grant(f"generic resource {kind}", item.place)
+    if child(node, "device_requests") is not None:
+        refused = "compose files have no such key; it is called gpus, or deploy.resources"
+        yield Grant("device_requests", node.key_places["device_requests"], refused=refused)
     gpus = child(node, "gpus")
     if gpus is not None:
         yield Grant("gpus", gpus.place, 0 if text(node, "gpus") == "0" else None)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from whygpu.readers.requirement_files.pip_requirement import normalised
 
 _PART = re.compile(r"^(\^|~=|~|==|!=|<=|>=|<|>|=)?\s*v?(\d+(?:\.\d+)*)((?:\.\*)?|[\w.+-]*)")
 
@@ -38,3 +41,12 @@ def _part(text: str) -> str | None:
 
 def _next(release: list[int]) -> str:
     return ".".join(map(str, (*release[:-1], release[-1] + 1)))
+
+
+def extras_of(table: dict[str, Any]) -> dict[str, str]:
+    """The extra that each package belongs to; the first one if there are several."""
+    found: dict[str, str] = {}
+    for extra, names in table.items():
+        for name in names if isinstance(names, list) else ():
+            found.setdefault(normalised(str(name).partition(" ")[0].partition("[")[0]), extra)
+    return found

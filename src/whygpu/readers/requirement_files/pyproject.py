@@ -15,7 +15,7 @@ from whygpu.model.requirement_file import (
 )
 from whygpu.readers.requirement_files import Load
 from whygpu.readers.requirement_files.pip_requirement import normalised, pip_requirement
-from whygpu.readers.requirement_files.poetry_versions import poetry_range
+from whygpu.readers.requirement_files.poetry_versions import extras_of, poetry_range
 from whygpu.readers.requirement_files.toml_lines import TomlFile
 
 Found = PinnedRequirement | UnreadLine
@@ -149,6 +149,7 @@ def _poetry(file: TomlFile) -> Iterator[Found]:
         if isinstance(group, dict) and isinstance(group.get("dependencies"), dict):
             table = f"{_POETRY}.group.{name}.dependencies"
             tables.append((table, group["dependencies"], f"group {name}"))
+    extras = extras_of(file.table("tool", "poetry", "extras"))
     old = file.table("tool", "poetry", "dev-dependencies")
     tables.append((f"{_POETRY}.dev-dependencies", old, "group dev"))
     for table, dependencies, group_name in tables:
@@ -157,7 +158,11 @@ def _poetry(file: TomlFile) -> Iterator[Found]:
                 continue
             place = file.of_key(table, name)
             for entry in wanted if isinstance(wanted, list) else [wanted]:
-                yield _poetry_requirement(name, entry, place, group_name, sources)
+                found = _poetry_requirement(name, entry, place, group_name, sources)
+                if isinstance(found, PinnedRequirement) and found.group == "optional":
+                    extra = extras.get(found.name)
+                    found = found._replace(group=f"extra {extra}" if extra else "optional")
+                yield found
 
 
 def _poetry_requirement(

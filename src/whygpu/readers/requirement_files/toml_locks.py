@@ -14,7 +14,7 @@ from whygpu.model.requirement_file import (
 )
 from whygpu.readers.requirement_files import Load
 from whygpu.readers.requirement_files.pip_requirement import normalised
-from whygpu.readers.requirement_files.poetry_versions import poetry_range
+from whygpu.readers.requirement_files.poetry_versions import extras_of, poetry_range
 from whygpu.readers.requirement_files.toml_lines import TomlFile
 from whygpu.readers.requirement_files.uv_parts import is_project, optional_parts
 
@@ -77,7 +77,7 @@ def read_poetry(path: str, load: Load) -> RequirementsFile:
     if "lock-version" not in metadata:
         raise UsageError(f"{path}: it is not a lock file of Poetry, or one of before 2020")
     requirements, unread = list[PinnedRequirement](), list[UnreadLine]()
-    extras = _poetry_extras(file)
+    extras = extras_of(file.table("extras"))
     for number, package in enumerate(_packages(file)):
         place = file.of_key(f"package#{number}", "name")
         found = _of_poetry(package, place, extras)
@@ -93,15 +93,6 @@ def read_poetry(path: str, load: Load) -> RequirementsFile:
         requires_python=(poetry_range(python) or "") if isinstance(python, str) else "",
         unread=tuple(unread),
     )
-
-
-def _poetry_extras(file: TomlFile) -> dict[str, str]:
-    """The extra that each package belongs to; the first one if there are several."""
-    found: dict[str, str] = {}
-    for extra, names in file.table("extras").items():
-        for name in names if isinstance(names, list) else ():
-            found.setdefault(normalised(str(name).partition(" ")[0].partition("[")[0]), extra)
-    return found
 
 
 def _poetry_part(package: dict[str, Any], extras: dict[str, str]) -> str:
