@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whygpu.differences.bench import FactDifference
+from whygpu.differences.facts import DRIVER
 from whygpu.differences.tree import Leaf
 from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu, GpuProcess, GraphicsDevice
 from whygpu.model.environment import Variable
@@ -42,7 +43,7 @@ def _bare(value: Any) -> Any:
 def _in_short(difference: FactDifference, sides: tuple[Snapshot, Snapshot]) -> tuple[str, str]:
     """The value that a person would name for the whole fact."""
     kind, leaves = difference.fact.kind, difference.leaves
-    if kind == "driver":
+    if difference.fact == DRIVER:
         return _driver(sides[0].driver), _driver(sides[1].driver)
     if kind == "package":
         return _versions(difference, 0), _versions(difference, 1)
@@ -92,7 +93,7 @@ def _leaf_by_leaf(leaves: tuple[Leaf, ...]) -> tuple[str, str]:
     shown = leaves[:_MOST_PARTS]
     more = ", ..." if len(leaves) > len(shown) else ""
     before, after = (
-        ", ".join(f"{_part(leaf)}{_text(value, leaf)}" for leaf, value in pairs) + more
+        ", ".join(f"{_part(leaf)}{_text(value, leaf) or 'none'}" for leaf, value in pairs) + more
         for pairs in (
             [(leaf, leaf.before) for leaf in shown],
             [(leaf, leaf.after) for leaf in shown],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, NamedTuple
 
-from whygpu.differences.tree import Leaf
+from whygpu.differences.tree import Leaf, Path
 from whygpu.model.differences import FactKind
 from whygpu.model.driver import DriverLibrary
 from whygpu.model.libraries import LibraryCopy, Resolution
@@ -27,7 +27,25 @@ _OF_ONE_GPU = {
     "compute_mode": "compute mode of ",
     "mig": "MIG mode of ",
     "ecc_uncorrected": "memory errors of ",
+    "health": "hardware state of ",
 }
+_OF_ITS_HARDWARE = {
+    "vbios": "firmware of ",
+    "ecc": "ECC mode of ",
+    "persistence": "persistence mode of ",
+    "power_limit_watts": "power limit of ",
+    "power_default_watts": "power limit of ",
+    "max_clock_mhz": "highest clocks of ",
+    "max_memory_clock_mhz": "highest clocks of ",
+    "slowdowns": "slowdowns of ",
+    "pcie": "PCIe link of ",
+    "rows": "memory repairs of ",
+    "pages_pending": "memory repairs of ",
+    "nvlinks": "NVLinks of ",
+    "mig_layout": "MIG layout of ",
+}
+_LASTING_A_MOMENT = ("slowdowns", "generation")
+"""An idle GPU lowers the generation of its link."""
 _OF_THE_SYSTEM = {
     "os": "operating system",
     "kernel": "kernel",
@@ -107,11 +125,7 @@ class Facts:
         if part == "device_nodes" and len(leaf.path) > 2 and not self._driver_changed:
             return Fact("device-node", leaf.path[2][0])
         if part == "gpus" and len(leaf.path) > 2:
-            gpu = f"GPU {leaf.path[2][0]}"
-            field = leaf.path[3] if len(leaf.path) > 3 else ""
-            if field in _MOMENT:
-                return Fact("moment", f"memory in use on {gpu}")
-            return Fact("gpu", _OF_ONE_GPU.get(str(field), "") + gpu)
+            return _of_one_gpu(f"GPU {leaf.path[2][0]}", leaf.path[3:])
         if part == "uvm" and not self._driver_changed:
             return Fact("driver", "nvidia_uvm")
         return DRIVER
@@ -231,6 +245,18 @@ class Facts:
 
     def _is_searched_differently(self, path: str) -> bool:
         return path.rpartition("/")[0] in self._folders
+
+
+def _of_one_gpu(gpu: str, path: Path) -> Fact:
+    """What a part of the facts about one GPU is called. The empty path is the whole GPU."""
+    field = str(path[0]) if path else ""
+    if field in _MOMENT:
+        return Fact("moment", f"memory in use on {gpu}")
+    if field == "health" and len(path) > 1:
+        lasts = path[-1] not in _LASTING_A_MOMENT
+        name = _OF_ITS_HARDWARE.get(str(path[1]), _OF_ONE_GPU[field])
+        return Fact("gpu" if lasts else "moment", name + gpu)
+    return Fact("gpu", _OF_ONE_GPU.get(field, "") + gpu)
 
 
 def _folders_of(side: Snapshot) -> frozenset[str]:
