@@ -159,6 +159,7 @@ def test_no_such_subverb(words: list[str], said: str, capsys: pytest.CaptureFixt
     ("limit", "said"),
     [
         ("8", "--limit 8: expected a unit, such as 8GiB"),
+        ("0", "--limit 0: expected an amount such as 8GiB\n"),
         ("8XB", "--limit 8XB: expected an amount such as 8GiB\n"),
         ("growth", "--limit growth: expected an amount such as 8GiB\n"),
         ("80%", "--limit 80%: expected an amount such as 8GiB\n"),

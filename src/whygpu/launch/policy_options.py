@@ -81,7 +81,7 @@ def parse_memory(text: str) -> MemoryLimit:
 def parse_bytes(text: str, option: str, *, expected: str) -> float:
     """4GiB, 500MB or 4G. `expected` says what the option takes."""
     word = text.strip()
-    if _NUMBER.fullmatch(word):
+    if _NUMBER.fullmatch(word) and float(word) > 0:
         raise _wrong(option, text, f"expected a unit, such as {word}GiB")
     amount = given_size(word)
     if amount is None:
