@@ -217,6 +217,14 @@ def test_any_other_exception_is_shown_and_not_taken_for_memory(find: Find) -> No
     assert find("breaks", *limited()).result["batch"] is None
 
 
+def test_main_memory_is_not_filled_unless_asked_for(find: Find) -> None:
+    half = find("step", "--max", "8", "--json", "--device", "auto").result
+    whole = find("step", "--max", "8", "--json").result
+    said = "50% of the free main memory"
+    assert any(said in note for note in half["notes"])
+    assert not any(said in note for note in whole["notes"])
+
+
 def test_time_is_a_limit(find: Find) -> None:
     said = find("sleeps", *limited("--timeout", "2"))
     assert (said.code, said.result["outcome"]) == (4, "too-slow")

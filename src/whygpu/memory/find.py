@@ -20,6 +20,7 @@ from whygpu.model.policy import Call, DeviceChoice, DevicePolicy, LaunchPlan, Me
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import ProgramMessage, StepMessage, TrialRequest
+from whygpu.model.units import size_text
 from whygpu.model.work import What
 
 DEFAULT_TIMEOUT = 600.0
@@ -33,6 +34,7 @@ _REFUSE_AT_ONCE = Call(
     part="memory",
     reason="its allocator would wait up to 10 s before it refuses a request",
 )
+_UNASKED_PART = 0.5
 _OVERSHOOT = 1.25
 """Times the limit: how far a trial may go beyond it, to be measured."""
 
@@ -70,6 +72,10 @@ class Wanted(NamedTuple):
     @property
     def wants_gpu(self) -> bool:
         return self.device is not None and self.device.kind == "gpu"
+
+    @property
+    def wants_cpu(self) -> bool:
+        return self.device is not None and self.device.kind == "cpu"
 
 
 class Progress(NamedTuple):
@@ -110,7 +116,12 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
         tries = _Tries(wanted, limits, runner, on_progress)
         result = tries.to_the_end()
     result = result._replace(
-        notes=(*plan.remarks, *result.notes, *_of_malloc(result, environ)),
+        notes=(
+            *plan.remarks,
+            *result.notes,
+            *_of_main_memory(wanted, tries.limits),
+            *_of_malloc(result, environ),
+        ),
         seconds=round(time.monotonic() - began, 3),
     )
     if key is not None:
@@ -173,7 +184,7 @@ def _python(machine: Snapshot) -> str:
 
 def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
     """The limits that the machine shows. On a GPU, the framework may know a smaller one."""
-    on_gpu = not (wanted.device is not None and wanted.device.kind == "cpu") and has_gpu(machine)
+    on_gpu = not wanted.wants_cpu and has_gpu(machine)
     available = machine.system.memory.available_bytes
     memory = None
     if isinstance(available, Known):
@@ -184,8 +195,19 @@ def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
         free = [free_of(each) for each in gpus.value] if isinstance(gpus, Known) else []
         known = [each.value for each in free if isinstance(each, Known)]
         gpu = max(known, default=None)
-    limit = wanted.limit if wanted.limit is not None and not on_gpu else memory
+    limit = memory if on_gpu else _main_memory(wanted, memory)
     return Limits(limit, gpu, _address_space(), ceiling=_ceiling(limit, memory))
+
+
+def _main_memory(wanted: Wanted, spare: int | None) -> int | None:
+    """How much main memory a search on the CPU may fill.
+
+    Without `--limit` and `--device cpu`, the user may have expected a GPU. Filling nearly all of
+    the main memory would slow down every other program for an answer that nobody wanted.
+    """
+    if wanted.limit is not None:
+        return wanted.limit
+    return spare if spare is None or wanted.wants_cpu else int(spare * _UNASKED_PART)
 
 
 def _ceiling(limit: int | None, spare: int | None) -> int | None:
@@ -194,6 +216,19 @@ def _ceiling(limit: int | None, spare: int | None) -> int | None:
     if limit is None or spare is None:
         return limit
     return max(limit, min(int(limit * _OVERSHOOT), spare))
+
+
+def _of_main_memory(wanted: Wanted, limits: Limits) -> tuple[str, ...]:
+    """A note on what the answer is for, if nobody has said how much memory may be filled."""
+    if limits.gpu is not None or limits.memory is None:
+        return ()
+    if wanted.limit is not None or wanted.wants_cpu:
+        return ()
+    return (
+        f"the step runs on the CPU, so it was tried with {_UNASKED_PART:.0%} of the free main "
+        f"memory ({size_text(limits.memory)}); --device cpu uses nearly all of it, and --limit "
+        "another amount",
+    )
 
 
 def _address_space() -> int | None:
@@ -242,7 +277,7 @@ class _Tries:
         self, wanted: Wanted, limits: Limits, runner: TrialRunner, on_progress: OnProgress
     ) -> None:
         self._wanted = wanted
-        self._limits = limits
+        self.limits = limits
         self._runner = runner
         self._on_progress = on_progress
         self._trials: list[Trial] = []
@@ -285,20 +320,20 @@ class _Tries:
     def _one(self, batch: int, *, alone: bool) -> tuple[Trial, TaskEnd]:
         def tell(stage: str) -> None:
             self._on_progress(
-                Progress(batch, stage, tuple(self._trials), self._limits.gpu is not None)
+                Progress(batch, stage, tuple(self._trials), self.limits.gpu is not None)
             )
 
         tell("starting")
         end, new = self._runner.run(
             batch,
             alone=alone,
-            host_limit=self._limits.ceiling,
-            gpu_limit=self._limits.gpu,
+            host_limit=self.limits.ceiling,
+            gpu_limit=self.limits.gpu,
             on_progress=tell,
         )
         self._note_program(end)
         near_limit = batch_search.comes_near_refusal(self._trials, batch)
-        return judge(batch, end, self._limits, near_limit=near_limit)._replace(alone=new), end
+        return judge(batch, end, self.limits, near_limit=near_limit)._replace(alone=new), end
 
     def _note_program(self, end: TaskEnd) -> None:
         """Take over what the process sent about itself, apart from how it ended."""
@@ -310,7 +345,7 @@ class _Tries:
         device = steps[-1].device
         if device is not None:
             self._device = device.name
-        elif self._limits.gpu is not None or self._wanted.wants_gpu:
+        elif self.limits.gpu is not None or self._wanted.wants_gpu:
             self._stays_on_cpu()
 
     def _stays_on_cpu(self) -> None:
@@ -323,9 +358,9 @@ class _Tries:
                 value=self._words(),
             )
         self._notes.append("the step does not use this machine's GPU: main memory is the limit")
-        memory = self._limits.memory if self._wanted.limit is None else self._wanted.limit
-        ceiling = _ceiling(memory, self._limits.memory)
-        self._limits = self._limits._replace(gpu=None, memory=memory, ceiling=ceiling)
+        memory = _main_memory(self._wanted, self.limits.memory)
+        ceiling = _ceiling(memory, self.limits.memory)
+        self.limits = self.limits._replace(gpu=None, memory=memory, ceiling=ceiling)
 
     def _words(self) -> str:
         device = self._wanted.device
