@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.cases import each
 from tests.kit import machine
 from whygpu.causes import machine_catalogue
+from whygpu.cli.output import public
 from whygpu.differences.answering import Named, answer
 
 HEALTH = """
@@ -54,6 +55,14 @@ def named(before: str, after: str) -> list[tuple[str, str, str]]:
             ("variable", "TF_XLA_FLAGS", "not set → empty"),
         ),
         (
+            '[target.packages.nvidia-cudnn-cu12]\nversion = "11.7.5.82"',
+            ("package", "nvidia-cudnn-cu12", "version 9.10.2.21 → version 11.7.5.82"),
+        ),
+        (
+            '[target.packages.nvidia-cudnn-cu12]\nversion = "11.7.5.82"',
+            ("package", "nvidia-cudnn-cu12", "version 9.10.2.21 → version 11.7.5.82"),
+        ),
+        (
             '[target.packages.numpy]\nversion = "2.2.0"',
             ("package", "numpy", "2.1.3 → 2.2.0"),
         ),
@@ -94,3 +103,10 @@ def test_one_change_is_one_difference(change: str, expected: tuple[str, str, str
 def test_the_hardware_of_a_gpu(old: str, new: str, expected: tuple[str, str, str]) -> None:
     assert old in HEALTH
     assert named(HEALTH, HEALTH.replace(old, new)) == [expected]
+
+
+def test_a_version_of_four_numbers_is_not_removed_as_an_address() -> None:
+    change = '[target.packages.nvidia-cudnn-cu12]\nversion = "11.7.5.82"'
+    sides = (Named("before", machine()), Named("after", machine(change)))
+    shown = public(answer(*sides, machine_catalogue()))
+    assert shown.differences[0].after == "version 11.7.5.82"

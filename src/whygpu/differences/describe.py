@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from whygpu.differences.bench import FactDifference
@@ -18,6 +19,7 @@ from whygpu.model.target import Framework, Package
 from whygpu.model.units import size_text
 
 _LONGEST = 100
+_FOUR_NUMBERS = re.compile(r"\d+(?:\.\d+){3}")
 _MOST_PARTS = 2
 
 
@@ -77,7 +79,11 @@ def _versions(difference: FactDifference, side: int) -> str:
         elif leaf.path[-1] == "version":
             found[name] = str(value)
     if names == {difference.fact.name}:
-        return found.get(difference.fact.name, "" if _changes_version(difference) else "installed")
+        version = found.get(difference.fact.name)
+        if version is None:
+            return "" if _changes_version(difference) else "installed"
+        # Without this word, four numbers would be removed as an address.
+        return f"version {version}" if _FOUR_NUMBERS.fullmatch(version) else version
     if not names:
         return ""
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
