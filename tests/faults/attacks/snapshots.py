@@ -27,6 +27,8 @@ _VERBS = (
     ("memory", "--snapshot"),
     ("plan", "tensorflow", "--snapshot"),
     ("plan", "torch", "keras", "--snapshot"),
+    ("diff", "good.json"),
+    ("diff", "good.json"),
 )
 
 
@@ -103,9 +105,12 @@ def secrets(chance: random.Random) -> Iterator[Case]:
 def _case(chance: random.Random, content: bytes) -> Case:
     options = chance.sample(("--json",), chance.randint(0, 1))
     verb = chance.choice(_VERBS)
-    if verb[0] == "check":
+    if verb[0] in ("check", "diff"):
         options += chance.sample(("-v",), chance.randint(0, 1))
-    return Case((*verb, "machine.json", *options), {"machine.json": content})
+    files = {"machine.json": content}
+    if verb[0] == "diff":
+        files["good.json"] = seeds()[0].encode()
+    return Case((*verb, "machine.json", *options), files)
 
 
 def _hostile(value: Any, chance: random.Random) -> Any:
