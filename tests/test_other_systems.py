@@ -41,6 +41,8 @@ PORTABLE = {
     "plan": ("plan", "tensorflow", "--snapshot", SNAPSHOT),
     "rule": ("rule", "WG203"),
     "check": ("check", "--snapshot", SNAPSHOT),
+    "diff": ("diff", ROOT / "docs/examples/tensorflow-1.15.json", SNAPSHOT),
+    "fleet": ("fleet", "report", ROOT / "docs/examples/tensorflow-1.15.json", SNAPSHOT),
     "help": ("--help",),
 }
 

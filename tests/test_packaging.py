@@ -56,7 +56,14 @@ def test_links_of_the_readme_work_outside_the_repository() -> None:
 
 def test_the_extra_all_has_the_other_extras_for_users() -> None:
     extras = project()["optional-dependencies"]
-    assert extras["all"] == [f"whygpu[{','.join(sorted(set(extras) - {'all', 'dev', 'docs'}))}]"]
+    for_users = sorted(set(extras) - {"all", "dev", "docs", "pages"})
+    assert extras["all"] == [f"whygpu[{','.join(for_users)}]"]
+
+
+def test_the_page_about_installing_names_every_extra() -> None:
+    page = (ROOT / "docs" / "install.md").read_text("utf-8")
+    named = set(re.findall(r"^\| `whygpu\[(\w+)\]`", page, re.MULTILINE))
+    assert named == set(project()["optional-dependencies"]) - {"dev", "docs", "pages"}
 
 
 def test_the_wheel_installs_the_manual_page() -> None:
