@@ -18,6 +18,9 @@ WORTH_IT = 1.05
 SMALLEST_SHARE = 0.05
 IMPERFECT = 0.25
 """Of the shorter of two things that overlap, this much may not overlap."""
+MOST_WORKERS = 16
+MOST_WAITING = 4
+"""Workers that wait for storage. How many it serves at once is not known."""
 WORKS_HARD = 0.7
 """A worker that computes more than this much of the time is limited by the processor."""
 
@@ -82,7 +85,7 @@ def _from_input(costs: StepCosts) -> Iterator[Gain]:
     source = max(costs.input_sources, key=lambda name: costs.input_sources[name])
     spent = costs.spent["input"]
     if source == "one process":
-        wanted = _wanted_workers(costs, spent.seconds)
+        wanted = _wanted_workers(costs, spent)
         yield _overlapped(
             costs,
             f"num_workers={wanted} in the DataLoader",
@@ -109,12 +112,8 @@ def _from_input(costs: StepCosts) -> Iterator[Gain]:
 
 def _ahead(costs: StepCosts, spent: Spent) -> Gain:
     """Batches that the program makes itself, one after the other, are made ahead of the step."""
-    works = spent.thread_seconds > spent.seconds / 2
-    wanted = _wanted_workers(costs, spent.seconds)
-    if not works:
-        # It waits for something else, and threads can wait together.
-        wanted = max(wanted, min(math.ceil(spent.seconds / max(costs.rest, 1e-9)) + 1, 8))
-    kind = ("process", "processes") if works else ("thread", "threads")
+    wanted = _wanted_workers(costs, spent)
+    kind = ("process", "processes") if _works(spent) else ("thread", "threads")
     who = f"another {kind[0]}" if wanted == 1 else f"{wanted} other {kind[1]}"
     return _overlapped(
         costs,
@@ -125,9 +124,15 @@ def _ahead(costs: StepCosts, spent: Spent) -> Gain:
     )
 
 
-def _wanted_workers(costs: StepCosts, seconds: float) -> int:
-    enough = math.ceil(seconds / max(costs.rest, 1e-9)) + 1
-    return max(1, min(enough, costs.cores, 16))
+def _works(spent: Spent) -> bool:
+    """Whether the processor is busy meanwhile. If not, the program waits for something else."""
+    return spent.thread_seconds > spent.seconds / 2
+
+
+def _wanted_workers(costs: StepCosts, spent: Spent) -> int:
+    """As many as keep up with the step. More than there are cores can still wait together."""
+    enough = math.ceil(spent.seconds / max(costs.rest, 1e-9)) + 1
+    return max(1, min(enough, costs.cores if _works(spent) else MOST_WAITING, MOST_WORKERS))
 
 
 def _more_workers(costs: StepCosts) -> Iterator[Gain]:

@@ -1,0 +1,61 @@
+"""The training loops of a PyTorch program: the innermost loops that call backward()."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.model.program import Program
+
+_LOOPS = (ast.For, ast.While)
+_APART = (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+class TrainingLoop(NamedTuple):
+    node: ast.For | ast.While
+    losses: frozenset[str]
+    """The variables on which backward() is called."""
+    every_step: tuple[ast.stmt, ...]
+    """The statements that run in each step: not those below an `if`, or in an inner loop."""
+
+
+def training_loops(program: Program) -> Iterator[TrainingLoop]:
+    if "torch" not in program.imports:
+        return
+    for node in ast.walk(program.tree):
+        if not isinstance(node, _LOOPS):
+            continue
+        statements = tuple(_every_step(node.body))
+        losses = frozenset(
+            call.func.value.id
+            for statement in statements
+            for call in ast.walk(statement)
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr == "backward"
+            and isinstance(call.func.value, ast.Name)
+        )
+        if losses:
+            yield TrainingLoop(node, losses, statements)
+
+
+def _every_step(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        if isinstance(statement, ast.With):
+            yield from _every_step(statement.body)
+        elif not isinstance(statement, (*_APART, ast.If, ast.Try)):
+            yield statement
+
+
+def mentions(node: ast.AST, names: frozenset[str]) -> bool:
+    """Whether an expression uses one of the variables as it is, and no attribute of it."""
+    if isinstance(node, ast.Attribute):
+        return False
+    if isinstance(node, ast.Name):
+        return node.id in names
+    return any(mentions(child, names) for child in ast.iter_child_nodes(node))
+
+
+def uses_gpu(program: Program) -> bool:
+    return "cuda" in program.text or "accelerator" in program.text

@@ -1,0 +1,151 @@
+"""A DataLoader without workers reads files in the process that trains, while the GPU waits.
+
+## Why it happens
+
+`num_workers` is 0 unless it is given: the DataLoader then reads and decodes each batch itself, when
+the training loop asks for it. The GPU has nothing to do meanwhile.
+
+## What it looks like
+
+The use of the GPU in nvidia-smi jumps between 0 and 100 %, or stays low, and one core of the
+processor is busy. `whygpu run --profile` measures how long the steps wait.
+
+## Fix
+
+Read in other processes, ahead of the step: `DataLoader(..., num_workers=4, pin_memory=True)`. On
+Windows and macOS the program then needs `if __name__ == "__main__":`.
+
+## Fires on (code)
+
+```python
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+class Pictures(Dataset):
+    def __getitem__(self, number):
+        return to_tensor(Image.open(self.paths[number]))
+
+for x in DataLoader(Pictures("photos"), batch_size=64):
+    loss = model(x.cuda())
+    loss.backward()
+```
+
+```python
+import torch
+import torchvision
+
+data = torchvision.datasets.ImageFolder("photos")
+loader = torch.utils.data.DataLoader(data, batch_size=64, num_workers=0)
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+```
+
+## Quiet on (code)
+
+```python
+import torch
+import torchvision
+
+data = torchvision.datasets.ImageFolder("photos")
+loader = torch.utils.data.DataLoader(data, batch_size=64, num_workers=4)
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+```
+
+The data is in memory, and workers would only copy it.
+
+```python
+import torch
+
+data = torch.utils.data.TensorDataset(x, y)
+loader = torch.utils.data.DataLoader(data, batch_size=64)
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/data.html>
+- <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.evidence.training_loops import training_loops, uses_gpu
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Program
+from whygpu.model.values import Constant
+
+CAUSE = cause("WG736", __name__, __doc__, severity="info", effect="none")
+
+_LOADER = "torch.utils.data.DataLoader"
+_READS_FILES = frozenset({"ImageFolder", "DatasetFolder"})
+_READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode", "decode_jpeg"})
+
+
+@CAUSE.on_code("DataLoader")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if not uses_gpu(program) or not any(training_loops(program)):
+        return
+    reading = _READS_FILES | set(_reading_classes(program))
+    for call in program.calls(_LOADER):
+        workers = call.keywords.get("num_workers")
+        serial = workers is None or (isinstance(workers, Constant) and workers.value == 0)
+        if not serial or not call.node.args:
+            continue
+        if any(keyword.arg is None for keyword in call.node.keywords):
+            # **options may have it.
+            continue
+        made_by = _class_of(program, call.node.args[0])
+        if made_by in reading:
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="torch",
+                message=f"{made_by} reads files, and this DataLoader has no workers: the GPU waits "
+                "while the process that trains reads the next batch",
+                fix="Read ahead in other processes: num_workers=4, pin_memory=True",
+            )
+
+
+def _reading_classes(program: Program) -> Iterator[str]:
+    """The data sets of the file whose __getitem__ opens files or decodes images."""
+    for node in ast.walk(program.tree):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
+                calls = (each for each in ast.walk(method) if isinstance(each, ast.Call))
+                if any(_last_name(each.func) in _READERS for each in calls):
+                    yield node.name
+
+
+def _class_of(program: Program, node: ast.expr) -> str:
+    """The class that a data set was made from; empty if that is not clear."""
+    if isinstance(node, ast.Call):
+        return _last_name(node.func)
+    if not isinstance(node, ast.Name):
+        return ""
+    values = [
+        each.value
+        for each in ast.walk(program.tree)
+        if isinstance(each, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
+    ]
+    return (
+        _last_name(values[0].func) if len(values) == 1 and isinstance(values[0], ast.Call) else ""
+    )
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

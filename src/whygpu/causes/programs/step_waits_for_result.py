@@ -1,0 +1,135 @@
+"""Each training step waits for the GPU, because the program reads a result in it.
+
+## Why it happens
+
+PyTorch only launches work on a GPU and goes on: the GPU computes one step while the program
+prepares the next. `loss.item()`, `loss.cpu()`, `print(loss)` and `torch.cuda.synchronize()` need
+the result, so they wait until the GPU has computed everything. Then the GPU waits until the program
+has launched the next step.
+
+## What it looks like
+
+The use of the GPU in nvidia-smi stays below 100 %, and rises when the line is removed. How much it
+costs depends on the program: `whygpu run --profile` measures it.
+
+## Fix
+
+Read the value every hundredth step, or add `loss.detach()` to a tensor and read that at the end of
+the epoch.
+
+## Fires on (code)
+
+```python
+import torch
+
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+    print("loss", loss)
+```
+
+```python
+import torch
+
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+    torch.cuda.synchronize()
+```
+
+## Quiet on (code)
+
+The value is read in some steps only.
+
+```python
+import torch
+
+for step, (x, y) in enumerate(loader):
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+    if step % 100 == 0:
+        print(step, loss.item())
+```
+
+Nothing is trained: an evaluation needs its results.
+
+```python
+import torch
+
+for x, y in loader:
+    total += criterion(model(x.cuda()), y.cuda()).item()
+```
+
+On a CPU, reading a result costs nothing.
+
+```python
+import torch
+
+for x, y in loader:
+    loss = criterion(model(x), y)
+    loss.backward()
+    print(loss)
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html>
+- <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.evidence.training_loops import (
+    TrainingLoop,
+    mentions,
+    training_loops,
+    uses_gpu,
+)
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Program
+
+CAUSE = cause("WG735", __name__, __doc__, severity="info", effect="none")
+
+_READING = frozenset({"item", "cpu", "tolist", "numpy"})
+
+
+@CAUSE.on_code("backward")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if not uses_gpu(program):
+        return
+    for loop in training_loops(program):
+        found = next(_waiting_calls(program, loop), None)
+        if found is not None:
+            yield CAUSE.in_code(
+                program,
+                found,
+                subject="torch",
+                message=f"{program.source(found)} waits for the GPU in every step, and the GPU "
+                "then waits for the next one",
+                fix="Do it every hundredth step, or once after the loop.",
+            )
+
+
+def _waiting_calls(program: Program, loop: TrainingLoop) -> Iterator[ast.Call]:
+    for statement in loop.every_step:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and _waits(program, node, loop.losses):
+                yield node
+
+
+def _waits(program: Program, call: ast.Call, losses: frozenset[str]) -> bool:
+    called = call.func
+    if isinstance(called, ast.Name):
+        return called.id in ("print", "float") and any(mentions(a, losses) for a in call.args)
+    if not isinstance(called, ast.Attribute):
+        return False
+    if called.attr == "synchronize":
+        return program.source(called) == "torch.cuda.synchronize"
+    return called.attr in _READING and mentions(called.value, losses)
