@@ -107,17 +107,18 @@ def _from_input(costs: StepCosts) -> Iterator[Gain]:
     elif source == "tf.data":
         yield _tf_data(costs, spent)
     else:
-        yield _ahead(costs, spent)
+        yield _ahead(costs, spent, of_keras=source == "keras data")
 
 
-def _ahead(costs: StepCosts, spent: Spent) -> Gain:
+def _ahead(costs: StepCosts, spent: Spent, *, of_keras: bool) -> Gain:
     """Batches that the program makes itself, one after the other, are made ahead of the step."""
     wanted = _wanted_workers(costs, spent)
     kind = ("process", "processes") if _works(spent) else ("thread", "threads")
     who = f"another {kind[0]}" if wanted == 1 else f"{wanted} other {kind[1]}"
+    how = f" (workers={wanted} of a keras.utils.PyDataset)" if of_keras else ""
     return _overlapped(
         costs,
-        f"prepare batches in {who} while the step computes",
+        f"prepare batches in {who} while the step computes{how}",
         "a batch does not depend on the result of the step before it",
         spent.seconds / wanted,
         spent.thread_seconds,

@@ -162,9 +162,16 @@ def _with_framework_profile(samples: list[Sample], profile: ProcessProfile) -> l
         if sample.kind.category != "computing":
             divided.append(sample)
             continue
-        kind = sample.kind._replace(category="input", source="tf.data")
+        kind = sample.kind._replace(category="input", source=_tf_data_source(profile))
         divided += [_part(sample, 1 - waiting), _part(sample._replace(kind=kind), waiting)]
     return divided
+
+
+def _tf_data_source(profile: ProcessProfile) -> str:
+    """Keras passes the batches of a PyDataset or a generator through tf.data as well."""
+    stages = profile.framework.stages if profile.framework is not None else ()
+    from_python = bool(stages) and "Generator" in stages[0].name
+    return "keras data" if from_python else "tf.data"
 
 
 def _part(sample: Sample, share: float) -> Sample:

@@ -74,7 +74,7 @@ def _stages(events: Iterable[PlaneEvent]) -> tuple[StageTime, ...]:
     totals: dict[str, int] = {}
     for event in events:
         if event.name.startswith(_STAGE):
-            name = event.name.partition("#")[0]
+            name = _without_numbers(event.name.partition("#")[0])
             totals[name] = totals.get(name, 0) + event.end - event.begin
     own = {}
     for name, total in totals.items():
@@ -87,6 +87,11 @@ def _stages(events: Iterable[PlaneEvent]) -> tuple[StageTime, ...]:
         for name in ordered
         if name.rpartition("::")[2] not in ("Root", "Prefetch")
     )
+
+
+def _without_numbers(name: str) -> str:
+    """Iterator::Root::FlatMap[0]::Generator is an input of Iterator::Root::FlatMap."""
+    return "::".join(part.partition("[")[0] for part in name.split("::"))
 
 
 def _spans(events: Iterable[PlaneEvent], wanted: Callable[[str], bool]) -> list[Interval]:
