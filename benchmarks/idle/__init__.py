@@ -1,0 +1,1 @@
+"""Programs with planted bottlenecks, and how well `whygpu run --profile` names them."""

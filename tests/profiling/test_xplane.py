@@ -1,0 +1,102 @@
+"""The reader of XSpace files, on messages that are written here, and on broken ones."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from whygpu.profiling.xplane import BrokenProfile, read_planes, summary
+
+FUNCTION = "EagerLocalExecute: __inference_step_12"
+NEXT = "IteratorGetNextOp::DoCompute"
+
+
+def varint(value: int) -> bytes:
+    found = bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def number(field: int, value: int) -> bytes:
+    return varint(field << 3) + varint(value)
+
+
+def message(field: int, content: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def space(plane: str, *events: tuple[str, float, float]) -> bytes:
+    """A profile of one plane; an event is its name, its begin and its end in milliseconds."""
+    names = {name: key for key, name in enumerate(dict.fromkeys(e[0] for e in events), start=1)}
+    line = number(3, 5) + b"".join(
+        message(
+            4,
+            number(1, names[name])
+            + number(2, round(begin * 1e9))
+            + number(3, round((end - begin) * 1e9)),
+        )
+        for name, begin, end in events
+    )
+    metadata = b"".join(
+        message(4, number(1, key) + message(2, number(1, key) + message(2, name.encode())))
+        for name, key in names.items()
+    )
+    return message(1, message(2, plane.encode()) + message(3, line) + metadata)
+
+
+def test_waiting_counts_inside_functions_only() -> None:
+    data = space(
+        "/host:CPU", (FUNCTION, 0, 100), (NEXT, 20, 80), (NEXT, 30, 60), (NEXT, 150, 190)
+    )
+    found = summary(read_planes(data))
+    assert found is not None
+    assert found.seconds == pytest.approx(0.1)
+    assert found.input_seconds == pytest.approx(0.06)
+    assert found.device_seconds is None
+
+
+def test_without_functions_there_is_nothing_to_divide() -> None:
+    assert summary(read_planes(space("/host:CPU", (NEXT, 0, 10)))) is None
+
+
+def test_a_stage_is_charged_for_its_own_work() -> None:
+    data = space(
+        "/host:CPU",
+        (FUNCTION, 0, 100),
+        ("Iterator::Root::Prefetch::FlatMap", 0, 50),
+        ("Iterator::Root::Prefetch::FlatMap[0]::Generator", 5, 45),
+    )
+    found = summary(read_planes(data))
+    assert found is not None
+    assert [stage.name for stage in found.stages] == ["Generator", "FlatMap"]
+    assert found.stages[1].seconds == pytest.approx(0.01)
+
+
+def test_the_gpu_has_a_plane_of_its_own() -> None:
+    data = space("/host:CPU", (FUNCTION, 0, 100)) + space(
+        "/device:GPU:0", ("sgemm", 10, 40), ("MemcpyH2D", 30, 50)
+    )
+    found = summary(read_planes(data))
+    assert found is not None
+    assert found.device_seconds == pytest.approx(0.04)
+    assert found.copy_seconds == pytest.approx(0.02)
+
+
+def test_a_broken_file_is_an_error_and_never_a_crash() -> None:
+    whole = space("/host:CPU", (FUNCTION, 0, 100), (NEXT, 20, 80))
+    chance = random.Random(7)
+    refused = 0
+    for _ in range(300):
+        data = bytearray(whole[: chance.randrange(len(whole) + 1)])
+        for _ in range(chance.randrange(4)):
+            if data:
+                data[chance.randrange(len(data))] = chance.randrange(256)
+        try:
+            summary(read_planes(bytes(data)))
+        except BrokenProfile:
+            refused += 1
+    assert refused > 100
