@@ -82,6 +82,20 @@ def test_waiting_for_a_value_counts_as_computing_without_a_gpu() -> None:
     assert answer(profile, on_gpu=True).total("synchronisation") == pytest.approx(0.5, abs=0.02)
 
 
+def test_what_overlaps_with_a_gpu_is_not_called_a_bottleneck() -> None:
+    item = made.calling("torch.Tensor.item")
+    alone = answer(made.profile([(made.COMPUTING, 2), (item, 8)]), on_gpu=True)
+    assert alone.verdict == "computing"
+    assert "GPU" in alone.headline
+    starved = answer(made.profile([(made.ONE_PROCESS, 9), (made.COMPUTING, 1)]), on_gpu=True)
+    assert starved.verdict == "unclear"
+    assert starved.headline == (
+        "What takes the time is not clear: it waited for input for 90 %, but whether the GPU "
+        "computed meanwhile was not measured."
+    )
+    assert starved.gains == ()
+
+
 def test_a_function_that_contains_the_training_is_no_evaluation() -> None:
     test = CodePlace("program", "/home/me/train.py", "test_everything", 2, "loss.backward()")
     found = answer(made.profile([((made.BACKWARD, test), 10)]))

@@ -49,14 +49,11 @@ def space(plane: str, *events: tuple[str, float, float]) -> bytes:
 
 
 def test_waiting_counts_inside_functions_only() -> None:
-    data = space(
-        "/host:CPU", (FUNCTION, 0, 100), (NEXT, 20, 80), (NEXT, 30, 60), (NEXT, 150, 190)
-    )
+    data = space("/host:CPU", (FUNCTION, 0, 100), (NEXT, 20, 80), (NEXT, 30, 60), (NEXT, 150, 190))
     found = summary(read_planes(data))
     assert found is not None
     assert found.seconds == pytest.approx(0.1)
     assert found.input_seconds == pytest.approx(0.06)
-    assert found.device_seconds is None
 
 
 def test_without_functions_there_is_nothing_to_divide() -> None:
@@ -74,16 +71,6 @@ def test_a_stage_is_charged_for_its_own_work() -> None:
     assert found is not None
     assert [stage.name for stage in found.stages] == ["Generator", "FlatMap"]
     assert found.stages[1].seconds == pytest.approx(0.01)
-
-
-def test_the_gpu_has_a_plane_of_its_own() -> None:
-    data = space("/host:CPU", (FUNCTION, 0, 100)) + space(
-        "/device:GPU:0", ("sgemm", 10, 40), ("MemcpyH2D", 30, 50)
-    )
-    found = summary(read_planes(data))
-    assert found is not None
-    assert found.device_seconds == pytest.approx(0.04)
-    assert found.copy_seconds == pytest.approx(0.02)
 
 
 def test_a_broken_file_is_an_error_and_never_a_crash() -> None:

@@ -68,9 +68,6 @@ class FrameworkProfile(NamedTuple):
     input_seconds: float
     """The part of it that waited for the input pipeline."""
     stages: tuple[StageTime, ...] = ()
-    device_seconds: float | None = None
-    """The time in which a GPU computed; None if there was no GPU."""
-    copy_seconds: float | None = None
 
 
 class ProcessProfile(NamedTuple):
@@ -212,6 +209,12 @@ class ProfileAnswer(NamedTuple):
             return "Why the program takes its time cannot be told: no training steps were found."
         largest = next((each for each in self.shares if each.category not in _WORK), None)
         computed = f"computed for {percent_text(self.total('computing'))} of the time"
+        if self.on_gpu:
+            on_gpu = self.total("computing") + self.total("synchronisation")
+            computed = (
+                f"launched work for the GPU, or waited for it, for {percent_text(on_gpu)} of the "
+                "time"
+            )
         if self.verdict == "unclear":
             return f"What takes the time is not clear: {self._why_unclear}."
         if self.verdict == "computing" or largest is None:
@@ -224,14 +227,18 @@ class ProfileAnswer(NamedTuple):
         unknown = self.total("unknown")
         if unknown > 0.25:
             return f"{percent_text(unknown)} of it is of unknown kind"
+        largest = next((each for each in self.shares if each.category not in _WORK), None)
+        if self.on_gpu and largest is not None and largest.share >= 0.1:
+            title = _HEADLINES[largest.category].format(percent_text(largest.share)).rstrip(".")
+            meanwhile = "but whether the GPU computed meanwhile was not measured"
+            return f"{title[0].lower()}{title[1:]}, {meanwhile}"
         return f"there are only {self.samples} samples of the steps; let it run for longer"
 
 
-_WORK = ("computing", "unknown")
+_WORK = ("computing", "synchronisation", "unknown")
 _HEADLINES: dict[Category, str] = {
     "input": "It waited for input for {}.",
     "copies": "It copied or converted data for {}.",
-    "synchronisation": "It waited for results of the GPU for {}.",
     "compilation": "It compiled for {}, although the first steps are not counted.",
     "evaluation": "It evaluated for {}.",
     "checkpointing": "It saved checkpoints for {}.",

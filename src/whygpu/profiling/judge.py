@@ -25,7 +25,8 @@ WORTH_NAMING = 0.10
 """A smaller share of the time is no bottleneck."""
 CROWDED = 0.1
 """Of the time; above it, the answer says that the machine was busy with something else."""
-_HARMLESS: frozenset[Category] = frozenset({"computing", "unknown"})
+_HARMLESS: frozenset[Category] = frozenset({"computing", "synchronisation", "unknown"})
+"""While the program waits for a result, the GPU computes: that is no bottleneck by itself."""
 
 
 def judged(
@@ -96,7 +97,7 @@ def _answer(
         parallel_stages=_is_parallel(profile),
     )
     effective = _effective_samples(samples)
-    verdict = _verdict(shares, effective)
+    verdict = _verdict(shares, effective, on_gpu)
     return ProfileAnswer(
         verdict,
         on_gpu,
@@ -127,12 +128,15 @@ def _margin(shares: Sequence[TimeShare], effective: float) -> float:
     return 2 * (largest * (1 - largest) / effective) ** 0.5 if effective else 1.0
 
 
-def _verdict(shares: Sequence[TimeShare], samples: float) -> ProfileVerdict:
+def _verdict(shares: Sequence[TimeShare], samples: float, on_gpu: bool) -> ProfileVerdict:
     unknown = sum(share.share for share in shares if share.category == "unknown")
     largest = max((share.share for share in shares if share.category not in _HARMLESS), default=0.0)
     if samples < FEWEST_SAMPLES or unknown > max(LARGEST_UNKNOWN, largest):
         return "unclear"
-    return "waiting" if largest >= WORTH_NAMING else "computing"
+    if largest < WORTH_NAMING:
+        return "computing"
+    # A GPU may have computed meanwhile: then it is the limit, and nothing else matters.
+    return "unclear" if on_gpu else "waiting"
 
 
 def _scaled(spent: Spent, count: int) -> Spent:

@@ -13,12 +13,10 @@ from whygpu.model.profile import FrameworkProfile, StageTime
 
 LARGEST_FILE = 16 << 20
 _HOST = "/host:CPU"
-_DEVICE = "/device:GPU:"
 _FUNCTION = ("EagerLocalExecute: __inference", "SessionRun")
 """Names of events that last as long as a compiled function runs."""
 _NEXT = "IteratorGetNextOp::DoCompute"
 _STAGE = "Iterator::"
-_COPY = ("Memcpy", "MemcpyH2D", "MemcpyD2H")
 
 Interval = tuple[int, int]
 """Begin and end, in picoseconds."""
@@ -54,14 +52,10 @@ def summary(planes: Sequence[Plane]) -> FrameworkProfile | None:
     if not functions:
         return None
     waiting = _union(_spans(host, lambda name: name == _NEXT))
-    device = [event for plane in planes if plane.name.startswith(_DEVICE) for event in plane.events]
-    copies = _union(_spans(device, lambda name: name.startswith(_COPY)))
     return FrameworkProfile(
         seconds=_seconds(functions),
         input_seconds=_seconds(_intersection(functions, waiting)),
         stages=_stages(host),
-        device_seconds=_seconds(_union(_spans(device, lambda name: True))) if device else None,
-        copy_seconds=_seconds(copies) if device else None,
     )
 
 

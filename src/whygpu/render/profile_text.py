@@ -17,7 +17,7 @@ TITLES: dict[Category, str] = {
     "computing": "computing",
     "input": "waiting for input",
     "copies": "copies and conversions",
-    "synchronisation": "synchronisation",
+    "synchronisation": "waiting for the GPU",
     "compilation": "compilation",
     "evaluation": "evaluation",
     "checkpointing": "saving checkpoints",

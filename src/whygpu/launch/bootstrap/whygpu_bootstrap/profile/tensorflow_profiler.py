@@ -1,8 +1,7 @@
 """TensorFlow's own profiler, for a few steps in the middle of the program.
 
 A step that takes its data from tf.data inside a tf.function, as Keras does, looks like one call
-from Python. The profiler shows how long that call waited for data, and on a GPU its kernels and
-copies.
+from Python. The profiler shows how long that call waited for data.
 """
 
 import os

@@ -1,0 +1,107 @@
+"""`whygpu run --profile` on real frameworks: planted bottlenecks, healthy programs, results."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from benchmarks.idle.__main__ import outcome
+from benchmarks.idle.cases import PLANTED, Planted
+from tests.patience import PATIENCE
+from tests.targets import python_of
+
+RUN = (sys.executable, "-I", "-m", "whygpu", "run", "--device", "cpu", "--no-repair", "--profile")
+SHORT = (
+    ("torch_slow_storage", ""),
+    ("torch_healthy_item", ""),
+    ("keras_slow_tf_data", "tensorflow"),
+    ("jax_slow_generator", ""),
+    ("session_own_code", ""),
+)
+
+
+def planted(program: str, backend: str) -> Planted:
+    return next(case for case in PLANTED if (case.program, case.backend) == (program, backend))
+
+
+@pytest.mark.parametrize(("program", "backend"), SHORT)
+def test_what_was_planted_is_named_and_nothing_else(program: str, backend: str) -> None:
+    case = planted(program, backend)
+    python_of(case.target)
+    found = outcome(case)
+    assert found.is_right, found.answer["headline"]
+    assert sum(share["share"] for share in found.answer["shares"]) == pytest.approx(1, abs=0.01)
+
+
+PROGRAM = """
+import sys
+import torch
+torch.manual_seed(3)
+model = torch.nn.Linear(64, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range({steps}):
+    optimizer.zero_grad()
+    loss = model(torch.rand(32, 64)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item(), sys.getswitchinterval() > 0)
+"""
+
+
+def run(program: str, tmp_path: pathlib.Path) -> tuple[subprocess.CompletedProcess[str], Any]:
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    report = tmp_path / "report.json"
+    words = [*RUN, "--report", str(report), "--", python_of("torch"), str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+    return done, json.loads(report.read_text())["profile"]
+
+
+def test_the_results_are_those_of_the_bare_program(tmp_path: pathlib.Path) -> None:
+    text = PROGRAM.format(steps=300)
+    done, _ = run(text, tmp_path)
+    bare = subprocess.run(
+        [python_of("torch"), "-c", text], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stdout) == (0, bare.stdout)
+
+
+def test_too_few_steps_are_not_judged(tmp_path: pathlib.Path) -> None:
+    done, profile = run(PROGRAM.format(steps=4), tmp_path)
+    assert done.returncode == 0
+    assert profile["verdict"] == "no-steps"
+    assert "made only 4 steps" in done.stderr
+
+
+def test_a_program_that_fails_is_judged_up_to_there(tmp_path: pathlib.Path) -> None:
+    slow = PROGRAM.format(steps=60).replace("    loss.backward()", "    slow(); loss.backward()")
+    text = f"import time\n\ndef slow():\n    time.sleep(0.03)\n{slow}\nraise SystemExit(5)\n"
+    done, profile = run(text, tmp_path)
+    assert done.returncode == 5
+    assert profile["shares"][0]["category"] == "program"
+    assert profile["shares"][0]["inside"]["text"] == "time.sleep(0.03)"
+
+
+def test_ctrl_c_ends_the_program_and_not_the_answer(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "program.py"
+    report = tmp_path / "report.json"
+    text = PROGRAM.format(steps=10**9).replace("optimizer.step()", "optimizer.step(); ready()")
+    ready = f"def ready():\n    if step == 200: open({str(tmp_path / 'ready')!r}, 'w').close()\n"
+    file.write_text(ready + text)
+    words = [*RUN, "--report", str(report), "--", python_of("torch"), str(file)]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + PATIENCE
+    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert json.loads(report.read_text())["profile"]["window"]["made_by"] == "steps of an optimizer"
