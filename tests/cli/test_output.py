@@ -24,15 +24,19 @@ from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import LintReport, SourcePatch
 from whygpu.model.commands import shell_text, shell_texts
 from whygpu.model.comparison import ComparisonReport
+from whygpu.model.differences import DiffAnswer
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Remedy
 from whygpu.model.fix import FixAnswer, Undone
+from whygpu.model.fleet import FleetReport
+from whygpu.model.fleet_logs import FleetLogs
 from whygpu.model.holders import HoldersReport
 from whygpu.model.install_plan import Advice, PlanAnswer, ReleaseAnswer
 from whygpu.model.observed import Known
 from whygpu.model.outside_text import one_line, printable, without_sequences
 from whygpu.model.policy import LaunchPlan, RunReport
+from whygpu.model.profile import ProfileAnswer
 from whygpu.model.remedy import Install, a_path, command_line
 from whygpu.model.report import Report
 from whygpu.model.requirement_file import FileAnswer
@@ -135,14 +139,18 @@ DATA: dict[type, tuple[Callable[..., str], ...]] = {
 HTML_PAGES = [
     BatchResult,
     ComparisonReport,
+    DiffAnswer,
     Explanation,
     FileAnswer,
     FixAnswer,
+    FleetLogs,
+    FleetReport,
     HoldersReport,
     LaunchPlan,
     LintReport,
     MemoryEstimate,
     PlanAnswer,
+    ProfileAnswer,
     ReleaseAnswer,
     Report,
     RunReport,
@@ -171,6 +179,9 @@ def made(kind: type, text: str) -> Any:
     value: Any = sample(kind, text)
     if kind is MemoryEstimate:
         return value._replace(framework="torch")
+    if kind is DiffAnswer:
+        reasons = tuple(reason._replace(sets=((0,),), suspects=(0,)) for reason in value.reasons)
+        return value._replace(reasons=reasons)
     if kind is RunReport:
         op = {"op": text, "device": text, "count": 1, "seconds": None}
         why = {"op": text, "reason": text, "detail": text}

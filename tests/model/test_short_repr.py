@@ -26,6 +26,7 @@ from whygpu.model.holders import HoldersReport
 from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
 from whygpu.model.overview import Overview
 from whygpu.model.policy import LaunchPlan, RunReport
+from whygpu.model.profile import ProfileAnswer
 from whygpu.model.report import Report
 from whygpu.model.requirement_file import FileAnswer
 from whygpu.model.snapshot import Snapshot
@@ -44,6 +45,7 @@ SAMPLED = (
     LintReport,
     MemoryEstimate,
     Overview,
+    ProfileAnswer,
     Report,
     RunReport,
     Snapshot,

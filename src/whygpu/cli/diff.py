@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from whygpu.cli.arguments import add_color_argument, seconds
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.probes import DEFAULT_TIMEOUT
 
 EXAMPLES = """\
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="list every difference")
+    add_html_argument(parser)
     add_color_argument(parser)
 
 
@@ -60,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.cli import output
     from whygpu.cli.progress import progress
 
+    html_file = HtmlFile(options.html)
     with progress() as show:
         answer = api.diff(
             options.before,
@@ -84,4 +87,5 @@ def run(options: argparse.Namespace) -> int:
             marks=(MARKS, PLAIN_MARKS),
             signs=PLAIN_SIGNS,
         )
+    html_file.write(answer)
     return answer.exit_code

@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from whygpu.cli.arguments import add_color_argument, whole_number
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 
 EXAMPLES = """\
 examples:
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every row")
+    add_html_argument(parser)
     add_color_argument(parser)
 
 
@@ -57,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.cli import output
     from whygpu.cli.progress import counting
 
+    html_file = HtmlFile(options.html)
     report = api.fleet_explain(
         options.logs,
         names=options.names,
@@ -79,4 +82,5 @@ def run(options: argparse.Namespace) -> int:
             marks=(MARKS, PLAIN_MARKS),
             names=FILE_FIELDS,
         )
+    html_file.write(report, FILE_FIELDS)
     return report.exit_code

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.cli import fleet_metrics
 from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 
 if TYPE_CHECKING:
     from whygpu.model.fleet import FleetReport
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """How the report is shown."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_html_argument(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="name every node and every value"
     )
@@ -71,6 +73,7 @@ def show(report: FleetReport, options: argparse.Namespace, again: Callable[[], F
     """Print the report and write its metrics; `again` makes a new one while they are served."""
     from whygpu.cli import output
 
+    html_file = HtmlFile(options.html)
     if options.json:
         from whygpu.render.fleet_json import render
 
@@ -86,6 +89,7 @@ def show(report: FleetReport, options: argparse.Namespace, again: Callable[[], F
             marks=(MARKS, PLAIN_MARKS),
             names=NODE_FIELDS,
         )
+    html_file.write(report, NODE_FIELDS)
     if options.metrics is not None:
         fleet_metrics.save(options.metrics, report, NODE_FIELDS)
     if options.serve is not None:

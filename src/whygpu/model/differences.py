@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
+from whygpu.model.html_repr import html_repr
 from whygpu.model.report import FrameworkVerdict, MachineVerdict
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
@@ -128,6 +129,9 @@ class DiffAnswer(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def explaining(self) -> frozenset[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding, Severity
+from whygpu.model.html_repr import html_repr
 from whygpu.model.observed import Observed
 from whygpu.model.report import MachineVerdict
 from whygpu.model.short_repr import short_repr
@@ -174,6 +175,9 @@ class FleetReport(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def judged(self) -> int:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Finding
+from whygpu.model.html_repr import html_repr
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.model.target import Installer
@@ -89,6 +90,9 @@ class FleetLogs(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.html_repr import html_repr
 from whygpu.model.short_repr import short_repr
 
 Origin = Literal["program", "library", "standard", "generated", "whygpu"]
@@ -196,6 +197,9 @@ class ProfileAnswer(NamedTuple):
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return html_repr(self)
 
     def total(self, category: Category) -> float:
         return sum(each.share for each in self.shares if each.category == category)

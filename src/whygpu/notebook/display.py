@@ -8,8 +8,13 @@ from typing import Any
 
 from whygpu.cli.output import public
 
-_NAMES = {"LintReport": ("path",), "FileAnswer": ("file", "path")}
-"""Fields that hold names of files, by the type of the answer. The reader opens files by them."""
+_NAMES = {
+    "FileAnswer": ("file", "path"),
+    "FleetLogs": ("file", "unknown", "node", "name"),
+    "FleetReport": ("node", "nodes"),
+    "LintReport": ("path",),
+}
+"""Fields that hold names of files and nodes, by the type of the answer: readers look for them."""
 
 
 def show(answer: Any) -> bool:

@@ -38,7 +38,7 @@ def render(
     style = HEADLINE_STYLES.get(answer.standing, BOLD)
     headline(page, marks[answer.standing], answer.headline, style)
     for label, side in (("before", answer.before), ("after", answer.after)):
-        page.hanging(f"  {label}", _side(side), 10)
+        page.hanging(f"  {label}", side_text(side), 10)
     _frameworks(page, answer)
     for number, reason in enumerate(answer.reasons, 1):
         _reason(page, number, reason, answer)
@@ -52,7 +52,7 @@ def render(
     return page.text()
 
 
-def _side(side: Side) -> str:
+def side_text(side: Side) -> str:
     run = "" if side.was_run else ", frameworks not run"
     return f"{side.name} ({side.taken}{run}): {shortened(side.headline)}"
 
@@ -77,7 +77,7 @@ def _frameworks(page: Page, answer: DiffAnswer) -> None:
 
 def _reason(page: Page, number: int, reason: Reason, answer: DiffAnswer) -> None:
     page.line()
-    page.hanging(f"{number}.", _title(reason), 3, BOLD, CYAN)
+    page.hanging(f"{number}.", reason_title(reason), 3, BOLD, CYAN)
     if reason.finding is not None:
         page.hanging("", reason.finding.message, 3)
     if not reason.sets:
@@ -87,12 +87,12 @@ def _reason(page: Page, number: int, reason: Reason, answer: DiffAnswer) -> None
         label = "because" if order == 0 else "or"
         items = [answer.differences[place] for place in each]
         for item in items:
-            page.hanging(f"   {label}", f"{item.title}: {_values(item)}", 11, mark=BOLD)
+            page.hanging(f"   {label}", f"{item.title}: {values_text(item)}", 11, mark=BOLD)
             label = "and"
-    page.hanging("", _tried(reason, answer), 3, DIM)
+    page.hanging("", tried_text(reason, answer), 3, DIM)
 
 
-def _title(reason: Reason) -> str:
+def reason_title(reason: Reason) -> str:
     verb = "New" if reason.present == "after" else "Gone"
     finding = reason.finding
     if finding is None:
@@ -104,11 +104,11 @@ def _title(reason: Reason) -> str:
     return f"{verb}: {finding.code} {finding.cause} ({about})"
 
 
-def _values(item: Difference) -> str:
+def values_text(item: Difference) -> str:
     return item.values if item.comparable else f"{item.values} (checked on one side only)"
 
 
-def _tried(reason: Reason, answer: DiffAnswer) -> str:
+def tried_text(reason: Reason, answer: DiffAnswer) -> str:
     """What the trials have shown."""
     good = answer.before if reason.present == "after" else answer.after
     first = reason.sets[0]
@@ -133,7 +133,7 @@ def _unexplained(page: Page, reason: Reason, answer: DiffAnswer) -> None:
         page.hanging("", "What changed and could have to do with it:", 3)
     for place in reason.suspects:
         item = answer.differences[place]
-        page.item(f"{item.title}: {_values(item)}")
+        page.item(f"{item.title}: {values_text(item)}")
 
 
 def _rest(page: Page, answer: DiffAnswer, verbose: bool) -> None:

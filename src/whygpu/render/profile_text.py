@@ -41,14 +41,14 @@ def render(answer: ProfileAnswer, *, width: int = 80) -> str:
     for share in answer.shares:
         if share.share >= SMALLEST_SHOWN:
             label = f"{percent_text(share.share):>6}  {TITLES[share.category]}"
-            page.hanging(label, _described(share), 34)
+            page.hanging(label, share_text(share), 34)
     if answer.gains:
         page.section("what would help")
         for gain in answer.gains:
-            page.hanging("  -", _gain(gain), 4)
+            page.hanging("  -", gain_text(gain), 4)
     if answer.window is not None or answer.notes:
         page.section("how this was measured")
-        for line in _method(answer):
+        for line in method_lines(answer):
             page.hanging("  -", line, 4)
     return page.text()
 
@@ -58,7 +58,7 @@ def show(answer: ProfileAnswer) -> None:
     sys.stderr.write(f"whygpu: {printable(render(answer))}")
 
 
-def _described(share: TimeShare) -> str:
+def share_text(share: TimeShare) -> str:
     parts = []
     if share.where is not None:
         parts.append(f"{_place(share.where)}  {share.where.text}".rstrip())
@@ -73,7 +73,7 @@ def _place(line: SourceLine) -> str:
     return f"{os.path.basename(line.file)}:{line.line}"
 
 
-def _gain(gain: Gain) -> str:
+def gain_text(gain: Gain) -> str:
     now = duration_text(gain.from_seconds)
     if gain.at_most:
         limit = gain.from_seconds / max(gain.to_low, 1e-9)
@@ -86,7 +86,7 @@ def _gain(gain: Gain) -> str:
     return f"{gain.change}: {factor} x faster (a step from {now} to {after}), if {gain.assuming}"
 
 
-def _method(answer: ProfileAnswer) -> Iterator[str]:
+def method_lines(answer: ProfileAnswer) -> Iterator[str]:
     window = answer.window
     if window is not None:
         yield (

@@ -19,6 +19,7 @@ from whygpu.render.html.parts import (
     sections,
     sentence,
 )
+from whygpu.render.html.profile import profile_sections
 from whygpu.render.html.trace import trace_sections
 from whygpu.render.run_memory import memory_rows, what_ran_out
 from whygpu.render.run_text import end_text, shown_by
@@ -33,6 +34,7 @@ _STATES = {
 def sheet(report: RunReport) -> Sheet:
     trace = report.trace
     traced = trace_sections(trace, failed=report.exit_code != 0) if trace is not None else ()
+    profiled = profile_sections(report.profile) if report.profile is not None else ()
     notes = [*report.notes, *(trace.get("notes", ()) if trace is not None else ())]
     return Sheet(
         "run",
@@ -44,6 +46,7 @@ def sheet(report: RunReport) -> Sheet:
             *_failure(report),
             *sections(
                 ("Memory that ran out", list(_memory_end(report))),
+                *profiled,
                 *traced,
                 ("Memory over time", list(_memory(report))),
                 ("The policy", _policy(report.in_force)),

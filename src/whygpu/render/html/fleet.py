@@ -1,0 +1,73 @@
+"""The answer of `whygpu fleet report`: nodes by cause, and which are not like the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whygpu.model.fleet import CauseGroup, Drift, FleetReport
+from whygpu.render.fleet_text import nodes_text, summary
+from whygpu.render.html.findings import remedies
+from whygpu.render.html.markup import Child, Html, article, code, h3, p
+from whygpu.render.html.parts import Sheet, badge, cells_table, folded, items, sections
+
+
+def sheet(report: FleetReport) -> Sheet:
+    hardware = [f"{group.gpus}: {nodes_text(group.nodes)}" for group in report.hardware]
+    causes = [_cause(group) for group in report.causes]
+    dates = [f"snapshots of {report.oldest} to {report.newest}"] if report.oldest else []
+    return Sheet(
+        "fleet report",
+        report.standing,
+        summary(report),
+        (*hardware, *dates),
+        None,
+        sections(
+            ("What to do, errors and the most nodes first", causes),
+            ("Not like the others", _drift(report.drift)),
+            ("Without a usable snapshot", _lost(report)),
+            ("Could not tell", _unchecked(report)),
+        ),
+    )
+
+
+def _cause(group: CauseGroup) -> Html:
+    example = group.example
+    return article(
+        h3(
+            f"{group.code} {group.cause}",
+            badge(group.severity, group.severity),
+            badge(nodes_text(len(group.nodes)), ""),
+        ),
+        [p(f"Only these nodes have {each.fact} {each.value}.") for each in group.shared],
+        p(f"On {example.node}: {example.finding.message}") if example is not None else None,
+        remedies(example.finding.remedies, example.installer) if example is not None else None,
+        folded("Nodes", p(", ".join(group.nodes))),
+        p("Why it happens, and what else helps: ", code(f"whygpu rule {group.code}"), kind="soft"),
+        kind=f"finding {group.severity}",
+    )
+
+
+def _drift(drifts: Sequence[Drift]) -> Html | None:
+    rows: list[Sequence[Child]] = [
+        (
+            drift.fact,
+            drift.usual or "no value on more than half",
+            f"{drift.usual_nodes:,} of {drift.compared:,} with {drift.among}",
+            odd.value,
+            ", ".join(odd.nodes),
+        )
+        for drift in drifts
+        for odd in drift.others
+    ]
+    columns = ("fact", "usual", "on", "differs", "nodes")
+    return cells_table("Not like the others", columns, rows, names=("differs", "nodes"))
+
+
+def _lost(report: FleetReport) -> Html | None:
+    rows = [(loss.node, loss.kind, loss.reason) for loss in report.lost]
+    columns = ("node", "what", "why")
+    return cells_table("Without a usable snapshot", columns, rows, names=("why",))
+
+
+def _unchecked(report: FleetReport) -> Html | None:
+    return items(f"{each.reason} ({', '.join(each.nodes)})" for each in report.uncheckable)
