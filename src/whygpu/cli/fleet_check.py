@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from whygpu.cli import fleet_metrics
 from whygpu.cli.arguments import seconds
 from whygpu.cli.check import add_target_arguments
 from whygpu.cli.fleet_report import add_report_arguments, show
@@ -54,8 +53,6 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli.progress import counting
 
-    fleet_metrics.require_client(options)
-
     def report_now() -> FleetReport:
         return api.fleet_check(
             options.ray,
@@ -67,4 +64,4 @@ def run(options: argparse.Namespace) -> int:
             on_progress=counting(),
         )
 
-    return show(report_now(), options, report_now)
+    return show(report_now, options)

@@ -18,6 +18,7 @@ EXAMPLES = """\
 examples:
   whygpu fleet report snapshots/                 one file NODE.json for each node
   whygpu fleet report snapshots/ --expect FILE   name the nodes that are missing, too
+  whygpu fleet report snapshots/ --html fleet.html
   whygpu fleet report snapshots/ --json | jq .drift
   whygpu fleet report snapshots/ --metrics /var/lib/node_exporter/whygpu.prom
 
@@ -49,10 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """How the report is shown."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    add_html_argument(parser)
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="name every node and every value"
     )
+    add_html_argument(parser)
     fleet_metrics.add_metrics_arguments(parser)
     add_color_argument(parser)
 
@@ -61,19 +62,19 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli.progress import counting
 
-    fleet_metrics.require_client(options)
-
     def report_now() -> FleetReport:
         return api.fleet_report(options.snapshots, expect=options.expect, on_progress=counting())
 
-    return show(report_now(), options, report_now)
+    return show(report_now, options)
 
 
-def show(report: FleetReport, options: argparse.Namespace, again: Callable[[], FleetReport]) -> int:
-    """Print the report and write its metrics; `again` makes a new one while they are served."""
+def show(report_now: Callable[[], FleetReport], options: argparse.Namespace) -> int:
+    """Make the report, print it and write its files; a new one is made while it is served."""
     from whygpu.cli import output
 
     html_file = HtmlFile(options.html)
+    fleet_metrics.require_client(options)
+    report = report_now()
     if options.json:
         from whygpu.render.fleet_json import render
 
@@ -93,5 +94,5 @@ def show(report: FleetReport, options: argparse.Namespace, again: Callable[[], F
     if options.metrics is not None:
         fleet_metrics.save(options.metrics, report, NODE_FIELDS)
     if options.serve is not None:
-        fleet_metrics.serve(options.serve, options.every, report, NODE_FIELDS, again)
+        fleet_metrics.serve(options.serve, options.every, report, NODE_FIELDS, report_now)
     return report.exit_code

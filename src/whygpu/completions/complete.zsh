@@ -167,6 +167,7 @@ _shtab_whygpu_fleet_check_options=(
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--metrics[also write metrics for the textfile collector of Prometheus\' node exporter]:FILE:_files"
   "--serve[serve the metrics until Ctrl-C, to this machine only\; ADDRESS\:PORT for others]:PORT:"
   "--every[with --serve\: how often to make a new report (default\: 300)]:SECONDS:"
@@ -183,6 +184,7 @@ _shtab_whygpu_fleet_explain_options=(
   "--workers[processes to use (default\: one on each core)]:N:"
   "--json[print the counts as JSON]"
   {-v,--verbose}"[show every row]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*):a folder of logs, with all folders below, or a log:_files"
 )
@@ -205,6 +207,7 @@ _shtab_whygpu_fleet_report_options=(
   "--expect[a list of all nodes, one on each line (- for stdin)\: report those without a snapshot]:FILE:_files"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
+  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   "--metrics[also write metrics for the textfile collector of Prometheus\' node exporter]:FILE:_files"
   "--serve[serve the metrics until Ctrl-C, to this machine only\; ADDRESS\:PORT for others]:PORT:"
   "--every[with --serve\: how often to make a new report (default\: 300)]:SECONDS:"
