@@ -48,7 +48,8 @@ def measured(command: Sequence[str]) -> Measured:
         "done = subprocess.run(sys.argv[1:], capture_output=True, text=True); "
         "passed = time.perf_counter() - began; "
         "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
-        "print(json.dumps([passed, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, done.returncode, done.stdout, done.stderr]))"
+        "print(json.dumps([passed, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, "
+        "done.returncode, done.stdout, done.stderr]))"
     )
     run = subprocess.run(
         [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True

@@ -100,6 +100,19 @@ def test_a_report_is_complete_if_one_node_dies_and_one_hangs(
     assert time.monotonic() - began < LIMIT + 120
 
 
+def test_logs_are_explained_by_the_cluster_as_by_one_process(
+    cluster: tuple[Any, dict[str, Any]],
+) -> None:
+    logs = str(pathlib.Path(__file__).parent.parent / "logs")
+
+    def counted(*words: str) -> Any:
+        command = [sys.executable, "-m", "whygpu", "fleet", "explain", logs, "--json", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+        return json.loads(done.stdout)
+
+    assert counted("--ray", cluster[0].address) == counted("--workers", "1")
+
+
 def test_a_cluster_that_is_not_there_is_wrong_usage() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "whygpu", "fleet", "check", "--ray", "127.0.0.1:1", "--no-probe"],

@@ -103,6 +103,7 @@ def fleet_explain(
     names: Iterable[str] = (),
     node_from: str | None = None,
     workers: int = 0,
+    ray: str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> FleetLogs:
     """What ends the jobs of a cluster: by cause, by node and by week, with an example of each?
@@ -110,7 +111,8 @@ def fleet_explain(
     `logs` are folders of logs, or single logs. `names` are patterns for the names of logs in the
     folders, such as "job-*". `node_from` is a regular expression whose first group is the name of
     the node in the path of a log; without it, the first folder of the path is. `workers` is the
-    number of processes: one on each core, if it is 0.
+    number of processes: one on each core, if it is 0. `ray` is the address of a Ray cluster, whose
+    nodes all see the logs, to use instead ("auto": the one that this machine belongs to).
 
     Example:
         found = whygpu.fleet_explain("/shared/logs", node_from=r"(gpu-\\d+)")
@@ -132,8 +134,16 @@ def fleet_explain(
         raise UsageError(
             f"expected a number of processes up to {MOST_WORKERS}", option="workers", value=workers
         )
-    found = find_logs(paths_of(logs), tuple(names))
-    rows = explained(found.logs, JobReader(node_from), workers=workers, on_progress=on_progress)
+    # Other machines do not have the current folder of this process.
+    given = [os.path.abspath(path) if ray is not None else path for path in paths_of(logs)]
+    found = find_logs(given, tuple(names))
+    reader = JobReader(node_from)
+    if ray is None:
+        rows = explained(found.logs, reader, workers=workers, on_progress=on_progress)
+    else:
+        from whygpu.fleet.ray_logs import explained_by_ray
+
+        rows = explained_by_ray(found.logs, reader, address=ray, on_progress=on_progress)
     return summarise_logs(rows, found.other_files, _example_in_log)
 
 

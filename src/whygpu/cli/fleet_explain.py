@@ -48,6 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="processes to use (default: one on each core)",
     )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        nargs="?",
+        const="auto",
+        help="use the processes of a Ray cluster, whose nodes all see the logs",
+    )
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every row")
     add_html_argument(parser)
@@ -65,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
         names=options.names,
         node_from=options.node_from,
         workers=options.workers,
+        ray=options.ray,
         on_progress=counting(),
     )
     if options.json:

@@ -152,6 +152,7 @@ complete -c whygpu -n '_shtab_whygpu_using fleet explain' -s h -l help -d 'show 
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l name -x -d 'read files with such names, not those of *.log, *.out and the like; may be repeated'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l node-from -x -d 'finds the name of the node in the path of a log (its first group); default: the first folder of the path'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l workers -x -d 'processes to use (default: one on each core)'
+complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l ray -x -d 'use the processes of a Ray cluster, whose nodes all see the logs'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l json -d 'print the counts as JSON'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -s v -l verbose -d 'show every row'
 complete -c whygpu -n '_shtab_whygpu_using fleet explain' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'write the answer as a page that a browser shows, too'

@@ -182,6 +182,7 @@ _shtab_whygpu_fleet_explain_options=(
   "*--name[read files with such names, not those of \*.log, \*.out and the like\; may be repeated]:PATTERN:"
   "--node-from[finds the name of the node in the path of a log (its first group)\; default\: the first folder of the path]:REGEX:"
   "--workers[processes to use (default\: one on each core)]:N:"
+  "--ray[use the processes of a Ray cluster, whose nodes all see the logs]:ADDRESS:"
   "--json[print the counts as JSON]"
   {-v,--verbose}"[show every row]"
   "--html[write the answer as a page that a browser shows, too]:FILE:_files"

@@ -8,22 +8,19 @@ during the run is a row and does not end the others.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from typing import Any, NamedTuple
 
-from whygpu.errors import UsageError
 from whygpu.fleet.gathering import Gathered, NodeRequest, OnNode, distinct, save
+from whygpu.fleet.ray_cluster import connected
 from whygpu.model.fleet import NodeLoss
 from whygpu.model.outside_text import excerpt, one_line
 
 _GRACE = 20.0
 """Seconds beyond the limit of a node in which its own report about that limit can arrive."""
-_TO_CONNECT = 10.0
 _TO_END = 5.0
 """Seconds for whygpu to end the processes that it has started."""
 _LOOK = 2.0
@@ -39,46 +36,8 @@ def gather(
     folder: str, request: NodeRequest, *, address: str = "auto", on_node: OnNode | None = None
 ) -> Gathered:
     """Run the request on each node that is alive now. Snapshots are saved in the folder."""
-    try:
-        import ray
-    except ImportError:
-        raise UsageError(
-            "--ray needs the package ray, in the version of the cluster: "
-            "`pip install 'whygpu[ray]'`"
-        ) from None
-    # A thread of Ray prints what happens to nodes. Here, that is a row of the report.
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        was_connected = ray.is_initialized()
-        if not was_connected:
-            _connect(ray, address)
-        try:
-            return _gathered(ray, folder, request, on_node)
-        finally:
-            if not was_connected:
-                ray.shutdown()
-
-
-def _connect(ray: Any, address: str) -> None:
-    try:
-        _require_listener(address)
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            configure_logging=False,
-            namespace="whygpu-fleet",
-        )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UsageError(
-            f"cannot reach the Ray cluster {address}: {excerpt(one_line(str(error)), 200)}; "
-            "run it on a node of the cluster, or give an address: --ray HOST:6379"
-        ) from error
-
-
-def _require_listener(address: str) -> None:
-    """Ray itself tries for minutes to reach an address where nothing listens."""
-    host, separator, port = address.removeprefix("ray://").rpartition(":")
-    if separator and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_TO_CONNECT).close()
+    with connected(address) as ray:
+        return _gathered(ray, folder, request, on_node)
 
 
 def _gathered(ray: Any, folder: str, request: NodeRequest, on_node: OnNode | None) -> Gathered:
