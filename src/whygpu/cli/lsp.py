@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
+from whygpu.cli import output
 from whygpu.errors import UsageError
 
 EXAMPLES = """\
@@ -19,6 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if sys.stdin.isatty():
+        output.say("waiting for an editor, which starts this itself; end with Ctrl-C")
     try:
         from whygpu.editor.server import serve
     except ModuleNotFoundError as error:

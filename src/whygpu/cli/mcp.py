@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
+from whygpu.cli import output
 from whygpu.errors import UsageError
 
 EXAMPLES = """\
@@ -25,6 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if sys.stdin.isatty():
+        output.say(
+            "waiting for the requests of an agent, which starts this itself; end with Ctrl-C"
+        )
     try:
         from whygpu.agent.server import serve
     except ModuleNotFoundError as error:

@@ -93,7 +93,17 @@ def refuse_unknown(
         meant = _commands("whygpu", first)
         if meant:
             problem += f"; did you mean `{meant[0][0]}`?"
-    top.error(problem)
+    _innermost(top, words).error(problem)
+
+
+def _innermost(top: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the verb, or of the subverb, that the words name: its usage helps more."""
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            named = next((word for word in words if word in action.choices), None)
+            if named is not None:
+                return _innermost(action.choices[named], words)
+    return top
 
 
 def looks_like_log(path: str) -> bool:
