@@ -278,3 +278,20 @@ def test_an_extra_index_without_the_release_leaves_it_to_pypi(tmp_path: pathlib.
     docker = "FROM python:3.10\nCOPY r.txt .\nRUN pip install -r r.txt\n"
     files = {"Dockerfile": docker, "r.txt": f"--index-url {index}"}
     assert found(tmp_path, project(tmp_path, files)) == [("WG318", "r.txt", 2)]
+
+
+@pytest.mark.parametrize(
+    ("file", "services", "line"),
+    [
+        ("compose.yaml", "  gpu:\n    build: .\n", 2),
+        ("compose.yaml", "  gpu-exporter:\n    build: .\n", None),
+        ("docker-compose-gpu.yml", "  app:\n    build: .\n  db:\n    image: postgres\n", 2),
+        ("docker-compose-gpu.yml", "  app:\n    build: .\n  web:\n    build: web\n", None),
+        ("docker-compose-gpu.yml", "  app:\n    build: .\n  a:\n    gpus: all\n", None),
+    ],
+)
+def test_names_say_that_a_gpu_is_meant(
+    tmp_path: pathlib.Path, file: str, services: str, line: int | None
+) -> None:
+    report = project(tmp_path, {file: f"services:\n{services}"})
+    assert found(tmp_path, report) == ([("WG811", file, line)] if line else [])

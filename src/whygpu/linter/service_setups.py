@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whygpu.linter.image_setup import CPU_COMMENT, Judge, built_image, published_image
 from whygpu.linter.project_files import ProjectFiles, kind_of
@@ -13,8 +13,10 @@ from whygpu.linter.yaml_file import documents_of
 from whygpu.model.deployment import Grant, Reason, Setup, StartedProgram, VariableSetting
 from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import compose, yaml_tree
+from whygpu.tables.base_images import TOOL_IMAGES
 
 _WANTS_GPU = re.compile(r"--gpus?(?:=|$)|^cuda(?::\d)?$|--device=cuda|--use[-_](?:gpu|cuda)")
+_GPU_WORD = re.compile(r"(?:^|[._-])(?:gpu|cuda)(?:[._-]|$)", re.IGNORECASE)
 _VIEWERS = re.compile(r"(?:.*/)?(?:tensorboard|mlflow|nginx|redis-server|streamlit)")
 """Programs that show what others computed."""
 _CPU = re.compile(r"(?:^|[-_=.])cpu(?:$|[-_.:])|--no-?(?:gpu|cuda)", re.IGNORECASE)
@@ -33,6 +35,7 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
         program = _program(service, path, image, files)
         if program is not None and program.needs_gpu is not None:
             reasons.append(needs_gpu(program.needs_gpu))
+        reasons += _gpu_names(service, services)
         if any(map(_WANTS_GPU.search, service.command)):
             reasons.append(Reason("its command asks for a GPU", service.place))
         elsewhere = service.gets_more
@@ -57,6 +60,18 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
             has_default_memory=service.has_default_memory,
             several_processes=several_processes(service.command, service.place),
         )
+
+
+def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) -> list[Reason]:
+    """A service that is called gpu, or the only service that is built in a file that is."""
+    if _GPU_WORD.search(service.name) and not TOOL_IMAGES.search(service.name):
+        return [Reason("so its name says", service.place)]
+    file = os.path.basename(service.place.file)
+    built = [each for each in services if each.build_folder]
+    asked = any(each.grants or each.gets_more for each in services)
+    if _GPU_WORD.search(file) and built == [service] and not asked:
+        return [Reason(f"its file is called {file}", service.place)]
+    return []
 
 
 def _program(
