@@ -286,6 +286,7 @@ def test_an_extra_index_without_the_release_leaves_it_to_pypi(tmp_path: pathlib.
         ("compose.yaml", "  gpu:\n    build: .\n", 2),
         ("compose.yaml", "  gpu-exporter:\n    build: .\n", None),
         ("docker-compose-gpu.yml", "  app:\n    build: .\n  db:\n    image: postgres\n", 2),
+        ("docker-compose-gpu.yml", "  app:\n    image: mine\n", 2),
         ("docker-compose-gpu.yml", "  app:\n    build: .\n  web:\n    build: web\n", None),
         ("docker-compose-gpu.yml", "  app:\n    build: .\n  a:\n    gpus: all\n", None),
     ],
@@ -295,3 +296,14 @@ def test_names_say_that_a_gpu_is_meant(
 ) -> None:
     report = project(tmp_path, {file: f"services:\n{services}"})
     assert found(tmp_path, report) == ([("WG811", file, line)] if line else [])
+
+
+def test_variables_choose_the_index_of_pip(tmp_path: pathlib.Path) -> None:
+    docker = (
+        "FROM nvidia/cuda:12.4.1-base-ubuntu22.04\n"
+        "ENV PIP_INDEX_URL=https://download.pytorch.org/whl/{}\n"
+        "RUN pip install torch==2.5.1\n"
+    )
+    for index, wanted in (("cpu", [("WG301", "Dockerfile", 3)]), ("cu124", [])):
+        report = project(tmp_path, {"Dockerfile": docker.format(index)})
+        assert found(tmp_path, report) == wanted

@@ -22,9 +22,11 @@ from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.requirement_file import (
     FileLine,
+    PackageSource,
     PinnedRequirement,
     RequirementsFile,
     RequirementVerdict,
+    SourceRole,
 )
 from whygpu.readers.deployment.dockerfile import Copy, Dockerfile, Run, Stage, read
 from whygpu.readers.deployment.package_installs import (
@@ -47,6 +49,13 @@ _OTHER_PYTHON = re.compile(r"deadsnakes|pyenv|conda|mamba|uv python|virtualenv -
 _PYTHON_FOLDERS = re.compile(
     r"venv|site-packages|dist-packages|/usr/local|/opt|\.local|conda|install|/app"
 )
+_INDEX_VARIABLES: dict[str, SourceRole] = {
+    "PIP_INDEX_URL": "index",
+    "PIP_EXTRA_INDEX_URL": "extra",
+    "UV_INDEX_URL": "index",
+    "UV_DEFAULT_INDEX": "index",
+    "UV_EXTRA_INDEX_URL": "extra",
+}
 _NO_GPUS = ("none", "void", "")
 _CPU_NAME = re.compile(r"cpu(?![a-z])", re.IGNORECASE)
 CPU_COMMENT = re.compile(
@@ -239,15 +248,22 @@ class _Installs:
     ) -> None:
         self._files = files
         self._contexts = [context] if context is not None else list(_contexts(dockerfile.path))
+        self._indexes: list[PackageSource] = []
+        """Those that variables name."""
         self.all: list[PackageInstall] = []
         self.requirements: list[PinnedRequirement] = []
         self.unknown: list[str] = []
         for stage in (*_copied_from(dockerfile, built), *built.stages):
+            self._indexes += _indexes(stage.variables)
             for run in stage.runs:
                 for install in package_installs(run.commands):
                     self._add(install, stage, run)
 
     def _add(self, install: PackageInstall, stage: Stage, run: Run) -> None:
+        if self._indexes and not install.sources:
+            sources = tuple(self._indexes)
+            found = tuple(each._replace(sources=sources) for each in install.requirements)
+            install = install._replace(sources=sources, requirements=found)
         self.all.append(install)
         self.requirements += install.requirements
         self.unknown += [f"{item.place.line}: {item.reason}" for item in install.unread]
@@ -306,6 +322,15 @@ class _Installs:
                 yield path
             if _is_below(wanted, target):
                 yield os.path.normpath(os.path.join(path, os.path.relpath(wanted, target)))
+
+
+def _indexes(variables: Sequence[VariableSetting]) -> Iterator[PackageSource]:
+    """The indexes of pip that variables choose for the commands after them."""
+    for setting in variables:
+        role = _INDEX_VARIABLES.get(setting.name)
+        for url in (setting.value or "").split() if role is not None else ():
+            if "$" not in url and role is not None:
+                yield PackageSource(url, role, setting.place)
 
 
 def _is_below(path: str, folder: str) -> bool:

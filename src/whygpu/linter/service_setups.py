@@ -63,11 +63,11 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
 
 
 def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) -> list[Reason]:
-    """A service that is called gpu, or the only service that is built in a file that is."""
+    """A service that is called gpu, or the only one (that is built) in a file that is."""
     if _GPU_WORD.search(service.name) and not TOOL_IMAGES.search(service.name):
         return [Reason("so its name says", service.place)]
     file = os.path.basename(service.place.file)
-    built = [each for each in services if each.build_folder]
+    built = [each for each in services if each.build_folder] or list(services)
     asked = any(each.grants or each.gets_more for each in services)
     if _GPU_WORD.search(file) and built == [service] and not asked:
         return [Reason(f"its file is called {file}", service.place)]

@@ -44,6 +44,8 @@ def test_a_compose_file_without_services_is_empty(text: str) -> None:
 def test_a_reservation_without_capabilities_is_refused() -> None:
     (grant,) = service(devices("            - {driver: nvidia, count: 1}\n")).grants
     assert "capabilities" in grant.refused
+    (grant,) = service(devices("            - {capabilities: [utility]}\n")).grants
+    assert "without gpu" in grant.refused
 
 
 def test_a_commented_grant_of_one_service_is_not_that_of_the_next() -> None:

@@ -150,7 +150,7 @@ def _reserved(device: Node) -> Iterator[Grant]:
     elif not listed:
         refused = "a reservation without capabilities is an error: capabilities: [gpu] is missing"
         yield Grant("a reservation of devices", place, known, refused)
-    elif driver == "nvidia":
+    elif driver in ("nvidia", ""):
         refused = f"its capabilities are {', '.join(sorted(listed))}, without gpu"
         yield Grant("a reservation of devices", place, known, refused)
 
