@@ -41,6 +41,7 @@ SOURCE = ROOT / "src" / "whygpu"
 INSIDE = SOURCE / "work" / "inside"
 
 SUITES: Mapping[str, tuple[str, ...]] = {
+    "differences": ("tests/differences",),
     "diagnosis": ("tests/diagnosis",),
     "planner": ("tests/planner",),
     "memory": ("tests/memory",),

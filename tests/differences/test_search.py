@@ -41,9 +41,24 @@ def test_one_among_many_takes_few_trials() -> None:
     assert trials <= 25
 
 
-def test_a_smaller_set_is_preferred() -> None:
-    for one, three in itertools.product(range(6), itertools.combinations(range(6, 12), 3)):
+def test_a_smaller_set_is_preferred_to_the_first_one() -> None:
+    for one, three in itertools.product(range(6, 12), itertools.combinations(range(6), 3)):
         assert smallest_set(needs({one}, set(three)), tuple(range(12))) == (one,)
+    for two in itertools.combinations(range(6, 12), 2):
+        assert smallest_set(needs(set(two), {0, 1, 2}), tuple(range(12))) == two
+
+
+def test_a_set_was_found_when_the_trials_run_out() -> None:
+    left = 40
+
+    def happens(positions: Positions) -> bool:
+        nonlocal left
+        if not left:
+            raise OutOfTrials
+        left -= 1
+        return needs({0, 1, 2}, {998, 999})(positions)
+
+    assert smallest_set(happens, tuple(range(1000))) == (0, 1, 2)
 
 
 def test_sets_that_are_each_enough_are_all_found() -> None:
