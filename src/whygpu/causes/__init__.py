@@ -20,7 +20,7 @@ NEVER_SEEN_ON_MACHINES = frozenset(
         *("triton_ptxas_too_old", "wheel_not_available", "windows_dll_load_failed"),
         *("base_image_not_fixed", "driver_files_in_image", "gpu_needed_in_image_build"),
         *("gpu_not_requested", "image_lacks_framework_libraries", "shared_memory_too_small"),
-        *("library_path_replaced",),
+        *("kfd_not_permitted", "library_path_replaced"),
     }
 )
 """Causes of the other families without a machine detector, left out for the same reason. A test
