@@ -37,6 +37,8 @@ class Outcome(NamedTuple):
 def profiled(case: Planted, *, cured: bool = False) -> dict[str, Any]:
     """The profile of one program, from the report of its run."""
     environ = {k: v for k, v in os.environ.items() if k not in ("CURED", "KERAS_BACKEND")}
+    # Threads of PyTorch that wait for each other on a busy machine would hide everything else.
+    environ["OMP_NUM_THREADS"] = "1"
     if case.backend:
         environ["KERAS_BACKEND"] = case.backend
     if cured:

@@ -15,8 +15,6 @@ class Planted(NamedTuple):
     """What the answer has to name; None for a healthy program."""
     backend: str = ""
     """For Keras."""
-    prediction: bool = True
-    """The cure is the change that the answer offers, so that its prediction can be compared."""
 
 
 PLANTED = (
