@@ -18,6 +18,7 @@ from whygpu.model.overview import Overview
 from whygpu.model.policy import DevicePolicy, PartState, RunReport
 
 MACHINES = pathlib.Path(__file__).parent / "machines"
+LOGS = pathlib.Path(__file__).parent / "logs"
 BROKEN = """
 [target.frameworks.tensorflow.libraries."libcudnn.so.9"]
 outcome = "not-found"
@@ -55,8 +56,14 @@ def realistic(folder: pathlib.Path) -> dict[str, Any]:
         "check-healthy": whygpu.diagnose(machine()),
         "check-unseen": whygpu.diagnose(machine("nothing_seen = true")),
         "compare": _comparison(),
+        "diff": whygpu.diff(
+            str(MACHINES / "h200-healthy-keras-torch.json"),
+            str(MACHINES / "h200-keras-jax-on-cpu.json"),
+        ),
         "explain": whygpu.explain(LOG),
         "fix": _fix(),
+        "fleet-explain": whygpu.fleet_explain([str(LOGS)]),
+        "fleet-report": whygpu.fleet_report([str(MACHINES)]),
         "lint": whygpu.lint([str(folder / "train.py")]),
         "memory": holders,
         "memory-estimate": _estimate(),

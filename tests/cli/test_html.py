@@ -33,7 +33,10 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     ("words", "headline"),
     [
         ("check --snapshot machine.json", "PyTorch uses the GPU"),
+        ("diff machine.json machine.json", "Nothing"),
         ("explain train.log", "libcudnn.so.8"),
+        ("fleet report machine.json", "1 node: 1 on the GPU"),
+        ("fleet explain train.log", "1 log: 1 with a cause that was found"),
         ("explain train.log train.py", "What 2 logs mean"),
         ("lint train.py", "1 finding in 1 of 1 file"),
         ("memory --snapshot machine.json", "GPU 0: "),
@@ -100,3 +103,5 @@ def test_a_run_has_a_page_even_if_the_program_fails(
     assert main(["run", "--html", "run.html", *command]) == 3
     assert "here" in capfd.readouterr().out
     assert "exit code 3" in (folder / "run.html").read_text(encoding="utf-8")
+    assert main(["run", "--quiet", "--html", "run.html", *command]) == 3
+    assert capfd.readouterr().err == ""

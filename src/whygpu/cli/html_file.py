@@ -20,10 +20,11 @@ def add_html_argument(parser: argparse.ArgumentParser, dest: str = "html") -> No
 class HtmlFile:
     """The file that was asked for, if one was. It is checked before the work begins."""
 
-    def __init__(self, path: str | None, option: str = "--html") -> None:
+    def __init__(self, path: str | None, option: str = "--html", *, is_quiet: bool = False) -> None:
         from whygpu.cli import output
 
         self._path = output.require_writable(option, path)
+        self._is_quiet = is_quiet
 
     def write(self, answer: Any, names: Collection[str] = ()) -> None:
         """Call it after the answer is printed, which a full disk must not cost.
@@ -49,4 +50,5 @@ class HtmlFile:
         assert self._path is not None
         made = partial(render, version=VERSION)
         output.save(self._path, answer, made, is_json=False, names=names)
-        output.say(f"wrote {self._path}")
+        if not self._is_quiet:
+            output.say(f"wrote {self._path}")

@@ -325,7 +325,8 @@ class _Watcher:
         elif report.policy.require_gpu and report.device == "none":
             output.say("--require gpu: nothing shows on which device the program ran")
         # Both are tried, whatever becomes of the first.
-        saved = [_write_report(files.json, report), _write_page(files.html, report)]
+        is_quiet = self._options.quiet
+        saved = [_write_report(files.json, report), _write_page(files.html, report, is_quiet)]
         return all(saved)
 
     def remember(self, report: RunReport) -> None:
@@ -373,11 +374,11 @@ def _write_report(path: str | None, report: RunReport) -> bool:
     return True
 
 
-def _write_page(path: str | None, report: RunReport) -> bool:
+def _write_page(path: str | None, report: RunReport, is_quiet: bool) -> bool:
     from whygpu.cli.html_file import HtmlFile
 
     try:
-        HtmlFile(path).write(report)
+        HtmlFile(path, is_quiet=is_quiet).write(report)
     except UsageError as error:
         output.say(f"the page was not saved: {error}")
         return False

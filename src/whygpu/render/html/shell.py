@@ -124,8 +124,8 @@ def _section(part: Section, heading: Callable[..., Html]) -> Html:
 def _imprint(version: str) -> Html:
     return footer(
         p(
-            f"Made by whygpu {version}. It removes home folders, names of users and machines, "
-            "addresses and keys as far as it recognises them; look through a page before you "
-            "publish it."
+            f"Made by whygpu {version}. It removes home folders, names of users and hosts, "
+            "addresses and keys as far as it recognises them, and keeps the names of files and "
+            "nodes that an answer is about. Look through a page before you publish it."
         )
     )
