@@ -28,7 +28,8 @@ def test_every_node_that_is_lost_or_odd_is_on_the_page(tmp_path: pathlib.Path) -
         nodes.update(*values.values())
     assert [node for node in sorted(nodes) if node not in whole] == []
     titles = [text.strip() for text in texts(made, ".//h2")]
-    assert titles == ["What to do", "Not like the others", "Without a usable snapshot"]
+    assert titles[1:] == ["Not like the others", "Without a usable snapshot"]
+    assert titles[0].startswith("What to do")
 
 
 def test_names_of_nodes_are_text() -> None:
@@ -38,10 +39,11 @@ def test_names_of_nodes_are_text() -> None:
     assert "&lt;script&gt;alert(1)" in fragment(report)
 
 
-def test_the_jobs_of_each_cause_are_in_a_table() -> None:
+def test_the_jobs_of_each_cause_are_counted() -> None:
     found = fleet_explain(LOGS)
     made = page(found, "1.0")
-    cells = texts(made, ".//tbody/tr")
-    first = found.causes[0]
-    assert f"{first.code} {first.cause}{first.jobs}" in cells[0]
-    assert len(texts(made, ".//article")) == len(found.causes)
+    groups = texts(made, ".//article")
+    assert len(groups) == len(found.causes)
+    for text, group in zip(groups, found.causes, strict=True):
+        assert f"{group.code} {group.cause}" in text
+        assert f"{group.jobs} job" in text
