@@ -180,3 +180,17 @@ def test_where_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert state_folder({}, "linux") == "/home/me/.local/state/whygpu"
     assert state_folder({}, "darwin") == "/home/me/Library/Application Support/whygpu"
     assert state_folder({"LOCALAPPDATA": "/local"}, "win32") == "/local/whygpu"
+
+
+def test_a_python_without_sqlite() -> None:
+    command("history", "on")
+    code = "import sys; sys.modules['sqlite3'] = None; from whygpu.cli.main import main\n"
+
+    def without(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-c", f"{code}sys.exit(main({list(words)!r}))"]
+        return subprocess.run(line, capture_output=True, text=True, check=False)
+
+    done = without("check", "--no-probe", "--python", sys.executable)
+    assert done.returncode in (0, 1, 4)
+    assert "no module sqlite3" in done.stderr
+    assert without("history").returncode == 2

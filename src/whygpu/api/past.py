@@ -38,13 +38,8 @@ def history(most: int = _LISTED) -> History:
         whygpu.history().runs
     """
     store = _store()
-    try:
-        runs = store.runs(most)
-        count = store.count()
-    except HistoryError as error:
-        raise UsageError(str(error)) from error
     recording = state_folder.is_recording()
-    return History(recording, store.path, runs, count, store.size_bytes())
+    return History(recording, store.path, store.runs(most), store.count(), store.size_bytes())
 
 
 @checked
@@ -71,19 +66,13 @@ def clear_history() -> History:
     Example:
         whygpu.clear_history()
     """
-    try:
-        _store().clear()
-    except HistoryError as error:
-        raise UsageError(str(error)) from error
+    _store().clear()
     return history(0)
 
 
 def recorded_snapshot(number: int) -> Snapshot:
     """The snapshot that was recorded with one run."""
-    try:
-        found = _snapshot(number)
-    except HistoryError as error:
-        raise UsageError(str(error)) from error
+    found = _snapshot(number)
     if found is None:
         raise UsageError(f"there is no run {number}; `whygpu history` lists them")
     return found

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from whygpu.cli import output
+from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
     from whygpu.launch.execution import Prepared
@@ -20,24 +21,25 @@ if TYPE_CHECKING:
 
 def after_check(report: Report, *, silent: bool, color: str) -> None:
     """`silent`: say nothing, because standard output is JSON."""
-    from whygpu.api import past
     from whygpu.render.history_text import render_since
 
     with _harmless():
+        from whygpu.api import past
+
         since = None if silent else past.since_good_check(report)
         if since is not None:
             output.page(since, _below(render_since), color=color, signs=_signs())
-    with _harmless():
         past.remember_check(report)
 
 
 def after_run(report: RunReport, prepared: Prepared, *, silent: bool) -> None:
-    from whygpu.api import past
     from whygpu.render.history_text import render_since
 
     if report.device == "none" and not report.exit_code:
         return  # It has to do with no framework.
     with _harmless():
+        from whygpu.api import past
+
         machine = past.machine_of(prepared)
         argv = prepared.plan.argv
         since = None if silent else past.since_good_run(report, machine, argv)
@@ -63,9 +65,7 @@ def _signs() -> dict[int, str]:
 
 @contextmanager
 def _harmless() -> Iterator[None]:
-    from whygpu.past_runs.store import HistoryError
-
     try:
         yield
-    except HistoryError as error:
+    except UsageError as error:
         output.say(f"note: the history cannot be used: {error}")

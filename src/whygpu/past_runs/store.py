@@ -8,12 +8,18 @@ last good run of each program stays as long as possible, because failures are co
 from __future__ import annotations
 
 import os
-import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
+from whygpu.errors import UsageError
 from whygpu.model.history import PastRun
+
+try:
+    import sqlite3
+except ImportError as error:
+    # Python can be built without it.
+    raise UsageError("this Python has no module sqlite3, which the history needs") from error
 
 FILE = "history.sqlite3"
 MOST_RUNS = 200
@@ -48,7 +54,7 @@ ORDER BY number IN ({_LAST_GOOD}), number
 """
 
 
-class HistoryError(Exception):
+class HistoryError(UsageError):
     """The database cannot be used. The message says why, and what to do."""
 
 
