@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from whygpu.cli.arguments import seconds
 from whygpu.cli.check import add_target_arguments
 from whygpu.cli.fleet_report import add_report_arguments, show
+from whygpu.fleet.gathering import NODE_LIMIT
 
 if TYPE_CHECKING:
     from whygpu.model.fleet import FleetReport
-
-NODE_LIMIT = 300.0
 
 EXAMPLES = """\
 examples:
