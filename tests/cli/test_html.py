@@ -78,6 +78,15 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
     assert "--html no/page.html: there is no folder" in told.err
 
 
+@each("path", ["", "-"])
+def test_a_page_needs_the_name_of_a_file(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    assert main(["check", "--snapshot", "machine.json", "--html", path]) == 2
+    assert "expected the name of a file" in capsys.readouterr().err
+    assert not (folder / "-").exists()
+
+
 @each(
     ("words", "why"),
     [

@@ -25,6 +25,7 @@ CELLS = {
     "libcudnn.so.8: cannot open shared object file: No such file or directory",
     "lint": "%%whygpu lint\nimport tensorflow as tf\ntf.Session()",
     "wrong": "%%whygpu check\n1",
+    "refused": "%%whygpu run --device nosuch\n1",
     "error": "raise RuntimeError('CUDA error: no kernel image is available for execution on the "
     "device')",
     "unrelated": "{}['no such key']",
@@ -104,6 +105,7 @@ def test_a_cell_is_explained_or_checked(executed: Any) -> None:
     assert "WG202 cudnn-missing" in shown(executed, "explain")
     assert "WG704" in shown(executed, "lint")
     assert "a cell can be given to run, explain, lint" in printed(executed, "wrong")
+    assert "--device nosuch" in printed(executed, "refused")
 
 
 def test_an_explanation_comes_below_the_traceback(executed: Any) -> None:

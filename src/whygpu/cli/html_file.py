@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
+from whygpu.errors import UsageError
+
 
 def add_html_argument(parser: argparse.ArgumentParser, dest: str = "html") -> None:
     parser.add_argument(
@@ -23,6 +25,8 @@ class HtmlFile:
     def __init__(self, path: str | None, option: str = "--html", *, is_quiet: bool = False) -> None:
         from whygpu.cli import output
 
+        if path in ("", "-"):
+            raise UsageError(f"{option} {path!r}: expected the name of a file, such as page.html")
         self._path = output.require_writable(option, path)
         self._is_quiet = is_quiet
 

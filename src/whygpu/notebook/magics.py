@@ -30,18 +30,27 @@ def magic(line: str, cell: str | None = None) -> None:
     %%whygpu explain              what the log in the cell means
     %%whygpu lint                 which lines of the cell mishandle devices
     """
+    words = _split(line)
     try:
-        words = shlex.split(line)
         if cell is not None:
             _cell(words, cell)
         elif words[:1] == ["run"]:
             _run(words)
         else:
             _verb(words)
-    except (UsageError, PolicyError, ValueError) as error:
+    except (UsageError, PolicyError) as error:
         from whygpu.cli import output
+        from whygpu.cli.option_words import message
 
-        output.say(str(error))
+        output.say(message(error, words))
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        # A quotation mark without its partner is a letter, as in `don't`.
+        return line.split()
 
 
 def _verb(words: Sequence[str]) -> None:
