@@ -22,7 +22,7 @@ def sheet(report: FleetReport) -> Sheet:
         (*hardware, *dates),
         None,
         sections(
-            ("What to do, errors and the most nodes first", causes),
+            ("What to do", causes),
             ("Not like the others", _drift(report.drift)),
             ("Without a usable snapshot", _lost(report)),
             ("Could not tell", _unchecked(report)),

@@ -21,13 +21,19 @@ def sheet(report: FleetLogs) -> Sheet:
         (f"{other:,} files with other names were not read",) if other else (),
         None,
         sections(
-            ("Causes, most jobs first", [_cause(group) for group in report.causes]),
+            ("Jobs by cause", _causes(report)),
+            ("What to do", [_cause(group) for group in report.causes]),
             ("Nodes, most jobs with a cause first", _nodes(report)),
             ("Jobs with a cause, by week", _counts("Weeks", "week", report.weeks)),
             ("No cause was found, for example", items(report.unknown)),
             ("Could not be read", _unread(report)),
         ),
     )
+
+
+def _causes(report: FleetLogs) -> Html | None:
+    counts = [Count(f"{group.code} {group.cause}", group.jobs) for group in report.causes]
+    return _counts("Causes", "cause", counts)
 
 
 def _cause(group: LogCauseGroup) -> Html:
