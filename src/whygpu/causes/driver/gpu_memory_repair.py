@@ -72,10 +72,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.gpu_health import of_each_gpu
+from whygpu.causes.evidence.gpu_health import reported
 from whygpu.model.cause import cause
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, Severity, seen
+from whygpu.model.observed import NotApplicable
 from whygpu.model.remedy import a_number, command_line
 from whygpu.model.snapshot import Snapshot
 
@@ -84,7 +85,11 @@ CAUSE = cause("WG112", __name__, __doc__, severity="warning", effect="none")
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    for item in of_each_gpu(machine, "memory repairs", lambda health: health.rows):
+    rows_of = list(reported(machine, "memory repairs", lambda health: health.rows))
+    pages_of = list(reported(machine, "retired pages", lambda health: health.pages_pending))
+    if not rows_of and not pages_of:
+        raise NotApplicable("no GPU reports memory repairs or retired pages")
+    for item in rows_of:
         if isinstance(item, Gap):
             yield item
             continue
@@ -93,7 +98,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield _failed(gpu, seen(rows, "row remapping failure: yes"))
         elif rows.value.pending:
             yield _pending(gpu, "a memory row", seen(rows, "row remapping pending: yes"))
-    for page in of_each_gpu(machine, "retired pages", lambda health: health.pages_pending):
+    for page in pages_of:
         if isinstance(page, Gap):
             yield page
         elif page[1].value:

@@ -19,18 +19,25 @@ def of_each_gpu(
 ) -> Iterator[tuple[Gpu, Known[T]] | Gap]:
     """Each GPU with the fact, if it reports it. `what` names the fact in a gap.
 
-    A snapshot from before these facts existed has no gap: it says nothing about any machine. If no
-    GPU has the fact, the cause does not apply: nothing was looked at, so nothing has passed.
+    If no GPU reports it, the cause does not apply: nothing was looked at, so nothing has passed.
+    """
+    found = list(reported(machine, what, fact))
+    if not found:
+        raise NotApplicable(f"no GPU reports {what}")
+    yield from found
+
+
+def reported(
+    machine: Snapshot, what: str, fact: Callable[[GpuHealth], Observed[T]]
+) -> Iterator[tuple[Gpu, Known[T]] | Gap]:
+    """The same for a cause that judges several facts: nothing if no GPU reports it.
+
+    A snapshot from before these facts existed has no gap: it says nothing about any machine.
     """
     need(nvidia_gpu(machine))
-    is_reported = False
     for gpu in need_or(machine.driver.gpus, ()):
         value: Observed[T] = fact(gpu.health.value) if isinstance(gpu.health, Known) else gpu.health
         if isinstance(value, Known):
-            is_reported = True
             yield gpu, value
         elif isinstance(value, Unknown) and value != NOT_LOOKED:
-            is_reported = True
             yield Gap(f"{what} of GPU {gpu.number} ({gpu.name}): {value.reason}")
-    if not is_reported:
-        raise NotApplicable(f"no GPU reports {what}")
