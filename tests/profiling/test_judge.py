@@ -170,6 +170,21 @@ def test_jax_computes_while_the_program_prepares_the_next_batch() -> None:
     assert answer(behind).total("program") == 0
 
 
+COMPILE = CodePlace("library", "jax/_src/compiler.py", "backend_compile", 9)
+
+
+def test_compilation_that_comes_once_is_left_out() -> None:
+    again = made.profile([(made.COMPUTING, 5), ((COMPILE, made.LOOP), 5)])
+    assert answer(again).total("compilation") == pytest.approx(0.5, abs=0.02)
+    compiling = again.stack_of[-1]
+    other = 1 - compiling
+    once = tuple(n if 200 <= place < 300 else other for place, n in enumerate(again.stack_of))
+    found = answer(again._replace(stack_of=once))
+    assert found.total("compilation") == 0
+    assert found.verdict == "computing"
+    assert any("came once" in note for note in found.notes)
+
+
 def test_a_crowded_machine_is_mentioned() -> None:
     profile = made.profile([(made.COMPUTING, 10)])
     waited = WorkerUse(1, profile.times, tuple(0.4 * time for time in profile.times))

@@ -232,7 +232,7 @@ class ProfileAnswer(NamedTuple):
         if unknown > 0.25:
             return f"{percent_text(unknown)} of it is of unknown kind"
         largest = next((each for each in self.shares if each.category not in _WORK), None)
-        if self.on_gpu and largest is not None and largest.share >= 0.1:
+        if self.on_gpu and largest is not None and largest.share >= 0.15:
             title = _HEADLINES[largest.category].format(percent_text(largest.share)).rstrip(".")
             meanwhile = "but whether the GPU computed meanwhile was not measured"
             return f"{title[0].lower()}{title[1:]}, {meanwhile}"

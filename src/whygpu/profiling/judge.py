@@ -21,8 +21,9 @@ from whygpu.profiling.steps import StepsFound, find_steps, most_steps
 FEWEST_SAMPLES = 40
 """With fewer, a share of 10 % would be two to six samples."""
 LARGEST_UNKNOWN = 0.25
-WORTH_NAMING = 0.10
+WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
+RECURRING_QUARTERS = 3
 CROWDED = 0.1
 """Of the time; above it, the answer says that the machine was busy with something else."""
 _HARMLESS: frozenset[Category] = frozenset({"computing", "synchronisation", "unknown"})
@@ -76,6 +77,11 @@ def _answer(
         step_name=steps.step_name,
         on_gpu=on_gpu,
     )
+    samples, once = _without_single_compilation(samples)
+    if once >= 0.05 * steps.window.seconds:
+        notes = (*notes, f"{once:.1f} s of compilation came once, and is not counted")
+    window = steps.window._replace(seconds=max(steps.window.seconds - once, 1e-9))
+    steps = steps._replace(window=window)
     samples = _with_framework_profile(samples, profile)
     crowded = _crowded_share(profile, steps)
     if crowded >= CROWDED:
@@ -113,6 +119,24 @@ def _answer(
         ),
         notes=tuple(notes),
     )
+
+
+def _without_single_compilation(samples: list[Sample]) -> tuple[list[Sample], float]:
+    """Leave out compilation that does not come back, and say how many seconds that was.
+
+    Something new in a later epoch is compiled once. What slows the steps is compiled again and
+    again: in most quarters of the window.
+    """
+    compiling = [sample for sample in samples if sample.kind.category == "compilation"]
+    if not compiling:
+        return samples, 0.0
+    begin = samples[0].end - samples[0].seconds
+    quarter = max((samples[-1].end - begin) / 4, 1e-9)
+    quarters = {min(int((sample.end - begin) / quarter), 3) for sample in compiling}
+    if len(quarters) >= RECURRING_QUARTERS:
+        return samples, 0.0
+    rest = [sample for sample in samples if sample.kind.category != "compilation"]
+    return rest, sum(sample.seconds for sample in compiling)
 
 
 def _effective_samples(samples: Sequence[Sample]) -> float:

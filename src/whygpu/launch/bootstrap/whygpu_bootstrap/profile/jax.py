@@ -26,4 +26,9 @@ def _executed(function: "Any") -> None:
 
 def _took(event: str, seconds: float, **named: "Any") -> None:
     if event == COMPILED:
-        recorder.compiled(str(named.get("fun_name", "")), seconds)
+        name = str(named.get("fun_name", ""))
+        if name.startswith("jit(") and name.endswith(")"):
+            name = name[len("jit(") : -1]
+        recorder.compiled(name, seconds)
+        # The first execution after a compilation does not reach the hook.
+        recorder.mark("jax %s" % (name or "?"))
