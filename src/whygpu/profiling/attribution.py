@@ -17,6 +17,8 @@ from whygpu.profiling.stack_kinds import StackKind, kind_of, training_frame
 
 OTHERS_BUSY = 0.5
 """Cores: if other threads of the process use more than this, they are computing."""
+LIMITED_BY_JAX = 0.3
+"""If the program is in JAX for less of the time, it does not wait for what JAX computes."""
 LONGEST_TEXT = 60
 
 
@@ -78,13 +80,28 @@ def samples_of(
         thread = part * _difference(profile.thread_seconds, number)
         process = part * _difference(profile.process_seconds, number)
         kind = kinds[profile.stack_of[number]]
-        if family == "jax" and kind.category in ("input", "program"):
-            others = (process - thread) / seconds
-            if thread > 0 and others > OTHERS_BUSY:
-                # JAX returns before it has computed: meanwhile, the next batch costs nothing.
-                kind = kind._replace(category="computing")
         found.append(Sample(seconds, kind, thread, process, min(until, end)))
-    return found
+    return _with_overlap(found) if family == "jax" else found
+
+
+def _with_overlap(samples: list[Sample]) -> list[Sample]:
+    """JAX returns before it has computed: meanwhile, the next batch costs nothing.
+
+    Unless the program hardly ever waits for JAX: then JAX is the faster of the two.
+    """
+    whole = sum(sample.seconds for sample in samples)
+    waited = sum(each.seconds for each in samples if each.kind.category == "computing")
+    if waited < LIMITED_BY_JAX * whole:
+        return samples
+    return [_computing_behind(sample) for sample in samples]
+
+
+def _computing_behind(sample: Sample) -> Sample:
+    others = (sample.process_seconds - sample.thread_seconds) / sample.seconds
+    aside = sample.kind.category in ("input", "program")
+    if not aside or sample.thread_seconds <= 0 or others <= OTHERS_BUSY:
+        return sample
+    return sample._replace(kind=sample.kind._replace(category="computing"))
 
 
 def _difference(curve: Sequence[float], number: int) -> float:

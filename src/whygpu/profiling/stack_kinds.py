@@ -338,9 +338,6 @@ def _of_call(leaf: CodePlace, stack: Stack, on_gpu: bool) -> Category:
             return "computing"
     if of_framework:
         return "computing"
-    if leaf.calls in ("builtins.float", "builtins.int"):
-        # float(loss): the only thing that it can wait for is the value.
-        return _waiting(on_gpu)
     if any(_computes(frame) for frame in stack):
         return "computing"
     if leaf.calls.startswith("?"):

@@ -19,6 +19,7 @@ UNKNOWN = object()
 READS_LOCALS = frozenset(("locals", "vars", "exec", "eval"))
 """Functions whose users could notice that the snapshot of the local variables was emptied."""
 COMPOUND = ("for ", "async for ", "with ", "while ")
+NUMBERS = ("builtins.float", "builtins.int")
 CALLS = ("CALL", "PRECALL", "FOR_ITER", "BINARY", "COMPARE", "UNARY", "STORE_SUBSCR")
 """How the names of those instructions begin that can spend time without a frame."""
 
@@ -90,7 +91,8 @@ def _statement(text: str) -> "Any":
 
 def _described(node: "Any", frame: "types.FrameType") -> str:
     if isinstance(node, ast.Call):
-        return _named(node.func, frame)
+        name = _named(node.func, frame)
+        return _converted(node.args[0], name, frame) if name in NUMBERS and node.args else name
     if isinstance(node, ast.BinOp):
         for side in (node.left, node.right):
             value = _value(side, frame)
@@ -102,6 +104,16 @@ def _described(node: "Any", frame: "types.FrameType") -> str:
         return "?" if value is UNKNOWN else _type_name(value) + ".operator"
     value = _value(node, frame)
     return "?" if value is UNKNOWN else _type_name(value)
+
+
+def _converted(node: "Any", name: str, frame: "types.FrameType") -> str:
+    """float(loss) waits for a tensor as loss.item() does; float(text) does not."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    value = _value(node, frame)
+    if value is UNKNOWN:
+        return "?"
+    return name if type(value).__module__ == "builtins" else _type_name(value) + ".item"
 
 
 def _named(node: "Any", frame: "types.FrameType") -> str:
