@@ -160,6 +160,13 @@ def load_ipython_extension(shell: "Any") -> None:
     install()
 
 
+def unload_ipython_extension(shell: "Any") -> None:
+    """What `%unload_ext whygpu` calls."""
+    from whygpu.notebook.magics import unregister
+
+    unregister(shell)
+
+
 def profile(steps: str = "", *, quiet: bool = False) -> "Any":
     """Profile the training in a block, and print why its steps take as long as they do.
 

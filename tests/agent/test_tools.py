@@ -90,6 +90,10 @@ def test_wrong_arguments_are_named_and_nothing_runs(tmp_path: pathlib.Path) -> N
         assert "did you mean tensorflow" in await failure(client, "plan", frameworks=["tensorflo"])
         assert "no cause 'xyzzy'" in await failure(client, "rule", name="xyzzy")
         assert "one argument" in await failure(client, "rule")
+        assert "expected a text" in await failure(client, "explain", path="")
+        assert (await failure(client, "plan_file")).endswith("plan_file: give file")
+        # Null is how many agents leave an argument out.
+        assert "cannot read" in await failure(client, "explain", path=missing, text=None)
         assert "there is no tool 'run'" in await failure(client, "run", command="ls")
         # Words that look like options are paths and names.
         assert "./-" in await failure(client, "lint", paths=["-"])

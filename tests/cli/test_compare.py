@@ -91,7 +91,6 @@ def test_what_a_program_says_is_no_command_to_the_terminal(
     assert "owned" in streams.out
     assert "\x1b" not in streams.out + (tmp_path / "report.html").read_text()
     assert "fix the program or its inputs first" in " ".join(streams.out.split())
-    assert "whygpu: cpu, run 1 of 2\n" in streams.err
     assert f"whygpu: wrote {tmp_path / 'report.html'}\n" in streams.err
 
 

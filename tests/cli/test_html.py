@@ -114,3 +114,26 @@ def test_a_run_has_a_page_even_if_the_program_fails(
     assert "exit code 3" in (folder / "run.html").read_text(encoding="utf-8")
     assert main(["run", "--quiet", "--html", "run.html", *command]) == 3
     assert capfd.readouterr().err == ""
+
+
+@each(
+    "words",
+    [
+        ["explain", "train.log", "--html", "train.log"],
+        ["lint", "train.py", "--html", "train.py"],
+        ["report", "--snapshot", "machine.json", "-o", "machine.json"],
+    ],
+)
+def test_a_page_replaces_nothing_but_a_page(
+    words: list[str], folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / words[-1]).read_bytes()
+    assert main(words) == 2
+    assert "this file exists and is not a page" in capsys.readouterr().err
+    assert (folder / words[-1]).read_bytes() == before
+
+
+def test_a_page_replaces_an_older_page(folder: pathlib.Path) -> None:
+    for _ in range(2):
+        main(["explain", "train.log", "--html", "page.html"])
+    assert (folder / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

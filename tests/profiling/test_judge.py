@@ -47,7 +47,7 @@ def test_a_program_that_computes_is_not_told_what_to_change() -> None:
     found = answer(made.profile([(made.COMPUTING, 19), (made.ONE_PROCESS, 1)]))
     assert found.verdict == "computing"
     assert found.gains == ()
-    assert "nothing keeps it waiting" in found.headline
+    assert "nothing else takes a noticeable share" in found.headline
 
 
 KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {

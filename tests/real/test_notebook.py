@@ -30,6 +30,12 @@ CELLS = {
     "device')",
     "unrelated": "{}['no such key']",
     "after": "1 + 1",
+    "server": "%whygpu mcp",
+    "nothing-to-explain": "%whygpu explain",
+    "other-program": "%%whygpu run -- python other.py\nprint('not run')",
+    "unload": "%unload_ext whygpu",
+    "unexplained": "raise RuntimeError('CUDA error: no kernel image is available for execution on the "
+    "device')",
 }
 
 
@@ -120,3 +126,13 @@ def test_an_error_that_is_not_the_gpus_stays_as_it_is(executed: Any) -> None:
     assert only["ename"] == "KeyError"
     (two,) = outputs(executed, "after")
     assert two["data"]["text/plain"] == "2"
+
+
+def test_what_a_cell_cannot_be_is_told(executed: Any) -> None:
+    assert "start it in a terminal: whygpu mcp" in printed(executed, "server")
+    assert "%%whygpu explain" in printed(executed, "nothing-to-explain")
+    assert "%%whygpu run runs the cell" in printed(executed, "other-program")
+
+
+def test_after_it_is_unloaded_exceptions_are_not_explained(executed: Any) -> None:
+    assert [each["output_type"] for each in outputs(executed, "unexplained")] == ["error"]

@@ -30,7 +30,11 @@ class Call(NamedTuple):
 
 
 def call_of(tool: Tool, arguments: Mapping[str, Any], *, may_change: bool) -> Call:
-    """The command line for the arguments; ToolFailure if they are wrong or not allowed."""
+    """The command line for the arguments; ToolFailure if they are wrong or not allowed.
+
+    Many agents pass null for an argument that they leave out.
+    """
+    arguments = {name: value for name, value in arguments.items() if value is not None}
     _check(tool, arguments)
     if arguments.get("apply") and not may_change:
         raise ToolFailure(_ALLOW_FIX)
@@ -85,10 +89,13 @@ def _check(tool: Tool, arguments: Mapping[str, Any]) -> None:
         )
     for error in Draft202012Validator(tool.json_schema).iter_errors(arguments):
         name = ".".join(map(str, error.absolute_path))
+        if error.validator == "required":
+            break
         raise ToolFailure(f"{tool.name}: {name}: {_problem(error)}")
     if tool.one_of and sum(name in arguments for name in tool.one_of) != 1:
         expected = " or ".join(tool.one_of)
-        raise ToolFailure(f"{tool.name}: give {expected}, and only one of them")
+        which = ", and only one of them" if len(tool.one_of) > 1 else ""
+        raise ToolFailure(f"{tool.name}: give {expected}{which}")
 
 
 def _problem(error: Any) -> str:
@@ -100,6 +107,8 @@ def _problem(error: Any) -> str:
             f"expected at most {error.validator_value:,} characters, received "
             f"{len(error.instance):,}; save it in a file and give its path"
         )
+    if error.validator == "minLength":
+        return "expected a text, received an empty one"
     if error.validator == "pattern":
         return f"it has a character that no path or name can have: {received}"
     return f"expected {error.validator} {error.validator_value}, received {received}"

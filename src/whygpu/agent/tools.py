@@ -50,7 +50,8 @@ class Tool(NamedTuple):
     @property
     def json_schema(self) -> dict[str, Any]:
         properties = {name: dict(each.schema) for name, each in self.arguments.items()}
-        return {"type": "object", "properties": properties, "additionalProperties": False}
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        return schema if len(self.one_of) != 1 else {**schema, "required": list(self.one_of)}
 
 
 def _text(description: str) -> dict[str, Any]:

@@ -30,7 +30,8 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
         "--python",
         metavar="PYTHON",
         help="the interpreter (or virtual environment) to examine; "
-        "default: the active environment, else python on PATH",
+        "default: the active environment, else the one that has whygpu and a framework, else "
+        "python on PATH",
     )
     parser.add_argument(
         "--no-probe",

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--python",
         metavar="PYTHON",
         help="the interpreter (or virtual environment) to mend; "
-        "default: the active environment, else python on PATH",
+        "default: the active environment, else the one that has whygpu and a framework, else "
+        "python on PATH",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--dry-run", action="store_true", help="list the steps, prove nothing")
@@ -98,7 +99,7 @@ def _undo(options: argparse.Namespace) -> int:
     from whygpu.cli import output
     from whygpu.cli.progress import showing
 
-    with showing("taking the fix back", log=False):
+    with showing("taking the fix back", steps=False):
         undone = api.undo_fix(options.python, force=options.force)
     if options.json:
         from whygpu.render.fix_json import render_undone

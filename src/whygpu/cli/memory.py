@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PYTHON",
         dest="holders_python",
         help="the interpreter (or virtual environment) whose frameworks would be started; "
-        "default: the active environment, else python on PATH",
+        "default: the active environment, else the one that has whygpu and a framework, else "
+        "python on PATH",
     )
     parser.add_argument(
         "--snapshot",

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--python",
         metavar="PYTHON",
         help="the interpreter (or virtual environment) that has the framework; default: the "
-        "active environment, else python on PATH",
+        "active environment, else the one that has whygpu and a framework, else python on PATH",
     )
     add_host_memory_argument(parser)
     parser.add_argument("--timeout", metavar="S", type=seconds, help="seconds for all of it")

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--python",
         metavar="PYTHON",
         help="the interpreter (or virtual environment) to run it with; default: the active "
-        "environment, else python on PATH",
+        "environment, else the one that has whygpu and a framework, else python on PATH",
     )
     parser.add_argument("--device", metavar="DEVICE", help="cpu, gpu, or gpu:1 in PCI bus order")
     parser.add_argument(

@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--python",
         metavar="PYTHON",
         help="a version (3.11), or an interpreter or virtual environment; "
-        "default: the active environment, else python on PATH",
+        "default: the active environment, else the one that has whygpu and a framework, else "
+        "python on PATH",
     )
     parser.add_argument("--driver", metavar="VERSION", help="the NVIDIA driver: 535.54.03")
     parser.add_argument(

@@ -76,17 +76,20 @@ def progress() -> Iterator[Progress | None]:
 
 
 @contextmanager
-def showing(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
-    """A callback for the current step: one line that changes on a terminal, lines in a log.
+def showing(first: str, *, steps: bool = True) -> Iterator[Callable[[str], None]]:
+    """A callback for the current step: one line that changes on a terminal, nothing in a pipe.
 
-    A log gets each step once, without the details after a colon.
+    A terminal that cannot replace a line gets each step once, without the details after a colon.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    if os.environ.get("TERM") == "dumb":
         shown: set[str] = set()
 
         def say(text: str) -> None:
             whole = text.partition(": ")[0]
-            if log and whole not in shown:
+            if steps and whole not in shown:
                 shown.add(whole)
                 output.say(whole)
 
@@ -99,7 +102,7 @@ def showing(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def waiting(words: str) -> Iterator[Callable[[str], None]]:
     """A callback for the details of one step, which are shown only on a terminal."""
-    with showing(words, log=False) as show:
+    with showing(words, steps=False) as show:
         yield lambda text: show(f"{words}: {text}")
 
 

@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        "--html",
         metavar="FILE",
         default="whygpu-report.html",
         help="the file to write (default: whygpu-report.html)",

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from whygpu.errors import Option, UsageError
 from whygpu.host.base import Completed, FileFacts, Host
+from whygpu.host.local import LocalHost
+from whygpu.host.own_environment import own_python
 from whygpu.model.codec import decode
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.outside_text import excerpt
@@ -103,7 +105,8 @@ def find(host: Host, python: str | None) -> str:
 
 
 def find_default(host: Host) -> str:
-    """The default interpreter: that of the active environment, else the one on PATH."""
+    """The default interpreter: that of the active environment, else whygpu's own, if its
+    environment has a framework, else the one on PATH."""
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         folder = host.environ.get(variable)
         python = _in_environment(host, folder) if folder else None
@@ -118,7 +121,8 @@ def find_default(host: Host) -> str:
                 "can be started; deactivate it, or name another with ",
                 Option("python"),
             )
-    python = on_path(host, "python") or on_path(host, "python3")
+    own = own_python() if isinstance(host, LocalHost) else None
+    python = own or on_path(host, "python") or on_path(host, "python3")
     if python is None:
         raise NoInterpreter(
             "no Python to examine: no virtual or conda environment is active and PATH has no "

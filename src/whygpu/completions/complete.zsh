@@ -59,7 +59,7 @@ _shtab_whygpu_defaults_added=0
 
 _shtab_whygpu_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--snapshot[diagnose a saved snapshot instead (- for stdin)]:FILE:_files"
@@ -83,7 +83,7 @@ _shtab_whygpu_compare_options=(
   "--tolerance[auto (what rounding explains), or a part of the largest value\: 1e-4]:T:"
   "--repeat[calls to measure (default\: as many as fit in 1.5 s)]:N:"
   "--train[train N steps as well, and compare that]:N:"
-  "--python[the interpreter (or virtual environment) to run it with\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) to run it with\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--timeout[for one run of one lane (default\: 1800)]:SECONDS:"
   "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
   "--json[print the report as JSON]"
@@ -136,7 +136,7 @@ _shtab_whygpu_explain_defaults_added=0
 
 _shtab_whygpu_fix_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[the interpreter (or virtual environment) to mend\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) to mend\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--dry-run[list the steps, prove nothing]"
   "--apply[apply the steps that were proven]"
   "--undo[take the last fix back]"
@@ -163,7 +163,7 @@ _shtab_whygpu_fleet_check_options=(
   "--ray[run on the nodes of a Ray cluster\; default address\: the cluster of this machine]:ADDRESS:"
   "--node-limit[a node without an answer by then counts as hung (default\: 300)]:SECONDS:"
   "--keep[save the snapshots there]:FOLDER:"
-  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--json[print the report as JSON]"
@@ -273,7 +273,7 @@ _shtab_whygpu_mcp_defaults_added=0
 _shtab_whygpu_memory_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--gpu[only this GPU\: 0, several (0,2), or a name]:GPU:"
-  "--python[the interpreter (or virtual environment) whose frameworks would be started\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) whose frameworks would be started\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--snapshot[judge a saved snapshot instead (- for stdin)]:FILE:_files"
   "--json[print it as JSON]"
   "--html[write the answer as a page that a browser shows, too]:FILE:_files"
@@ -294,7 +294,7 @@ _shtab_whygpu_memory_estimate_options=(
   "--limit[memory it may take, such as 8GiB]:AMOUNT:"
   "--backend[Keras\'s\: torch, jax or tensorflow (default\: as set)]:NAME:"
   "--input[what a model takes, without the batch\: 3x224x224, 256\:int64\; several with commas]:SHAPE:"
-  "--python[the interpreter (or virtual environment) that has the framework\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) that has the framework\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
   "--timeout[seconds for all of it]:S:"
   "--json[print it as JSON]"
@@ -308,7 +308,7 @@ _shtab_whygpu_memory_estimate_defaults_added=0
 
 _shtab_whygpu_memory_find_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[the interpreter (or virtual environment) to run it with\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) to run it with\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--device[cpu, gpu, or gpu\:1 in PCI bus order]:DEVICE:"
   "--limit[memory it may use, such as 8GiB\: the GPU\'s, or on the CPU what is resident\; default\: what is free]:AMOUNT:"
   "--margin[part of the memory to keep free, such as 5\%]:PART:"
@@ -331,7 +331,7 @@ _shtab_whygpu_memory_find_defaults_added=0
 
 _shtab_whygpu_plan_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[a version (3.11), or an interpreter or virtual environment\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[a version (3.11), or an interpreter or virtual environment\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--driver[the NVIDIA driver\: 535.54.03]:VERSION:"
   "--gpu[the GPU\: \"RTX 5090\", or its compute capability\: 12.0]:MODEL:"
   "--glibc[the C library\: 2.31]:VERSION:"
@@ -353,11 +353,11 @@ _shtab_whygpu_plan_defaults_added=0
 
 _shtab_whygpu_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--snapshot[report on a saved snapshot instead (- for stdin)]:FILE:_files"
-  {-o,--output}"[the file to write (default\: whygpu-report.html)]:FILE:_files"
+  {-o,--output,--html}"[the file to write (default\: whygpu-report.html)]:FILE:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -404,7 +404,7 @@ _shtab_whygpu_run_defaults_added=0
 
 _shtab_whygpu_snapshot_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else python on PATH]:PYTHON:_files"
+  "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   {-o,--output}"[the file to write (default\: standard output)]:FILE:_files"

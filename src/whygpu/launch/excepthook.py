@@ -13,6 +13,8 @@ Explain = Callable[[BaseException], str]
 """What an exception means, as text; empty for one that is unrelated to the GPU."""
 
 _installed: list[Explain] = []
+_hooked: list[bool] = []
+"""Not empty once the hooks are in place. They stay: others may have wrapped them since."""
 
 
 def install(explain: Explain) -> None:
@@ -20,9 +22,16 @@ def install(explain: Explain) -> None:
     if _installed:
         return
     _installed.append(explain)
-    _hook_program()
-    _hook_threads()
-    _hook_ipython()
+    if not _hooked:
+        _hooked.append(True)
+        _hook_program()
+        _hook_threads()
+        _hook_ipython()
+
+
+def stop() -> None:
+    """From now on, explain nothing."""
+    _installed.clear()
 
 
 def _hook_program() -> None:
@@ -61,7 +70,7 @@ def _hook_ipython() -> None:
 
 
 def _show(error: BaseException) -> None:
-    if not isinstance(error, Exception) or sys.stderr is None:
+    if not _installed or not isinstance(error, Exception) or sys.stderr is None:
         return
     try:
         text = _installed[0](error)

@@ -222,7 +222,7 @@ class ProfileAnswer(NamedTuple):
         if self.verdict == "unclear":
             return f"What takes the time is not clear: {self._why_unclear}."
         if self.verdict == "computing" or largest is None:
-            return f"The program {computed}: nothing keeps it waiting."
+            return f"The program {computed}: nothing else takes a noticeable share."
         share = percent_text(self.total(largest.category))
         return f"The program {computed}. {_HEADLINES[largest.category].format(share)}"
 

@@ -16,10 +16,21 @@ _WITH_PYTHON = ("check", "compare", "fix", "memory", "plan", "report", "snapshot
 _OTHER_MACHINE = ("--python", "--snapshot", "-h", "--help")
 """Words after which the environment of the kernel is not meant."""
 _OF_CELLS = ("run", "explain", "lint")
+_SERVERS = ("lsp", "mcp")
+"""Verbs that speak with a program on standard input and output."""
 
 
 def register(shell: Any) -> None:
     shell.register_magic_function(magic, "line_cell", "whygpu")
+
+
+def unregister(shell: Any) -> None:
+    """Take the magics back, and let exceptions be as they are."""
+    from whygpu.launch import excepthook
+
+    excepthook.stop()
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("whygpu", None)
 
 
 def magic(line: str, cell: str | None = None) -> None:
@@ -71,6 +82,10 @@ def _verb(words: Sequence[str]) -> None:
 def _about_this_kernel(words: Sequence[str]) -> list[str]:
     """The python on PATH is often another one than the kernel's."""
     verb = next((word for word in words if not word.startswith("-")), "check")
+    if verb in _SERVERS:
+        raise UsageError(f"{verb} talks to another program; start it in a terminal: whygpu {verb}")
+    if verb == "explain" and len(words) == 1:
+        raise UsageError("give the file of a log, or put the log in a cell: %%whygpu explain")
     named = any(word.partition("=")[0] in _OTHER_MACHINE for word in words)
     examined = verb in _WITH_PYTHON or (verb == "explain" and "--here" in words)
     return [*words, "--python", sys.executable] if examined and not named else list(words)
@@ -79,6 +94,8 @@ def _about_this_kernel(words: Sequence[str]) -> list[str]:
 def _cell(words: Sequence[str], cell: str) -> None:
     verb, *options = words or ["run"]
     if verb == "run":
+        if "--" in options:
+            raise UsageError("%%whygpu run runs the cell; for another program: %whygpu run -- ...")
         with _as_program(cell) as path:
             _run(["run", *options, "--", sys.executable, path])
     elif verb == "explain":

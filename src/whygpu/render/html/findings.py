@@ -9,7 +9,7 @@ from whygpu.model.derived import display_name
 from whygpu.model.finding import MACHINE, Evidence, Finding, Remedy
 from whygpu.model.target import Installer
 from whygpu.render.html.markup import Child, Html, article, code, div, h3, li, p, ul
-from whygpu.render.html.parts import badge, command, facts, folded, items
+from whygpu.render.html.parts import badge, command, facts, folded, items, prose
 
 
 def root_cause(
@@ -24,8 +24,8 @@ def root_cause(
             badge(display_name(root.subject), "") if root.subject != MACHINE else None,
             badge(root.confidence, "unknown") if root.confidence != "certain" else None,
         ),
-        p(root.message) if message else None,
-        p("To be sure: ", root.ask) if root.ask else None,
+        p(prose(root.message)) if message else None,
+        p("To be sure: ", prose(root.ask)) if root.ask else None,
         remedies(root.remedies, installer),
         evidence(root.evidence),
         p("This also explains ", ", ".join(names), ".", kind="soft") if names else None,
@@ -35,7 +35,9 @@ def root_cause(
 
 
 def remedies(given: Sequence[Remedy], installer: Installer, kind: str = "") -> Html | None:
-    found = [li(remedy_text(remedy, installer), _command(remedy, installer)) for remedy in given]
+    found = [
+        li(prose(remedy_text(remedy, installer)), _command(remedy, installer)) for remedy in given
+    ]
     return ul(found, kind=f"remedies {kind}".rstrip()) if found else None
 
 
