@@ -221,6 +221,25 @@ def test_an_application_xid_caused_by_one_of_the_hardware_is_the_hardwares() -> 
     assert "Xid 149" in said(line).root_causes[0].message
 
 
+@each(
+    ("number", "meaning", "first_step"),
+    [
+        (48, "an uncorrectable memory error", "Reset the GPU"),
+        (79, "the GPU has fallen off the bus", "Restart the machine"),
+        (94, "a contained memory error", "Start the program again"),
+        (54, "power cable", "check the power cables"),
+        (63, "a memory row was replaced", "Nothing has to be done at once"),
+        (31, "memory that it does not have", "Look for a fault of the program first"),
+    ],
+)
+def test_the_first_remedy_for_an_xid_is_that_of_the_catalogue(
+    number: int, meaning: str, first_step: str
+) -> None:
+    root = said(f"NVRM: Xid (PCI:0000:61:00): {number}, pid=4711, name=python3").root_causes[0]
+    assert meaning in root.message
+    assert first_step in root.remedies[0].text
+
+
 def test_a_driver_that_is_merely_older_than_ptxas_is_no_fault() -> None:
     line = (
         "W asm_compiler.cc:85] The NVIDIA driver's CUDA version is 11.4 which is older than the "

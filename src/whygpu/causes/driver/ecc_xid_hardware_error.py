@@ -78,6 +78,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 ## Sources
 
 - <https://docs.nvidia.com/deploy/xid-errors/>
+- <https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html>
 - <https://docs.nvidia.com/deploy/dynamic-page-retirement/>
 - <https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/>
 """
@@ -98,6 +99,7 @@ from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need, need_or
 from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.xids import XIDS, XidAction, follows_a_program
 
 CAUSE = cause(
     "WG107",
@@ -210,8 +212,6 @@ def _only_in_probes(failures: tuple[Evidence, ...]) -> Finding:
 _XID = late(
     r"NVRM: Xid \([^)\n]{1,80}\): (?P<number>\d{1,3})\b|\bXid[ =:#]{1,3}(?P<bare>\d{1,3})\b"
 )
-_FOLLOWS_A_PROGRAM = frozenset({13, 31, 43, 45, 68, 69})
-"""Xids that the driver reports for a fault of a program's kernel, or at a program's end."""
 _HARDWARE = late(
     # In a row of nvidia-smi's table. An old nvidia-smi with a newer driver prints it as well, in
     # the column for the load.
@@ -223,24 +223,30 @@ _HARDWARE = late(
     r"|RC watchdog: GPU is probably locked|GPU requires reset|GPU Recovery Action[ :]{1,40}Reset"
     r"|NVML_ERROR_RESET_REQUIRED|Double Bit ECC|row remapping fail"
 )
-_NAMES = {
-    8: "the GPU stopped executing commands",
-    48: "an uncorrectable memory error",
-    61: "the GPU's internal controller stopped",
-    62: "the GPU's internal controller halted",
-    63: "a memory row was replaced",
-    64: "a memory row could not be replaced",
-    74: "an NVLink error",
-    79: "the GPU has fallen off the bus",
-    92: "many memory errors",
-    94: "a contained memory error",
-    95: "an uncontained memory error",
-    109: "the GPU did not switch its context in time",
-    119: "the GPU's system processor (GSP) does not answer",
-    120: "an error of the GPU's system processor (GSP)",
-    121: "an error of the chip-to-chip link",
-    140: "an unrecoverable memory error",
+_RESET = Remedy(
+    "Reset the GPU, or restart the machine.", command_line("sudo nvidia-smi --gpu-reset -i 0")
+)
+_FIRST_STEPS: dict[XidAction, tuple[Remedy, ...]] = {
+    "check-program": (
+        Remedy(
+            "Look for a fault of the program first, with NVIDIA's memory checker: the driver reports "
+            "this number for programs, and only seldom for the hardware.",
+            command_line("compute-sanitizer python train.py"),
+        ),
+        _RESET,
+    ),
+    "restart-program": (
+        Remedy("Start the program again; if the Xid returns, reset the GPU."),
+        _RESET,
+    ),
+    "reset-gpu": (_RESET,),
+    "restart-machine": (Remedy("Restart the machine: a reset does not reach this GPU."),),
+    "check-hardware": (
+        Remedy("Switch the machine off and check the power cables and the slot of the card."),
+    ),
+    "none": (Remedy("Nothing has to be done at once, if the GPU works."), _RESET),
 }
+"""What NVIDIA's catalogue asks for first."""
 
 
 @CAUSE.on_log
@@ -249,7 +255,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         (int(match.groups["number"] or match.groups["bare"] or 0), match.line)
         for match in log.find(_XID)
     ]
-    hard = [(number, line) for number, line in numbers if number not in _FOLLOWS_A_PROGRAM]
+    hard = [(number, line) for number, line in numbers if not follows_a_program(number)]
     stated = tuple(match.line for match in log.find(_HARDWARE))
     stated = stated or tuple(status.line for status in decided_by_code(log, CAUSE.slug))
     if hard or stated:
@@ -269,10 +275,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=_log_message(log, chosen, stated),
         evidence=log.evidence(*lines[:12]),
         remedies=(
-            Remedy(
-                "Reset the GPU, or restart the machine.",
-                command_line("sudo nvidia-smi --gpu-reset -i 0"),
-            ),
+            *_first_steps(chosen),
             _LOOK,
             Remedy(
                 "If it returns: check power, temperature and the slot of the card, try a "
@@ -287,6 +290,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     )
 
 
+def _first_steps(numbers: list[tuple[int, int]]) -> tuple[Remedy, ...]:
+    row = XIDS.get(numbers[0][0]) if numbers else None
+    return _FIRST_STEPS[row.action if row else "reset-gpu"]
+
+
 def _failures_of_hardware(log: Log) -> tuple[int, ...]:
     return tuple(f.line for f in log.failures if _HARDWARE.search(f.text))
 
@@ -294,6 +302,6 @@ def _failures_of_hardware(log: Log) -> tuple[int, ...]:
 def _log_message(log: Log, numbers: list[tuple[int, int]], stated: tuple[int, ...]) -> str:
     if numbers:
         number = numbers[0][0]
-        meaning = _NAMES.get(number)
-        return f"the driver reports Xid {number} for the GPU" + (f": {meaning}" if meaning else "")
+        row = XIDS.get(number)
+        return f"the driver reports Xid {number} for the GPU" + (f": {row.meaning}" if row else "")
     return f"the GPU reports a hardware fault: {log.line(stated[0]).text.strip()[:140]}"
