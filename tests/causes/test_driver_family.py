@@ -20,13 +20,15 @@ from tests.causes.driver_machines import (
     machine_with,
     on_the_cpu,
 )
-from tests.machines.healthy import known
+from tests.machines.healthy import healthy, known
 from whygpu.causes import catalogue
 from whygpu.diagnosis.engine import diagnose
-from whygpu.model.driver import DriverState
+from whygpu.model.commands import shell_text
+from whygpu.model.driver import DriverState, XidCount
 from whygpu.model.environment import Environment, GpuSelection, IgnoredEntry
-from whygpu.model.observed import Absent, Known
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.report import Report
+from whygpu.model.snapshot import Snapshot
 
 
 def roots(report: Report) -> list[str]:
@@ -108,3 +110,37 @@ def test_a_wrong_selection_is_not_blamed_where_the_driver_has_no_gpu() -> None:
     selection = known(GpuSelection("0", known(()), ignored))
     machine = machine_with(DRIVER._replace(gpus=known(())), environment=Environment((), selection))
     assert roots(diagnose(on_the_cpu(machine), catalogue())) == ["nvidia-kernel-module-state"]
+
+
+def with_xids(*xids: XidCount, container: Any = None) -> Snapshot:
+    machine = healthy()
+    if container is not None:
+        machine = machine._replace(system=machine.system._replace(container=container))
+    return machine._replace(driver=machine.driver._replace(xids=Known(xids, "dmesg")))
+
+
+def test_an_xid_in_the_kernel_log_is_a_warning_with_the_reset_of_that_gpu() -> None:
+    report = diagnose(with_xids(XidCount("0000:41:00", 95, 3, 77)), catalogue())
+    (finding,) = report.findings
+    assert (finding.cause, finding.severity) == ("ecc-xid-hardware-error", "warning")
+    assert "Xid 95 for GPU 0 3 times" in finding.message
+    assert shell_text(finding.remedies[0].action) == "sudo nvidia-smi --gpu-reset -i 0"
+    assert report.verdict == "gpu"
+
+
+def test_an_xid_of_a_gpu_that_is_gone_has_no_reset_for_another_one() -> None:
+    (finding,) = diagnose(with_xids(XidCount("0000:86:00", 95, 1, 77)), catalogue()).findings
+    assert "the GPU at 0000:86:00 once" in finding.message
+    assert finding.remedies[0].action is None
+
+
+def test_a_container_does_not_report_xids_of_gpus_that_it_does_not_have() -> None:
+    elsewhere, here = XidCount("0000:86:00", 95, 1, 77), XidCount("0000:41:00", 95, 1, 77)
+    assert not diagnose(with_xids(elsewhere, container=container()), catalogue()).findings
+    assert diagnose(with_xids(here, container=container()), catalogue()).findings
+
+
+def test_a_kernel_log_that_may_not_be_read_takes_no_tick() -> None:
+    machine = healthy()
+    unread = machine.driver._replace(xids=Unknown("dmesg: Operation not permitted"))
+    assert diagnose(machine._replace(driver=unread), catalogue()).standing == "fine"

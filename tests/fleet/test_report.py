@@ -258,3 +258,16 @@ def test_gpus_of_one_node_that_differ_are_told_apart() -> None:
     modes = {fact.name: fact.value for fact in made.facts}["compute mode"]
     assert isinstance(modes, Known)
     assert modes.value == "default (GPU 0 2), exclusive (GPU 1)"
+
+
+def test_xids_of_the_hardware_make_a_node_odd_and_those_of_programs_do_not() -> None:
+    def logged(number: int) -> str:
+        return (
+            f'[[driver.xids]]\naddress = "0000:41:00"\nnumber = {number}\ntimes = 1\n'
+            "last_second = 60\n"
+        )
+
+    found = drift_of([node("a", logged(31)), node("b", logged(63)), node("odd", logged(79))])
+    assert [(drift.fact, drift.usual, drift.others[0].value) for drift in found] == [
+        ("Xids", "none", "79 (GPU 0)")
+    ]

@@ -14,6 +14,7 @@ from whygpu.collectors import (
     installer,
     instructions,
     interpreter,
+    kernel_log,
     packages,
     requirements,
     system,
@@ -21,7 +22,7 @@ from whygpu.collectors import (
 from whygpu.collectors.background import Background
 from whygpu.collectors.loader import LoaderProcess
 from whygpu.host.base import Host
-from whygpu.model.driver import Driver
+from whygpu.model.driver import Driver, GraphicsDevice
 from whygpu.model.environment import Environment
 from whygpu.model.libraries import CudaFiles
 from whygpu.model.observed import Absent, Known, Observed, Unknown
@@ -48,7 +49,10 @@ def collect(
     machine = system.collect(host)
     tried = _tried(host, machine.cpu)
     devices = graphics.collect(host)
+    logged = Background(lambda: kernel_log.collect(host)) if _has_nvidia(devices) else None
     nvidia, gpu_ids = driver.collect(host)
+    if logged is not None:
+        nvidia = nvidia._replace(xids=logged.result())
     variables = environment.collect(host, nvidia, gpu_ids)
     meanwhile()
     target, files = asked.result()
@@ -125,6 +129,10 @@ def _for_plan(
 
 def _driver_not_asked() -> Driver:
     return Driver(GIVEN, "", GIVEN, GIVEN, GIVEN, GIVEN, GIVEN, GIVEN, GIVEN, GIVEN)
+
+
+def _has_nvidia(devices: Observed[tuple[GraphicsDevice, ...]]) -> bool:
+    return isinstance(devices, Known) and any(each.vendor == "nvidia" for each in devices.value)
 
 
 def _tried(host: Host, cpu: Cpu) -> Background[Cpu] | None:

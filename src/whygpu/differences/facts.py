@@ -126,6 +126,8 @@ class Facts:
             return Fact("device-node", leaf.path[2][0])
         if part == "gpus" and len(leaf.path) > 2:
             return _of_one_gpu(f"GPU {leaf.path[2][0]}", leaf.path[3:])
+        if part == "xids":
+            return Fact("moment", "Xids in the kernel log")
         if part == "uvm" and not self._driver_changed:
             return Fact("driver", "nvidia_uvm")
         return DRIVER

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from whygpu.model.driver import Gpu, GpuHealth, PcieLink
+from whygpu.model.derived import gpu_at
+from whygpu.model.driver import Gpu, GpuHealth, PcieLink, XidCount
 from whygpu.model.fleet import FactName, NodeFact
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.model.outside_text import excerpt, one_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.xids import is_of_the_hardware
 
 LONGEST_VALUE = 120
 """Characters. A snapshot may be hostile, and a fleet keeps some twenty facts of each node."""
@@ -76,6 +78,7 @@ def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
         yield name, _of_gpus(machine, partial(_health, fact=fact))
     yield "MIG", _of_gpus(machine, lambda gpu: transform(gpu.mig, _on_or_off))
     yield "compute mode", _of_gpus(machine, lambda gpu: transform(gpu.compute_mode, str))
+    yield "Xids", transform(driver.xids, partial(_xids, machine))
     yield "kernel", Known(machine.system.kernel, "the kernel")
     yield "distribution", machine.system.distribution
     yield "Python", transform(target.interpreter, lambda python: python.version)
@@ -116,6 +119,16 @@ _OF_HEALTH: dict[FactName, Callable[[GpuHealth], Observed[str]]] = {
     "PCIe link": lambda health: transform(health.pcie, _link),
     "NVLinks": lambda health: transform(health.nvlinks, lambda links: f"{links} active"),
 }
+
+
+def _xids(machine: Snapshot, counts: tuple[XidCount, ...]) -> str:
+    """Those of the hardware; the others are about programs, which differ between nodes."""
+    texts = (
+        f"{each.number} ({gpu_at(machine, each.address)})"
+        for each in counts
+        if is_of_the_hardware(each.number)
+    )
+    return ", ".join(sorted(texts)) or NONE
 
 
 def _health(gpu: Gpu, fact: Callable[[GpuHealth], Observed[str]]) -> Observed[str]:

@@ -142,3 +142,12 @@ def keras_backend(machine: Snapshot, framework: Framework) -> Observed[str]:
     if framework.keras is None:
         return Absent(f"{framework.name} has no backends")
     return framework.keras.backend
+
+
+def gpu_at(machine: Snapshot, address: str) -> str:
+    """The GPU at a PCI address without function, as a user knows it: "GPU 3", or by its address."""
+    gpus = machine.driver.gpus
+    for gpu in gpus.value if isinstance(gpus, Known) else ():
+        if gpu.pci_address.startswith(address):
+            return f"GPU {gpu.number}"
+    return f"the GPU at {address}"

@@ -136,6 +136,17 @@ class Gpu(NamedTuple):
     health: Observed[GpuHealth] = NOT_LOOKED
 
 
+class XidCount(NamedTuple):
+    """How often the driver has reported one kind of fault since the machine was started."""
+
+    address: str
+    """The PCI address of the GPU, without the function: 0000:3b:00."""
+    number: int
+    times: int
+    last_second: int
+    """When it was last reported, in seconds after the start of the machine."""
+
+
 DriverState = Literal[
     "working", "missing", "not-loaded", "mismatched", "hung", "denied", "lost", "failed"
 ]
@@ -159,3 +170,5 @@ class Driver(NamedTuple):
     nvml_library: Observed[DriverLibrary]
     device_nodes: Observed[tuple[DeviceNode, ...]]
     gpus: Observed[tuple[Gpu, ...]]
+    xids: Observed[tuple[XidCount, ...]] = NOT_LOOKED
+    """From the kernel log, which many systems show only to root."""

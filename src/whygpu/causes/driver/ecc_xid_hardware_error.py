@@ -33,7 +33,32 @@ Memory errors since the driver was loaded.
 ecc_uncorrected = 3
 ```
 
+A fault in the kernel log. Whether the GPU was reset after it cannot be seen.
+
+```toml
+[[driver.xids]]
+address = "0000:41:00"
+number = 48
+times = 2
+last_second = 90061
+```
+
 ## Quiet on (machine)
+
+Xid 31 is about a program, and 63 is a repair that was made.
+
+```toml
+[[driver.xids]]
+address = "0000:41:00"
+number = 31
+times = 9
+last_second = 90061
+[[driver.xids]]
+address = "0000:41:00"
+number = 63
+times = 1
+last_second = 90061
+```
 
 A card without error correction counts no errors.
 
@@ -91,15 +116,15 @@ from whygpu.causes.evidence.driver_state import CONSEQUENCES
 from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name, nvidia_gpu
+from whygpu.model.derived import display_name, gpu_at, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.observed import Known, Unknown, need, need_or
+from whygpu.model.observed import Absent, Known, Unknown, need, need_or
 from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
-from whygpu.tables.xids import XIDS, XidAction, follows_a_program
+from whygpu.tables.xids import XIDS, XidAction, follows_a_program, is_of_the_hardware
 
 CAUSE = cause(
     "WG107",
@@ -118,6 +143,32 @@ _LOOK = Remedy(
 )
 
 
+_FIRST_STEPS: dict[XidAction, tuple[Remedy, ...]] = {
+    "check-program": (
+        Remedy(
+            "Look for a fault of the program first, with NVIDIA's memory checker: the driver "
+            "reports this number for programs, and only seldom for the hardware.",
+            command_line("compute-sanitizer python ..."),
+        ),
+    ),
+    "restart-program": (Remedy("Start the program again; if the Xid returns, reset the GPU."),),
+    "restart-machine": (Remedy("Restart the machine: a reset does not reach this GPU."),),
+    "check-hardware": (
+        Remedy("Switch the machine off and check the power cables and the slot of the card."),
+    ),
+    "none": (Remedy("Nothing has to be done at once, if the GPU works."),),
+}
+"""What NVIDIA's catalogue asks for before a reset."""
+_WITHOUT_RESET: tuple[XidAction, ...] = ("restart-machine", "check-hardware")
+
+
+def _first_steps(number: int | None, reset: Remedy) -> tuple[Remedy, ...]:
+    row = XIDS.get(number) if number is not None else None
+    action = row.action if row else "reset-gpu"
+    steps = _FIRST_STEPS.get(action, ())
+    return steps if action in _WITHOUT_RESET else (*steps, reset)
+
+
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
@@ -134,6 +185,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         elif isinstance(errors, Known) and errors.value:
             counted = True
             yield _memory_errors(gpu, errors, failures)
+    yield from _logged(machine)
     if failures and not counted:
         yield _only_in_probes(failures)
 
@@ -147,6 +199,48 @@ def _failed_in_probes(machine: Snapshot) -> Iterator[Evidence]:
             ):
                 where = f"{display_name(probe.name)} probe, {operation.operation}"
                 yield Evidence("probe", where, operation.ran_on.reason)
+
+
+def _logged(machine: Snapshot) -> Iterator[Finding]:
+    """Faults in the kernel log. Many users may not read it, and then nothing rests on it."""
+    logged = machine.driver.xids
+    for xid in logged.value if isinstance(logged, Known) else ():
+        if not is_of_the_hardware(xid.number) or not _is_ours(machine, xid.address):
+            continue
+        row = XIDS[xid.number]
+        times = "once" if xid.times == 1 else f"{xid.times} times"
+        yield CAUSE.finding(
+            subject=MACHINE,
+            message=f"since the machine was started, the driver has reported Xid {xid.number} for "
+            f"{gpu_at(machine, xid.address)} {times}: {row.meaning}; the kernel log does not show whether that was repaired",
+            evidence=(seen(logged, f"Xid {xid.number} at {xid.address}, {times}"),),
+            remedies=(*_first_steps(xid.number, _reset(machine, xid.address)), _LOOK),
+            confidence="likely",
+            # Only history: what works now is not refuted by it.
+            severity="warning",
+        )
+
+
+def _reset(machine: Snapshot, address: str) -> Remedy:
+    number = next((g.number for g in _gpus(machine) if g.pci_address.startswith(address)), None)
+    return Remedy(
+        "If the GPU was not reset since then, end all programs on it and reset it.",
+        None
+        if number is None
+        else command_line("sudo nvidia-smi --gpu-reset -i", a_number(number)),
+    )
+
+
+def _gpus(machine: Snapshot) -> tuple[Gpu, ...]:
+    gpus = machine.driver.gpus
+    return gpus.value if isinstance(gpus, Known) else ()
+
+
+def _is_ours(machine: Snapshot, address: str) -> bool:
+    """A container may show the kernel log of GPUs that it does not have."""
+    if isinstance(machine.system.container, Absent):
+        return True
+    return any(gpu.pci_address.startswith(address) for gpu in _gpus(machine))
 
 
 def _lost(machine: Snapshot, failures: tuple[Evidence, ...]) -> Finding:
@@ -223,30 +317,9 @@ _HARDWARE = late(
     r"|RC watchdog: GPU is probably locked|GPU requires reset|GPU Recovery Action[ :]{1,40}Reset"
     r"|NVML_ERROR_RESET_REQUIRED|Double Bit ECC|row remapping fail"
 )
-_RESET = Remedy(
+_RESET_FIRST = Remedy(
     "Reset the GPU, or restart the machine.", command_line("sudo nvidia-smi --gpu-reset -i 0")
 )
-_FIRST_STEPS: dict[XidAction, tuple[Remedy, ...]] = {
-    "check-program": (
-        Remedy(
-            "Look for a fault of the program first, with NVIDIA's memory checker: the driver reports "
-            "this number for programs, and only seldom for the hardware.",
-            command_line("compute-sanitizer python train.py"),
-        ),
-        _RESET,
-    ),
-    "restart-program": (
-        Remedy("Start the program again; if the Xid returns, reset the GPU."),
-        _RESET,
-    ),
-    "reset-gpu": (_RESET,),
-    "restart-machine": (Remedy("Restart the machine: a reset does not reach this GPU."),),
-    "check-hardware": (
-        Remedy("Switch the machine off and check the power cables and the slot of the card."),
-    ),
-    "none": (Remedy("Nothing has to be done at once, if the GPU works."), _RESET),
-}
-"""What NVIDIA's catalogue asks for first."""
 
 
 @CAUSE.on_log
@@ -275,7 +348,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=_log_message(log, chosen, stated),
         evidence=log.evidence(*lines[:12]),
         remedies=(
-            *_first_steps(chosen),
+            *_first_steps(chosen[0][0] if chosen else None, _RESET_FIRST),
             _LOOK,
             Remedy(
                 "If it returns: check power, temperature and the slot of the card, try a "
@@ -288,11 +361,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         else "Does it happen with other programs on this GPU, or with this program on another one? "
         "Only the first points to the hardware.",
     )
-
-
-def _first_steps(numbers: list[tuple[int, int]]) -> tuple[Remedy, ...]:
-    row = XIDS.get(numbers[0][0]) if numbers else None
-    return _FIRST_STEPS[row.action if row else "reset-gpu"]
 
 
 def _failures_of_hardware(log: Log) -> tuple[int, ...]:
