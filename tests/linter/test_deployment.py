@@ -116,10 +116,36 @@ def test_templates_are_not_guessed_at(tmp_path: pathlib.Path) -> None:
     assert (report.findings, report.problems) == ((), ())
 
 
-def test_broken_manifests_about_gpus_are_reported(tmp_path: pathlib.Path) -> None:
-    text = "apiVersion: v1\nkind: Pod\nspec:\n  containers: [\n  nvidia.com/gpu: 1\n"
-    (problem,) = project(tmp_path, {"pod.yaml": text}).problems
-    assert problem.kind == "syntax"
+@pytest.mark.parametrize("rest", ["  nvidia.com/gpu: 1\n", "  image: app\n"])
+def test_broken_manifests_are_not_counted_as_checked(tmp_path: pathlib.Path, rest: str) -> None:
+    text = f"apiVersion: v1\nkind: Pod\nspec:\n  containers: [\n{rest}"
+    report = project(tmp_path, {"pod.yaml": text})
+    (problem,) = report.problems
+    assert (problem.kind, report.unread, report.exit_code) == ("syntax", 1, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "about: the keys apiVersion and containers: [\n",
+        "apiVersion: v1\nkind: Pod\nspec:\n  containers: {{ containers }}\n",
+    ],
+)
+def test_broken_yaml_that_is_no_manifest_is_quiet(tmp_path: pathlib.Path, text: str) -> None:
+    assert project(tmp_path, {"values.yaml": text}).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("image", "is_quiet"), [("server-cpu:local", True), ("server:cpu", True), ("server:1", False)]
+)
+def test_the_name_of_a_built_image_says_that_it_is_for_the_cpu(
+    tmp_path: pathlib.Path, image: str, is_quiet: bool
+) -> None:
+    files = {
+        "compose.yaml": f"services:\n  app:\n    build: .\n    image: {image}\n",
+        "Dockerfile": "FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04\nCMD python app.py\n",
+    }
+    assert (not project(tmp_path, files).findings) is is_quiet
 
 
 def test_other_yaml_and_scripts_are_not_counted(tmp_path: pathlib.Path) -> None:

@@ -15,6 +15,8 @@ from whygpu.tables.base_images import TOOL_IMAGES
 _MANAGES_NODES = frozenset({"DaemonSet", "ClusterPolicy", "CustomResourceDefinition"})
 _TEMPLATES = re.compile(r"\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
 """Kinds that another object refers to, and to whose containers it may add the GPUs."""
+_MANIFEST = re.compile(r"^(?:apiVersion|kind):", re.MULTILINE)
+"""The keys with which an object begins, also where the rest cannot be read."""
 
 
 def pod_setups(path: str, text: str) -> Iterator[Setup]:
@@ -23,8 +25,8 @@ def pod_setups(path: str, text: str) -> Iterator[Setup]:
     try:
         documents = documents_of(path, text)
     except NotRead as error:
-        if error.is_syntax and ("{{" in text or "nvidia.com/gpu" not in text):
-            # A template of another kind, or not about GPUs.
+        if error.is_syntax and ("{{" in text or not _MANIFEST.search(text)):
+            # A template of another kind, or a text that only mentions manifests.
             return
         raise
     pods = kubernetes.read(path, documents, text)

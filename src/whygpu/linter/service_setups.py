@@ -111,7 +111,9 @@ def _same_image(one: compose.Service, other: compose.Service) -> bool:
 
 
 def _for_cpu(service: compose.Service) -> list[Reason]:
-    words = (os.path.basename(service.place.file), service.name, *service.command)
+    # A service that is built may still name its image, as in "image: server-cpu:local".
+    file = os.path.basename(service.place.file)
+    words = (file, service.name, *re.split("[/:]", service.image), *service.command)
     is_viewer = bool(service.command) and _VIEWERS.fullmatch(service.command[0]) is not None
     for_cpu = is_viewer or any(map(_CPU.search, words))
     return [Reason("it is for the CPU", service.place)] if for_cpu else []
