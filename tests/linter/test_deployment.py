@@ -128,6 +128,7 @@ def test_broken_manifests_are_not_counted_as_checked(tmp_path: pathlib.Path, res
     "text",
     [
         "about: the keys apiVersion and containers: [\n",
+        "#!/bin/sh\nset -e\nkubectl apply -f - <<EOF\napiVersion: v1\nspec: {containers: [\nEOF\n",
         "apiVersion: v1\nkind: Pod\nspec:\n  containers: {{ containers }}\n",
     ],
 )

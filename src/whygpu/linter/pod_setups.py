@@ -15,8 +15,6 @@ from whygpu.tables.base_images import TOOL_IMAGES
 _MANAGES_NODES = frozenset({"DaemonSet", "ClusterPolicy", "CustomResourceDefinition"})
 _TEMPLATES = re.compile(r"\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
 """Kinds that another object refers to, and to whose containers it may add the GPUs."""
-_MANIFEST = re.compile(r"^(?:apiVersion|kind):", re.MULTILINE)
-"""The keys with which an object begins, also where the rest cannot be read."""
 
 
 def pod_setups(path: str, text: str) -> Iterator[Setup]:
@@ -25,14 +23,21 @@ def pod_setups(path: str, text: str) -> Iterator[Setup]:
     try:
         documents = documents_of(path, text)
     except NotRead as error:
-        if error.is_syntax and ("{{" in text or not _MANIFEST.search(text)):
-            # A template of another kind, or a text that only mentions manifests.
+        if error.is_syntax and ("{{" in text or not _begins_as_manifest(text)):
+            # A template of another kind, or a text that only contains manifests.
             return
         raise
     pods = kubernetes.read(path, documents, text)
     granted = {(pod.kind, pod.name) for pod in pods if _has_gpus(pod)}
     for pod in pods:
         yield from _containers(pod, (pod.kind, pod.name) in granted)
+
+
+def _begins_as_manifest(text: str) -> bool:
+    """By its first key: a script that writes manifests is no manifest, whatever its name."""
+    lines = (line for line in text.lstrip("\ufeff").split("\n") if line.strip())
+    first = next((line for line in lines if not line.startswith(("#", "---"))), "")
+    return first.startswith(("apiVersion:", "kind:", "metadata:"))
 
 
 def _has_gpus(pod: kubernetes.Pod) -> bool:
