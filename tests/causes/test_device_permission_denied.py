@@ -79,3 +79,9 @@ detail = "Insufficient Permissions"
 def test_a_driver_that_started_all_the_same_refutes_it() -> None:
     text = closed("nvidia0").partition("\n")[2]
     assert run(CAUSE, machine(text)).status == "passed"
+
+
+def test_rules_of_a_job_are_not_called_a_matter_of_modes() -> None:
+    (finding,) = run(CAUSE, machine(closed("nvidia0", mode="crw-rw-rw-", group="root"))).findings
+    assert "asks for no GPU" in finding.message
+    assert "--gres=gpu:1" in str(command_of(finding.remedies[0]))

@@ -46,6 +46,23 @@ def test_the_advice_is_for_this_kind_of_container(runtime: str, words: str) -> N
     assert words in told
 
 
+@each(
+    ("runtime", "value", "layer"),
+    [
+        ("kubernetes", "", "nothing shows that its manifest asks"),
+        ("kubernetes", "all", "nothing shows that its manifest asks"),
+        ("kubernetes", "GPU-3f2c9a10-0000-0000-0000-000000000000", "the runtime of the node"),
+        ("docker", "all", "another runtime has started this container"),
+        ("docker", "", "/dev/nvidia0 was not passed in"),
+    ],
+)
+def test_the_layer_that_withheld_the_gpu_is_named(runtime: str, value: str, layer: str) -> None:
+    variable = f'[environment.variables.NVIDIA_VISIBLE_DEVICES]\nvalue = "{value}"\n'
+    facts = NOTHING_PASSED_IN + (variable if value else "")
+    (finding,) = run(CAUSE, machine(in_container(runtime, facts))).findings
+    assert layer in finding.message
+
+
 def test_a_host_without_the_driver_is_told_first() -> None:
     text = NOTHING_PASSED_IN + 'kernel_module = {absent = "/sys/module/nvidia"}\n'
     (finding,) = run(CAUSE, machine(in_container("docker", text))).findings

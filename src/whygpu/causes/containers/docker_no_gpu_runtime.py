@@ -138,7 +138,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.evidence.container_advice import runtime_in_log
+from whygpu.causes.evidence.container_advice import NVIDIA_RUNTIME_ON_NODE, runtime_in_log
 from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
 from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
@@ -175,6 +175,10 @@ CAUSE = cause(
     effect="cpu",
     explains=(*CONSEQUENCES, "nvml-library-missing"),
 )
+
+
+_ASSIGNED = late(r"(?:GPU|MIG)-[0-9a-f]{6}")
+"""Names of devices, which the device plugin of Kubernetes hands out."""
 
 
 class _Fault(NamedTuple):
@@ -250,10 +254,40 @@ def _nothing_passed_in(machine: Snapshot) -> _Fault:
                 *_ways_to_pass_in(_runtime(machine)),
             ),
         )
+    return _withheld_by_layer(machine, evidence)
+
+
+def _withheld_by_layer(machine: Snapshot, evidence: tuple[Evidence, ...]) -> _Fault:
+    """The host could pass one in: was it not asked for, or did the runtime not obey?"""
+    what = "did not get a GPU: the host has one, but /dev/nvidia0 was not passed in"
+    runtime = _runtime(machine)
+    ways = _ways_to_pass_in(runtime)
+    asked = machine.environment.get("NVIDIA_VISIBLE_DEVICES")
+    value = asked.value.strip() if isinstance(asked, Known) else ""
+    if value.lower() in ("", "none", "void"):
+        where = "; nothing shows that its manifest asks for one" if runtime == "kubernetes" else ""
+        return _Fault(what + where, evidence, ways)
+    evidence = (*evidence, seen(asked))
+    if runtime == "kubernetes" and _ASSIGNED.match(value):
+        return _Fault(
+            f"{what}. NVIDIA_VISIBLE_DEVICES names one, as the device plugin sets it for a pod "
+            "whose manifest asks for a GPU, so the runtime of the node withheld it",
+            evidence,
+            (NVIDIA_RUNTIME_ON_NODE, *ways),
+            "likely",
+        )
+    if runtime == "kubernetes":
+        return _Fault(
+            f"{what}; NVIDIA_VISIBLE_DEVICES is not the device plugin's (CUDA images set it too), "
+            "so nothing shows that its manifest asks for one",
+            evidence,
+            ways,
+        )
     return _Fault(
-        "did not get a GPU: the host has one, but /dev/nvidia0 was not passed in",
+        f"{what}. NVIDIA_VISIBLE_DEVICES asks for it, in the image or at the start, but only "
+        "NVIDIA's runtime reads that, and another runtime has started this container",
         evidence,
-        _ways_to_pass_in(_runtime(machine)),
+        ways,
     )
 
 

@@ -73,12 +73,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from whygpu.causes.evidence.container_advice import NVIDIA_RUNTIME_ON_NODE
 from whygpu.causes.evidence.driver_state import CONSEQUENCES
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.remedy import Steps, command_line, shell_script
+from whygpu.model.remedy import command_line, shell_script
 
 CAUSE = cause(
     "WG804",
@@ -102,16 +103,6 @@ _PLUGIN_LOG = Remedy(
     "If no node offers a GPU, read why in the log of the device plugin.",
     shell_script("kubectl get pods -A | grep nvidia-device-plugin"),
 )
-_RUNTIME = Remedy(
-    "On the node, make NVIDIA's runtime the default of containerd, and restart it; then restart "
-    "the plugin.",
-    Steps(
-        (
-            command_line("sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default"),
-            command_line("sudo systemctl restart containerd"),
-        )
-    ),
-)
 _DRIVER = Remedy("Check that the driver works on the node itself.", command_line("nvidia-smi"))
 _ASK_FOR_IT = Remedy("The pod asks for a GPU with resources: {limits: {nvidia.com/gpu: 1}}.")
 _MIXED = Remedy("A node without a GPU may ignore this: keep the plugin off it by a node selector.")
@@ -127,7 +118,7 @@ _REASONS = (
     _Reason(
         late(r"no runtime for \"?nvidia\"? is configured"),
         "the node's container runtime does not know NVIDIA's runtime, which the pod names",
-        (_RUNTIME, _DRIVER),
+        (NVIDIA_RUNTIME_ON_NODE, _DRIVER),
     ),
     _Reason(
         late(
@@ -135,7 +126,7 @@ _REASONS = (
             r"|If this is a GPU node, did you"
         ),
         "NVIDIA's device plugin finds no GPU on this node, so the node offers none to pods",
-        (_DRIVER, _RUNTIME, _MIXED),
+        (_DRIVER, NVIDIA_RUNTIME_ON_NODE, _MIXED),
     ),
     _Reason(
         late(

@@ -162,6 +162,12 @@ def _message(machine: Snapshot, closed: tuple[DeviceNode, ...]) -> str:
         )
     first = closed[0]
     more = f" (and {len(closed) - 1} more)" if len(closed) > 1 else ""
+    if all(node.mode.endswith(_OPEN_TO_ALL) for node in closed):
+        return (
+            f"this process may not open {first.path}{more}, although its mode is {first.mode}: the "
+            "device rules (cgroup) of the job or service that it runs in forbid it, as Slurm does "
+            "in a job that asks for no GPU"
+        )
     return (
         f"this user may not read and write {first.path}{more}: its mode is {first.mode}, its "
         f"group is {first.group}; CUDA has to open it"

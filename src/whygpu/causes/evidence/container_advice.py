@@ -6,7 +6,7 @@ from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known
-from whygpu.model.remedy import command_line
+from whygpu.model.remedy import Steps, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
 
@@ -27,6 +27,16 @@ def runtime_in_log(log: Log) -> ContainerRuntime:
     return "podman" if log.says(_PODMAN) else "docker"
 
 
+NVIDIA_RUNTIME_ON_NODE = Remedy(
+    "On the node, make NVIDIA's runtime the default of containerd, and restart it; then restart "
+    "the plugin.",
+    Steps(
+        (
+            command_line("sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default"),
+            command_line("sudo systemctl restart containerd"),
+        )
+    ),
+)
 _DOCKER_SHARED = (
     command_line("docker run --shm-size=8g ..."),
     command_line("docker run --ipc=host ..."),
