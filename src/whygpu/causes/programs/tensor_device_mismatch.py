@@ -103,6 +103,22 @@ def predict(x):
     return x.detach().numpy()
 ```
 
+The targets of the batch stay on the CPU.
+
+```python
+import torch
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loss_fn = torch.nn.CrossEntropyLoss()
+
+def train(model, loader):
+    for data, target in loader:
+        data = data.to(device)
+        out = model(data)
+        loss = loss_fn(out, target)
+        loss.backward()
+```
+
 ## Quiet on (code)
 
 ```python
@@ -110,6 +126,35 @@ import torch
 
 a = torch.rand(3).cuda()
 print(a.cpu().numpy())
+```
+
+```python
+import torch
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loss_fn = torch.nn.CrossEntropyLoss()
+
+def train(model, loader):
+    for number, (data, target) in enumerate(loader):
+        data, target = data.to(device), target.to(device)
+        loss = loss_fn(model(data), target)
+        loss.backward()
+```
+
+The result comes back to the CPU, where the targets are.
+
+```python
+import torch
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loss_fn = torch.nn.CrossEntropyLoss()
+
+def train(model, loader):
+    for data, target in loader:
+        data = data.to(device)
+        out = model(data).cpu()
+        loss = loss_fn(out, target)
+        loss.backward()
 ```
 
 ```python
@@ -191,6 +236,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.targets_left import targets_left
 from whygpu.causes.evidence.torch_tensors import (
     may_be_on_cuda,
     module_device,
@@ -326,6 +372,17 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             if module and tensor and module != tensor:
                 what = f"the module is on {module}, the tensor on {tensor}"
                 yield _finding(program, event.node, what)
+    for found in targets_left(program):
+        yield CAUSE.in_code(
+            program,
+            found.call,
+            subject="torch",
+            message=f"{found.moved} was moved to the GPU, {found.target} of the same batch was "
+            "not: on a machine with a GPU this raises RuntimeError: Expected all tensors to be on "
+            "the same device",
+            fix=f"Move it as well: {found.target} = {found.target}.to(device).",
+            confidence="likely",
+        )
 
 
 def _to_numpy(program: Program, call: Call) -> Iterator[CodeFinding]:
