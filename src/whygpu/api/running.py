@@ -230,7 +230,14 @@ def _last_words(report: RunReport, ended: Ended) -> str:
     If standard error was not captured, use the exceptions that the processes recorded.
     """
     text = ended.error_text or "\n".join(record.memory.error for record in report.records)
-    return f"{text}\n{signal.strsignal(ended.signal)}\n" if ended.signal else text
+    if not ended.signal or _killed_by_somebody(ended):
+        return text
+    return f"{text}\n{signal.strsignal(ended.signal)}\n"
+
+
+def _killed_by_somebody(ended: Ended) -> bool:
+    """SIGKILL that the kernel did not send for lack of memory: it counts those that it sends."""
+    return ended.signal == signal.SIGKILL and ended.memory is not None and ended.memory.kills == 0
 
 
 def _estimated(

@@ -45,8 +45,8 @@ class HtmlFile:
 
         if path in ("", "-"):
             raise UsageError(f"{option} {path!r}: expected the name of a file, such as page.html")
-        self._path = output.require_writable(option, path)
-        if self._path is not None and _is_something_else(self._path):
+        self.path = output.require_writable(option, path)
+        if self.path is not None and _is_something_else(self.path):
             raise UsageError(
                 f"{option} {path}: this file exists and is not a page; choose another name"
             )
@@ -57,14 +57,14 @@ class HtmlFile:
 
         `names` are fields that hold names of files.
         """
-        if self._path is not None:
+        if self.path is not None:
             from whygpu.render.html.answers import page
 
             self._save(answer, page, names)
 
     def write_several(self, heading: str, answers: Sequence[Any]) -> None:
         """Several answers on one page, each with a headline of its own."""
-        if self._path is not None:
+        if self.path is not None:
             from whygpu.render.html.answers import page_of_several
 
             self._save(tuple(answers), partial(page_of_several, heading), ())
@@ -73,8 +73,8 @@ class HtmlFile:
         from whygpu.cli import output
         from whygpu.version import VERSION
 
-        assert self._path is not None
+        assert self.path is not None
         made = partial(render, version=VERSION)
-        output.save(self._path, answer, made, is_json=False, names=names)
+        output.save(self.path, answer, made, is_json=False, names=names)
         if not self._is_quiet:
-            output.say(f"wrote {self._path}")
+            output.say(f"wrote {self.path}")

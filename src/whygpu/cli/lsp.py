@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 import sys
 
 from whygpu.cli import output
@@ -20,9 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stdio", action="store_true", help="has no effect: it is always so")
 
 
+def _is_pipe() -> bool:
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    return sys.platform == "win32" or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
 def run(options: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         output.say("waiting for an editor, which starts this itself; end with Ctrl-C")
+    elif not _is_pipe():
+        raise UsageError("the server talks with an editor, which starts it itself, over a pipe")
     try:
         from whygpu.editor.server import serve
     except ModuleNotFoundError as error:

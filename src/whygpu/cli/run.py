@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whygpu.cli import output
-from whygpu.cli.html_file import add_html_argument
+from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.cli.process_setup import Ending, hold_stops, stops_allowed
 from whygpu.errors import EXIT_RUN_FAILED, PolicyError, UsageError
 from whygpu.host.state_folder import is_recording
@@ -164,7 +164,7 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError("--profile-steps and --profile-trace go with --profile")
     files = _Files(
         output.require_writable("--report", options.report),
-        output.require_writable("--html", options.html),
+        HtmlFile(options.html).path,
         output.require_writable("--profile-trace", options.profile_trace),
     )
     how = {"repair": options.repair, "trace": options.trace, "profile": options.profile}
@@ -375,8 +375,6 @@ def _write_report(path: str | None, report: RunReport) -> bool:
 
 
 def _write_page(path: str | None, report: RunReport, is_quiet: bool) -> bool:
-    from whygpu.cli.html_file import HtmlFile
-
     try:
         HtmlFile(path, is_quiet=is_quiet).write(report)
     except UsageError as error:
