@@ -57,6 +57,7 @@ def health(**changes: Any) -> dict[str, Any]:
         "pages_pending": NOT_SUPPORTED,
         "nvlinks": value(12),
         "mig_layout": value([]),
+        "fabric": value([0, 0]),
         **changes,
     }
 

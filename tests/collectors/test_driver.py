@@ -119,6 +119,40 @@ def test_the_state_of_the_hardware() -> None:
     assert found.vbios == Absent("NVML: Not Supported")
 
 
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        ([1, 0], "not-started"),
+        ([2, 0], "in-progress"),
+        ([3, 0], "joined"),
+        ([3, 999], "failed"),
+    ],
+)
+def test_the_fabric_of_a_gpu_with_nvswitch(answer: list[int], state: str) -> None:
+    assert gpu_health(health(fabric=value(answer))).fabric == Known(state, "NVML")
+
+
+def test_a_gpu_without_nvswitch_has_no_fabric_and_a_new_state_is_unknown() -> None:
+    assert isinstance(gpu_health(health(fabric=value([0, 0]))).fabric, Absent)
+    assert isinstance(gpu_health(health(fabric=NOT_SUPPORTED)).fabric, Absent)
+    assert isinstance(gpu_health(health(fabric=value([7, 0]))).fabric, Unknown)
+
+
+def test_the_worker_reads_the_fabric_through_the_bindings() -> None:
+    """With the real structure of the bindings; only the driver's function is ours."""
+    import pynvml
+
+    class Bindings:
+        NVMLError = pynvml.NVMLError
+        c_nvmlGpuFabricInfoV_t = pynvml.c_nvmlGpuFabricInfoV_t  # noqa: N815
+
+        def nvmlDeviceGetGpuFabricInfoV(self, handle: Any, info: Any) -> int:  # noqa: N802
+            info._obj.state, info._obj.status = 2, 0
+            return 0
+
+    assert Nvml(Bindings()).fabric(None) == [2, 0]
+
+
 def test_what_an_old_driver_does_not_report_is_absent_and_an_error_is_unknown() -> None:
     found = gpu_health(
         health(

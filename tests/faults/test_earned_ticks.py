@@ -52,6 +52,7 @@ NEVER_DECIDES = {
     "driver.gpus.health.max_memory_clock_mhz": COMPARED,
     "driver.gpus.health.nvlinks": COMPARED,
     "driver.gpus.health.mig_layout": COMPARED,
+    "driver.gpus.health.fabric": COMPARED,
     "probes.version": SHOWN,
     "probes.devices": "where the work ran decides, not which devices are listed",
 }

@@ -236,6 +236,7 @@ def test_settings_of_the_hardware_are_compared() -> None:
 vbios = "94.02.26.00.01"
 power_limit_watts = 200
 persistence = false
+fabric = "in-progress"
 [driver.gpus.0.health.pcie]
 generation = 1
 """
@@ -245,6 +246,7 @@ generation = 1
     }
     assert found == {
         "VBIOS": "94.02.26.00.01",
+        "NVSwitch fabric": "in-progress",
         "persistence mode": "off",
         "power limit": "200 W of 300 W",
     }

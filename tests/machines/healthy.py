@@ -78,6 +78,7 @@ GPU = Gpu(
             pages_pending=known(False),
             nvlinks=Absent("NVML: Not Supported"),
             mig_layout=known(()),
+            fabric=Absent("NVSwitch of this GPU"),
         )
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from whygpu.collectors.nvml_worker import FUNCTION_NOT_FOUND
-from whygpu.model.driver import GpuHealth, PcieLink, RowRepairs, Slowdown
+from whygpu.model.driver import FabricState, GpuHealth, PcieLink, RowRepairs, Slowdown
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
 T = TypeVar("T")
@@ -26,6 +26,9 @@ _SLOWDOWNS: tuple[tuple[int, Slowdown], ...] = (
 )
 """Bits of nvmlDeviceGetCurrentClocksThrottleReasons."""
 
+_FABRIC: dict[int, FabricState] = {1: "not-started", 2: "in-progress", 3: "joined"}
+"""nvmlGpuFabricState_t. The last means that joining has ended; its error says how."""
+
 
 def gpu_health(facts: dict[str, Any]) -> GpuHealth:
     return GpuHealth(
@@ -42,7 +45,21 @@ def gpu_health(facts: dict[str, Any]) -> GpuHealth:
         pages_pending=_fact(facts["pages_pending"], bool),
         nvlinks=_fact(facts["nvlinks"], int),
         mig_layout=_fact(facts["mig_layout"], lambda names: tuple(map(str, names))),
+        fabric=_fabric(facts["fabric"]),
     )
+
+
+def _fabric(fact: dict[str, Any]) -> Observed[FabricState]:
+    numbers = _fact(fact, list)
+    if not isinstance(numbers, Known):
+        return numbers
+    state, error = numbers.value
+    if state == 0:
+        return Absent("NVSwitch of this GPU")
+    if state not in _FABRIC:
+        return Unknown(f"NVML names an unknown state of the fabric: {state}")
+    joins = _FABRIC[state]
+    return Known("failed" if joins == "joined" and error else joins, SOURCE)
 
 
 def _fact(fact: dict[str, Any], read: Callable[[Any], T]) -> Observed[T]:

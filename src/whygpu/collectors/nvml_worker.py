@@ -148,7 +148,16 @@ class Nvml:
             "pages_pending": self.fact("nvmlDeviceGetRetiredPagesPendingStatus", handle),
             "nvlinks": self.attempt(lambda: self.active_links(handle)),
             "mig_layout": self.attempt(lambda: self.mig_names(handle)),
+            "fabric": self.attempt(lambda: self.fabric(handle)),
         }
+
+    def fabric(self, handle: Any) -> list[int]:
+        """The state of joining the NVSwitches, and the error with which that ended."""
+        import ctypes
+
+        info = self._nvml.c_nvmlGpuFabricInfoV_t()
+        self._nvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
+        return [info.state, info.status]
 
     def active_links(self, handle: Any) -> int:
         """NVML knows how many links a GPU has only by its refusal of the next one."""

@@ -43,6 +43,7 @@ _OF_ITS_HARDWARE = {
     "pages_pending": "memory repairs of ",
     "nvlinks": "NVLinks of ",
     "mig_layout": "MIG layout of ",
+    "fabric": "NVSwitch fabric of ",
 }
 _LASTING_A_MOMENT = ("slowdowns", "generation")
 """An idle GPU lowers the generation of its link."""

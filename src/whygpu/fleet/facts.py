@@ -118,6 +118,7 @@ _OF_HEALTH: dict[FactName, Callable[[GpuHealth], Observed[str]]] = {
     "maximum clocks": _clocks,
     "PCIe link": lambda health: transform(health.pcie, _link),
     "NVLinks": lambda health: transform(health.nvlinks, lambda links: f"{links} active"),
+    "NVSwitch fabric": lambda health: transform(health.fabric, str),
 }
 
 

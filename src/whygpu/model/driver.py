@@ -92,6 +92,11 @@ class RowRepairs(NamedTuple):
     """There was no spare row left."""
 
 
+FabricState = Literal["not-started", "in-progress", "joined", "failed"]
+"""Whether a GPU has joined the NVLink network of its NVSwitches. The fabric manager sets it up; a
+GPU that is not `joined` mostly waits for it."""
+
+
 class GpuHealth(NamedTuple):
     """Settings and state of the hardware. Absent: this GPU, or this driver, does not report it."""
 
@@ -115,6 +120,8 @@ class GpuHealth(NamedTuple):
     """Links that are active."""
     mig_layout: Observed[tuple[str, ...]]
     """Names of the MIG instances, in their order."""
+    fabric: Observed[FabricState] = NOT_LOOKED
+    """Absent if the GPU has no NVSwitch, or is older than Hopper."""
 
 
 class Gpu(NamedTuple):

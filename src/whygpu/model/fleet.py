@@ -27,6 +27,7 @@ FactName = Literal[
     "maximum clocks",
     "PCIe link",
     "NVLinks",
+    "NVSwitch fabric",
     "Xids",
     "kernel",
     "distribution",

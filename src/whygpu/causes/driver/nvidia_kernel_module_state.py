@@ -51,6 +51,8 @@ facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
 A machine with NVSwitch whose fabric manager does not run.
 
 ```toml
+[driver.gpus.0.health]
+fabric = "in-progress"
 [probes.cuda]
 devices = {unknown = "cuInit: 802 CUDA_ERROR_SYSTEM_NOT_READY"}
 facts = [["cuInit", "802 CUDA_ERROR_SYSTEM_NOT_READY"]]
@@ -170,7 +172,7 @@ from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
-from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
@@ -374,6 +376,14 @@ def _without_nodes(machine: Snapshot) -> Finding:
     )
 
 
+def _not_joined(machine: Snapshot) -> Iterator[Evidence]:
+    gpus = machine.driver.gpus
+    for gpu in gpus.value if isinstance(gpus, Known) else ():
+        state = gpu.health.value.fabric if isinstance(gpu.health, Known) else gpu.health
+        if isinstance(state, Known) and state.value != "joined":
+            yield seen(state, f"GPU {gpu.number} has not joined the fabric: {state.value}")
+
+
 def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     version = machine.driver.version
     exact = f" {version.value}" if isinstance(version, Known) else ""
@@ -382,7 +392,7 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
         subject=MACHINE,
         message=f"CUDA does not start ({answer.value.text}): the GPUs are there, but the system "
         "is not ready; on machines with NVSwitch the fabric manager must be running",
-        evidence=(probed(answer), seen(nvidia_gpu(machine))),
+        evidence=(probed(answer), seen(nvidia_gpu(machine)), *_not_joined(machine)),
         remedies=(
             Remedy(
                 f"Start the fabric manager{on_host}.",
