@@ -33,8 +33,12 @@ Words = frozenset[str]
 
 def words_of(pattern: re.Pattern[str]) -> tuple[str, ...]:
     """Lower-case words of which any match contains one; empty if there is no such set."""
-    found = _best(_required(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)))
-    return tuple(sorted(found))
+    return tuple(sorted(_best(required_by(pattern))))
+
+
+def required_by(pattern: re.Pattern[str]) -> list[Words]:
+    """Sets of lower-case words: of each set, any match contains at least one word."""
+    return list(_required(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)))
 
 
 def _required(sequence: Iterable[tuple[Any, Any]]) -> Iterator[Words]:

@@ -29,7 +29,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             rf"|(?<!\w)(?:num(?:ber)?|#|count)(?:[ _]of)?[ _](?:\w{{1,12}}[ _]){{0,2}}GPUs?"
             rf"(?:[ _]\w{{1,12}}){{0,2}}{_GAP}0\b|(?<!\w)n_gpus?{_GAP}0\b"
             rf"|device_count\(\){_GAP}0\b"
-            r"|\b0 (?:(?:physical|logical|available|visible) GPUs?|GPUs)\b"
+            r"|\b0 (?:physical|logical|available|visible) GPUs?\b|\b0 GPUs\b"
             r"|\b[Ff]ound 0 (?:CUDA|GPU)|\bCUDA (?:is |was )?(?:not available|unavailable)\b"
             r"|\b[Nn]o (?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)? "
             r"(?:(?:is|are|was|were) )?(?:found|detected|available|discovered)"
@@ -84,6 +84,11 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         ),
     ),
 )
+_ABOUT_DEVICES = (
+    *("gpu", "cuda", "cpu", "device", "is_available", "used: true"),
+    *("rocm", "mps", "tpu", "xpu", "inference compute"),
+)
+"""Every match contains one of these, in lower case; most lines of a log contain none."""
 _SOURCE = "    "
 """The indentation of source lines in a traceback."""
 
@@ -123,6 +128,9 @@ def _of_line(line: Line) -> Iterator[DeviceReport]:
     """The first pattern that matches; the patterns with the strongest statement come first."""
     if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
         # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
+        return
+    folded = line.text.lower()
+    if not any(word in folded for word in _ABOUT_DEVICES):
         return
     for says, pattern in _WORDS:
         if pattern.search(line.text):

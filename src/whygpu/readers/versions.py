@@ -44,6 +44,11 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("cuda", rf"(?i:cuda(?:[ -]?toolkit)?)[ /-]v?{_NUMBER}"),
     )
 )
+_ABOUT_VERSIONS = (
+    *("version", "nvidia unix", "cudnn", "compiled with", "compilation tools", "cuda", "python"),
+    *("tensorflow", "torch", "jax", "keras", "numpy", "protobuf"),
+)
+"""Every match contains one of these, in lower case; most numbers with a dot are no versions."""
 _TELLING = re.compile(r"version|Module|==|\d\.\d|[Pp]ython3", re.I)
 _LONGEST = 2000
 
@@ -114,7 +119,8 @@ class _Question(NamedTuple):
 
 
 def _mentioned(text: str) -> Iterator[tuple[str, str]]:
-    if _NOT_INSTALLED.search(text):
+    folded = text.lower()
+    if not any(word in folded for word in _ABOUT_VERSIONS) or _NOT_INSTALLED.search(text):
         return
     have = _HAVE.search(text)
     start = have.end() if have else 0
