@@ -10,7 +10,7 @@ FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware -
 # and the tests of a file share what took one long to do.
 REAL := -n 2 --dist loadfile
 
-# Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
+# Byte code is wanted: some environments switch it off, and every import then takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: check test test-fast fuzz test-lab-full lint fix docs site new-cause targets targets-cuda benchmark package clean

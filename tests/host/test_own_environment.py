@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whygpu.host.own_environment import own_python
+from whygpu.host.own_environment import made_for_whygpu, own_python
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,20 @@ def test_an_environment_with_a_framework_is_what_the_command_is_about(
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "path", [str(site)])
     assert own_python() == expected
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("/home/me/.cache/uv/archive-v0/abc", "/home/me/.cache/uv/archive-v0/abc/bin"),
+        ("/home/me/.local/share/pipx/venvs/whygpu", "/home/me/.local/share/pipx/venvs/whygpu/bin"),
+        ("/home/me/project/.venv", None),
+        ("/opt/uv/.venv", None),
+    ],
+)
+def test_an_environment_that_a_tool_made_for_whygpu_is_passed_over(
+    prefix: str, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python")
+    assert made_for_whygpu() == expected

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from whygpu.errors import Option, UsageError
 from whygpu.host.base import Completed, FileFacts, Host
 from whygpu.host.local import LocalHost
-from whygpu.host.own_environment import own_python
+from whygpu.host.own_environment import made_for_whygpu, own_python
 from whygpu.model.codec import decode
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.outside_text import excerpt
@@ -122,7 +122,8 @@ def find_default(host: Host) -> str:
                 Option("python"),
             )
     own = own_python() if isinstance(host, LocalHost) else None
-    python = own or on_path(host, "python") or on_path(host, "python3")
+    passed_over = made_for_whygpu() if isinstance(host, LocalHost) else None
+    python = own or on_path(host, "python", passed_over) or on_path(host, "python3", passed_over)
     if python is None:
         raise NoInterpreter(
             "no Python to examine: no virtual or conda environment is active and PATH has no "
@@ -400,9 +401,13 @@ def _in_environment(host: Host, folder: str) -> str | None:
     return next((path for path in _pythons(host, folder) if _is_program(host, path)), None)
 
 
-def on_path(host: Host, name: str) -> str | None:
-    """The file that a shell starts for a command's name."""
-    folders = host.environ.get("PATH", "").split(os.pathsep)
+def on_path(host: Host, name: str, passed_over: str | None = None) -> str | None:
+    """The file that a shell starts for a command's name, if one folder were not on PATH."""
+    folders = [
+        folder
+        for folder in host.environ.get("PATH", "").split(os.pathsep)
+        if passed_over is None or os.path.normpath(folder) != passed_over
+    ]
     ending = ".exe" if host.platform.system == "Windows" and not name.endswith(".exe") else ""
     paths = (os.path.join(folder, name + ending) for folder in folders if folder)
     return next((path for path in paths if _is_program(host, path)), None)

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import os.path
 import sys
+from itertools import pairwise
 
 FRAMEWORKS = ("tensorflow", "torch", "jax", "keras")
 _MARKS = ("pyvenv.cfg", "conda-meta")
+
+
+_OF_TOOLS = (("uv", "archive-v0"), ("uv", "environments-v2"), ("uv", "tools"), ("pipx", "venvs"))
+"""Folders, one in the other, below which uvx, uv tool and pipx put an environment for one tool."""
+
+
+def made_for_whygpu() -> str | None:
+    """The folder with the programs of whygpu's environment, if uvx or pipx made it for whygpu.
+
+    uvx puts it first on PATH. Nobody asks about it, unless a framework was added to it.
+    """
+    parts = os.path.normpath(sys.prefix).split(os.sep)
+    pairs = set(pairwise(parts))
+    if not pairs.intersection(_OF_TOOLS) or own_python() is not None:
+        return None
+    return os.path.dirname(sys.executable)
 
 
 def own_python() -> str | None:
