@@ -404,3 +404,19 @@ def test_too_few_values_of_another_statement_are_no_missing_gpu() -> None:
         "x, = row[3:]", "ValueError: not enough values to unpack (expected 1, got 0)"
     )
     assert said(log).verdict == "not-gpu"
+
+
+def test_a_library_that_tensorflow_misses_is_not_pytorchs() -> None:
+    loader = (
+        "2024-05-01 12:00:00.000000: W tensorflow/stream_executor/platform/default/"
+        "dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open "
+        "shared object file: No such file or directory"
+    )
+    memory = (
+        "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 7.79 GiB total "
+        "capacity; 5.61 GiB already allocated; 1.2 GiB free; 5.70 GiB reserved in total by PyTorch)"
+    )
+    explanation = said(loader, memory)
+    assert explanation.root_causes[0].cause == "oom-model-too-big"
+    beside = [each for each in explanation.symptoms if each.cause == "cuda-runtime-missing"]
+    assert [each.subject for each in beside] == ["tensorflow"]

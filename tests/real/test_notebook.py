@@ -34,8 +34,8 @@ CELLS = {
     "nothing-to-explain": "%whygpu explain",
     "other-program": "%%whygpu run -- python other.py\nprint('not run')",
     "unload": "%unload_ext whygpu",
-    "unexplained": "raise RuntimeError('CUDA error: no kernel image is available for execution on the "
-    "device')",
+    "unexplained": "raise RuntimeError('CUDA error: no kernel image is available for execution on "
+    "the device')",
 }
 
 

@@ -15,7 +15,7 @@ from whygpu.causes.evidence.log_extensions import importing_package, lines_about
 from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, is_tensorflow
 from whygpu.causes.evidence.missing_gpu_statements import lines_lacking_a_gpu
 from whygpu.model.commands import shell_text
-from whygpu.model.derived import DISPLAY_NAMES, and_list
+from whygpu.model.derived import DISPLAY_NAMES, and_list, display_name
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import LibraryEvent, Log, Match
@@ -183,6 +183,9 @@ def _needed_by(log: Log, lost: Sequence[LibraryEvent]) -> str:
     row = extension_with(package)
     if row is not None:
         return row.distribution
+    if not package and any(log.line(event.line).source == "dso_loader.cc" for event in lost):
+        # TensorFlow writes it, also if the log is mostly about another framework that imports it.
+        return framework_title(log) if is_tensorflow(log) else display_name("tensorflow")
     if not package or (log.framework and package.startswith(log.framework)):
         return framework_title(log)
     return DISPLAY_NAMES.get(package, package)

@@ -313,7 +313,7 @@ def _not_found(log: Log, missing: Missing) -> Finding:
     which = names(missing.toolkit) or "its CUDA libraries"
     profiling = only_for_profiling(missing)
     return CAUSE.finding(
-        subject=subject_of(log),
+        subject="tensorflow" if missing.needed_by == "TensorFlow" else subject_of(log),
         effect="none" if profiling else missing.effect,
         severity="info" if profiling else missing.severity,
         message=f"{missing.needed_by} needs {which}, which the loader does not find; "
