@@ -409,7 +409,8 @@ def test_too_few_values_of_another_statement_are_no_missing_gpu() -> None:
 def test_a_library_that_tensorflow_misses_is_not_pytorchs() -> None:
     loader = (
         "2024-05-01 12:00:00.000000: W tensorflow/stream_executor/platform/default/"
-        "dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open "
+        "dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: "
+        "libcudart.so.11.0: cannot open "
         "shared object file: No such file or directory"
     )
     memory = (
