@@ -6,9 +6,10 @@ import re
 
 from tests.cases import each
 from tools.phrase_words import required_by
-from whygpu.readers import device_reports, versions
+from whygpu.readers import device_reports, failures, versions
 
 QUICK = (
+    *((pattern, failures._ABOUT_ENDS) for _, pattern in failures._ENDS),
     *((pattern, device_reports._ABOUT_DEVICES) for _, pattern in device_reports._WORDS),
     *((pattern, versions._ABOUT_VERSIONS) for _, pattern in versions._PATTERNS),
 )

@@ -90,6 +90,14 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
         ),
     ),
 )
+_ABOUT_ENDS = (
+    *("kill", "signal", "sig", "exit", "terminat", "crash", "fault", "illegal", "exception"),
+    *("abort", "core dumped", "exc_bad", "error", "atal", "violation", "inconsistency", "qt"),
+    *("kernel", "died", "panic", "unable", "cannot", "fail", "not found", "no module named"),
+    *("can't open", "stopped", "undefined reference", "npm err", "docker: ", "imagepull", "e: "),
+    *("non-zero", "make", "notfound", "cancelled", "instruction"),
+)
+"""Every match contains one of these, in lower case; most lines of a log contain none."""
 _WARNING = re.compile(r"Warning$")
 _OPERATION = re.compile(
     r"^(?:0x[\da-f]{1,16} Compute status: |OP_REQUIRES failed at [^\s]{1,120} : )?"
@@ -220,6 +228,9 @@ def _of_lines(lines: Sequence[Line]) -> Iterator[Failure]:
             yield Failure(line.number, line.number, "fatal", text)
             continue
         if line.level in ("info", "warning"):
+            continue
+        folded = line.text.lower()
+        if not any(word in folded for word in _ABOUT_ENDS):
             continue
         for kind, pattern in _ENDS:
             if pattern.search(line.text):
