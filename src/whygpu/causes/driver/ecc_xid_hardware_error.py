@@ -212,7 +212,8 @@ def _logged(machine: Snapshot) -> Iterator[Finding]:
         yield CAUSE.finding(
             subject=MACHINE,
             message=f"since the machine was started, the driver has reported Xid {xid.number} for "
-            f"{gpu_at(machine, xid.address)} {times}: {row.meaning}; the kernel log does not show whether that was repaired",
+            f"{gpu_at(machine, xid.address)} {times}: {row.meaning}; the kernel log does not show "
+            "whether that was repaired",
             evidence=(seen(logged, f"Xid {xid.number} at {xid.address}, {times}"),),
             remedies=(*_first_steps(xid.number, _reset(machine, xid.address)), _LOOK),
             confidence="likely",
