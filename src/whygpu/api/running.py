@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whygpu.api.arguments import checked
 from whygpu.errors import UsageError
-from whygpu.host.systems import STOP_SIGNALS, require_linux
+from whygpu.host.systems import KILLED, STOP_SIGNALS, require_linux
 from whygpu.model.policy import DevicePolicy
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _last_words(report: RunReport, ended: Ended) -> str:
 
 def _killed_by_somebody(ended: Ended) -> bool:
     """SIGKILL that the kernel did not send for lack of memory: it counts those that it sends."""
-    return ended.signal == signal.SIGKILL and ended.memory is not None and ended.memory.kills == 0
+    return -ended.signal == KILLED and ended.memory is not None and ended.memory.kills == 0
 
 
 def _estimated(

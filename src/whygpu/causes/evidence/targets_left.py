@@ -15,7 +15,7 @@ _MOVED_ELSEWHERE = late(
     r"accelerat(?:e|or)|lightning|[Ff]abric|collate_fn|[Pp]refetch|set_default_(?:device|tensor)"
 )
 """Whoever makes the batches may put them on the GPU."""
-_LOSS_CLASS = late(r"\w*Loss")
+_LOSS_CLASS = late(r"\w{0,60}Loss")
 _LOSS_FUNCTION = late(r"cross_entropy|binary_cross_entropy\w*|\w{1,30}_loss")
 _FUNCTIONAL = frozenset({"F", "functional"})
 _GPU_WORD = late(r"cuda|device|gpu", re.IGNORECASE)
