@@ -89,6 +89,13 @@ def test_hover_shows_the_page_of_the_cause(tmp_path: pathlib.Path) -> None:
     with_editor(use)
 
 
+def test_a_document_that_is_neither_open_nor_there_has_no_page(tmp_path: pathlib.Path) -> None:
+    async def use(editor: Editor) -> None:
+        assert await editor.hover(tmp_path / "missing.py", 0, 0) == ""
+
+    with_editor(use)
+
+
 def test_files_that_are_not_python(tmp_path: pathlib.Path) -> None:
     docker = tmp_path / "Dockerfile"
     docker.write_text("FROM scratch\n")

@@ -109,7 +109,11 @@ class Documents:
             # A text that was never saved has no neighbours and no settings.
             return None
         document = self._server.workspace.get_text_document(uri)
-        text, version = document.source, document.version
+        try:
+            text, version = document.source, document.version
+        except OSError:
+            # It is not open, and there is no such file.
+            return None
         is_python = document.language_id == "python"
         report = await self._in_thread(_linted, path, text, self._open_texts(), is_python)
         codec = self._server.workspace.position_codec

@@ -208,7 +208,10 @@ class ProfileAnswer(NamedTuple):
     def headline(self) -> str:
         """The answer in one sentence or two."""
         if self.verdict == "nothing-recorded":
-            return "Nothing was recorded: no process imported a framework, or it was killed."
+            return (
+                "Nothing was recorded: no process imported a framework, or it ended before its "
+                "profile was written."
+            )
         if self.verdict == "no-steps":
             return "Why the program takes its time cannot be told: no training steps were found."
         largest = next((each for each in self.shares if each.category not in _WORK), None)
