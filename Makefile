@@ -5,12 +5,14 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware --ignore=tests/faults
+# These start whole programs for each test, servers and commands of the documentation among them.
+WHOLE := tests/faults tests/agent tests/editor tests/docs tests/test_action.py
+FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware $(WHOLE:%=--ignore=%)
 # Two files at a time: each test starts a framework, which keeps one core busy and takes up to 2 GB,
 # and the tests of a file share what took one long to do.
 REAL := -n 2 --dist loadfile
 
-# Byte code is wanted: some environments switch it off, and every import then takes three times as long.
+# Byte code is wanted: some environments switch it off, and imports then take three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: check test test-fast fuzz test-lab-full lint fix docs site new-cause targets targets-cuda benchmark package clean
@@ -21,7 +23,7 @@ check: $(VENV)/ready ## Diagnose this machine
 
 test: lint targets $(VENV)/docs $(VENV)/pages ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest $(FAST)
-	$(BIN)/python -m pytest $(REAL) tests/faults
+	$(BIN)/python -m pytest $(REAL) $(WHOLE)
 	$(BIN)/python -m pytest $(REAL) tests/lab tests/real
 
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well

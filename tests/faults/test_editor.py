@@ -58,9 +58,10 @@ def test_exit_without_shutdown_is_an_error_as_the_protocol_wants() -> None:
     assert server.wait(PATIENCE) == 1
 
 
-def test_a_file_for_input_is_refused(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("name", ["input", os.devnull])
+def test_a_file_for_input_is_refused(tmp_path: pathlib.Path, name: str) -> None:
     (tmp_path / "input").touch()
-    with open(tmp_path / "input", "rb") as file:
+    with open(tmp_path / name, "rb") as file:
         ended = subprocess.run(
             verb_command(("lsp",)), stdin=file, capture_output=True, timeout=PATIENCE
         )

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         output.say("waiting for an editor, which starts this itself; end with Ctrl-C")
     elif not _is_pipe():
-        raise UsageError("the server talks with an editor, which starts it itself, over a pipe")
+        raise UsageError("standard input must be a pipe; an editor starts this server")
     try:
         from whygpu.editor.server import serve
     except ModuleNotFoundError as error:

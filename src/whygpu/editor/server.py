@@ -53,10 +53,7 @@ async def _serve(server: LanguageServer) -> None:
     """As pygls does it, without its thread for standard input, which no signal could end."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
-    try:
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    except ValueError:
-        raise UsageError("standard input must be a pipe; an editor starts this server") from None
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     await run_async(Event(), reader, server.protocol)
 
 
