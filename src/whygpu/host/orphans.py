@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Lock
 
-from whygpu.host.processes import children, descendants, has_variable
+from whygpu.host.processes import children, descendants, variables
 
 MARK = "WHYGPU_CHILD"
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
@@ -33,6 +33,8 @@ class Orphans:
     def __init__(self) -> None:
         self._value = os.urandom(8).hex()
         self._adopting = True
+        self._is_unclear = False
+        """At the last look, a child did not show its variables: it may be one of them, in exec."""
         self.parent = 0
         """The child itself, which the caller waits for."""
         _adoption.begin()
@@ -44,9 +46,9 @@ class Orphans:
     def kill(self) -> set[int]:
         """Kill those that are alive, with their descendants; returns them."""
         mark = f"{MARK}={self._value}".encode()
-        ours = [
-            pid for pid in children(os.getpid()) if pid != self.parent and has_variable(pid, mark)
-        ]
+        shown = {pid: variables(pid) for pid in children(os.getpid()) if pid != self.parent}
+        ours = [pid for pid, found in shown.items() if mark in found]
+        self._is_unclear = any(not found and not _is_zombie(pid) for pid, found in shown.items())
         whole = {each for pid in ours for each in (pid, *descendants(pid))}
         kill_all(whole)
         return whole
@@ -58,7 +60,7 @@ class Orphans:
         """
         if self._adopting:
             self._adopting = False
-            if thorough or self.kill():
+            if thorough or self.kill() or self._is_unclear:
                 _kill_until_gone(self.kill)
             _adoption.end()
 

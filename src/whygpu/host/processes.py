@@ -120,10 +120,13 @@ def _fields(path: str, *names: bytes) -> list[int]:
     return found
 
 
-def has_variable(pid: int, assignment: bytes) -> bool:
-    """Whether the process was started with this `NAME=value`; false if that is not visible."""
+def variables(pid: int) -> list[bytes]:
+    """Each `NAME=value` that the process was started with; none if that is not visible.
+
+    During exec, a process shows none for a moment.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return assignment in file.read(LARGEST_ENVIRONMENT).split(b"\0")
+            return [each for each in file.read(LARGEST_ENVIRONMENT).split(b"\0") if each]
     except OSError:
-        return False
+        return []
