@@ -36,7 +36,7 @@ def after_run(report: RunReport, prepared: Prepared, *, silent: bool) -> None:
     from whygpu.render.history_text import render_since
 
     if report.device == "none" and not report.exit_code:
-        return  # It has to do with no framework.
+        return  # It uses no framework.
     with _harmless():
         from whygpu.api import past
 

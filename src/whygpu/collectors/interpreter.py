@@ -121,9 +121,11 @@ def find_default(host: Host) -> str:
                 "can be started; deactivate it, or name another with ",
                 Option("python"),
             )
-    own = own_python() if isinstance(host, LocalHost) else None
-    passed_over = made_for_whygpu() if isinstance(host, LocalHost) else None
-    python = own or on_path(host, "python", passed_over) or on_path(host, "python3", passed_over)
+    is_local = isinstance(host, LocalHost)
+    python = own_python() if is_local else None
+    if python is None:
+        passed_over = made_for_whygpu() if is_local else None
+        python = on_path(host, "python", passed_over) or on_path(host, "python3", passed_over)
     if python is None:
         raise NoInterpreter(
             "no Python to examine: no virtual or conda environment is active and PATH has no "

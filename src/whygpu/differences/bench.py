@@ -81,7 +81,7 @@ class Bench:
 
     def _with_fitting_builds(self, mixed: Snapshot) -> Snapshot:
         """With packages of the other side built for the Python and the processor of this machine:
-        whoever moves a package there installs it there."""
+        a package that moves there is installed there."""
         packages = mixed.target.packages
         if not self._own_words or not isinstance(packages, Known):
             return mixed

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from whygpu.fleet.gathering import Gathered, NodeRequest, OnNode, distinct, save
 from whygpu.fleet.ray_cluster import connected
+from whygpu.host.processes import variables
 from whygpu.model.fleet import NodeLoss
 from whygpu.model.outside_text import excerpt, one_line
 
@@ -172,13 +173,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def environment_of_node() -> dict[str, str]:
     """The variables of the node, not those of a Ray worker.
 
-    Ray sets CUDA_VISIBLE_DEVICES to nothing for a task without GPUs, which hides what is to be
-    examined. The process that started the worker has the node's own variables.
+    Ray sets CUDA_VISIBLE_DEVICES to nothing for a task without GPUs, which hides the GPUs from the
+    check. The process that started the worker has the node's own variables.
     """
-    try:
-        with open(f"/proc/{os.getppid()}/environ", "rb") as file:
-            pairs = file.read(1 << 20).split(b"\0")
-    except OSError:
+    pairs = variables(os.getppid())
+    if not pairs:
         own = dict(os.environ)
         if not own.get("CUDA_VISIBLE_DEVICES", "x"):
             del own["CUDA_VISIBLE_DEVICES"]

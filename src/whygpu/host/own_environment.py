@@ -17,13 +17,11 @@ _OF_TOOLS = (("uv", "archive-v0"), ("uv", "environments-v2"), ("uv", "tools"), (
 def made_for_whygpu() -> str | None:
     """The folder with the programs of whygpu's environment, if uvx or pipx made it for whygpu.
 
-    uvx puts it first on PATH. Nobody asks about it, unless a framework was added to it.
+    uvx puts it first on PATH. Ask own_python() first: somebody may have added a framework.
     """
     parts = os.path.normpath(sys.prefix).split(os.sep)
     pairs = set(pairwise(parts))
-    if not pairs.intersection(_OF_TOOLS) or own_python() is not None:
-        return None
-    return os.path.dirname(sys.executable)
+    return os.path.dirname(sys.executable) if pairs.intersection(_OF_TOOLS) else None
 
 
 def own_python() -> str | None:

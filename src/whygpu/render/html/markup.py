@@ -2,9 +2,9 @@
 
 `p("a < b", kind="soft")` makes a paragraph. Text becomes markup in one place only, in which every
 character with a meaning in HTML is escaped. Only what this module made is inserted as it is. So no
-name, message or path from outside can become a tag, an attribute or a script, whoever writes the
-fragment around it. The standard library has no such builder, and a template engine would have to be
-installed wherever a notebook shows an answer.
+name, message or path from outside can become a tag, an attribute or a script, however the
+fragment around it is written. The standard library has no such builder, and a template engine would
+have to be installed wherever a notebook shows an answer.
 """
 
 from __future__ import annotations
