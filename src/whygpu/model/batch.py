@@ -84,6 +84,8 @@ class SearchWishes(NamedTuple):
     """Seconds for each trial."""
     close: float = 0.035
     """The search may end when what ran is within this part of what did not."""
+    sample_bytes: float | None = None
+    """What a sample adds to the memory, as estimated; None if that is not known."""
 
 
 BatchOutcome = Literal[

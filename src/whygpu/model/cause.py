@@ -66,6 +66,8 @@ class Cause:
         self.code_detector: CodeDetector | None = None
         self.code_words: tuple[str, ...] = ()
         """A file that has none of these words in it cannot have this defect."""
+        self.code_needs: tuple[str, ...] = ()
+        """Neither can a file that has none of these; if there are none, the words suffice."""
         self.setup_detector: SetupDetector | None = None
 
     def __repr__(self) -> str:
@@ -84,6 +86,12 @@ class Cause:
         """The rest of the page: the machines, logs and code that the detectors are tested on."""
         return "".join(text for text in _sections(self.page) if text.startswith(_EXAMPLES))
 
+    @property
+    def firing_logs(self) -> str:
+        """Of the examples, the logs in which the cause is found."""
+        logs = f"{_EXAMPLES[0]} (log)"
+        return "".join(text for text in _sections(self.page) if text.startswith(logs))
+
     def on_machine(self, detector: MachineDetector) -> MachineDetector:
         """Register the detector that reads a snapshot."""
         if self.machine_detector is not None:
@@ -98,13 +106,18 @@ class Cause:
         self.log_detector = detector
         return detector
 
-    def on_code(self, *words: str) -> Callable[[CodeDetector], CodeDetector]:
-        """Register the detector that reads a program, for files with one of these words."""
+    def on_code(
+        self, *words: str, needs: tuple[str, ...] = ()
+    ) -> Callable[[CodeDetector], CodeDetector]:
+        """Register the detector that reads a program, for files with one of these words.
+
+        `needs`: and with one of these as well, mostly the names of the frameworks it is about.
+        """
 
         def register(detector: CodeDetector) -> CodeDetector:
             if self.code_detector is not None:
                 raise ValueError(f"{self.code} has two code detectors")
-            self.code_detector, self.code_words = detector, words
+            self.code_detector, self.code_words, self.code_needs = detector, words, needs
             return detector
 
         return register
@@ -157,6 +170,9 @@ class Cause:
 
         place = program.place(node)
         line, column = place.start
+        origin = program.origin(node)
+        if origin is not None:
+            message = f"{message} ({origin.path}:{origin.line}, which this calls)"
         finding = self.finding(
             subject=subject,
             message=message,
@@ -169,7 +185,7 @@ class Cause:
             confidence=confidence,
             severity=severity,
         )
-        return CodeFinding(finding, place, edits)
+        return CodeFinding(finding, place, program.only_here(edits), origin)
 
     def finding(
         self,

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
 from whygpu.model.html_repr import html_repr
-from whygpu.model.program import Edit, Place
+from whygpu.model.program import Edit, Origin, Place
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, EXIT_FOUND, Standing
 
@@ -21,6 +21,8 @@ class CodeFinding(NamedTuple):
     place: Place
     edits: tuple[Edit, ...] = ()
     """Empty if no safe edit is known."""
+    origin: Origin | None = None
+    """The line of another file that does it, if only its call is in this file."""
 
 
 class Located(NamedTuple):
@@ -94,6 +96,8 @@ class LintReport(NamedTuple):
     left_out: int = 0
     """Findings and problems beyond those that one report can hold."""
     not_fixed: tuple[NotFixed, ...] = ()
+    templates: int = 0
+    """Files that were not checked, because Helm or another program fills them in first."""
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -107,8 +111,9 @@ class LintReport(NamedTuple):
             return "wrong"
         if self.problems:
             return "unknown"
-        # Only remarks, or no file at all: neither is a fault, and neither earns a tick.
-        return "answered" if self.findings or not self.files else "fine"
+        # Only remarks, only templates or no file at all: no fault, but nothing that earns a tick.
+        checked = self.files - self.templates
+        return "answered" if self.findings or not checked else "fine"
 
     @property
     def exit_code(self) -> int:

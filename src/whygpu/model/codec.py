@@ -220,5 +220,6 @@ def _decode_record(kind: type, data: Any, path: str) -> Any:
 
 
 def _came_later(kind: Any, name: str) -> bool:
-    """Whether a missing field was added after older snapshots; its default is then Unknown."""
-    return isinstance(kind._field_defaults.get(name), Unknown)
+    """Whether a missing field was added after older snapshots; its default is then Unknown, or
+    Absent if older versions could not have it."""
+    return isinstance(kind._field_defaults.get(name), Unknown | Absent)

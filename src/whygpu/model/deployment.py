@@ -24,8 +24,13 @@ class VariableSetting(NamedTuple):
 
     name: str
     value: str | None
-    """None if the file does not show it."""
+    """None if the file does not show it; with a `$` if it contains another variable."""
     place: FileLine
+
+    @property
+    def known(self) -> str | None:
+        """The whole value; None if the file does not show all of it."""
+        return None if self.value is None or "$" in self.value else self.value
 
 
 class Reason(NamedTuple):
@@ -34,6 +39,8 @@ class Reason(NamedTuple):
     text: str
     """The rest of a sentence: "it is built from nvidia/cuda"."""
     place: FileLine
+    doubt: str = ""
+    """Why it may not mean that a GPU is missing, as the rest of a sentence; mostly empty."""
 
 
 class Grant(NamedTuple):
@@ -57,6 +64,8 @@ class BaseImage(NamedTuple):
     """Without the registry and the tag: nvidia/cuda, python."""
     tag: str
     place: FileLine
+    registry: str = ""
+    """As it is written; empty for Docker's own."""
     cuda: str = ""
     """The CUDA release of its libraries; empty if it has none, or if the name does not tell."""
     cudnn: str = ""
@@ -76,6 +85,17 @@ class BaseImage(NamedTuple):
     def reference(self) -> str:
         return f"{self.name}:{self.tag}" if self.tag else self.name
 
+    @property
+    def brings_python(self) -> bool:
+        """Whether it has a Python; those of systems and of CUDA have none."""
+        return self.name.rpartition("/")[2] == "python" or bool(self.framework)
+
+
+def _is_assignment(word: str) -> bool:
+    """A=1, and the program `env`, which is followed by assignments."""
+    name, mark, _ = word.partition("=")
+    return word.rpartition("/")[2] == "env" or (bool(mark) and name.isidentifier())
+
 
 class ShellCommand(NamedTuple):
     """A command of a script, as a shell splits it."""
@@ -83,12 +103,42 @@ class ShellCommand(NamedTuple):
     words: tuple[str, ...]
     place: FileLine
     may_fail: bool = False
-    """`command || true`: its failure does not count."""
+    """Its failure does not end the script, as in `command || true`, or it may not run at all."""
     word_places: tuple[FileLine, ...] = ()
     """The line of each word; empty if all are on one line."""
 
+    @property
+    def plain_words(self) -> tuple[str, ...]:
+        """Without the assignments before the command."""
+        return self.words[self.first_plain :]
+
+    @property
+    def first_plain(self) -> int:
+        """The number of the first word that is no assignment."""
+        return next(
+            (number for number, word in enumerate(self.words) if not _is_assignment(word)),
+            len(self.words),
+        )
+
     def place_of(self, number: int) -> FileLine:
         return self.word_places[number] if self.word_places else self.place
+
+
+class CudaModule(NamedTuple):
+    """The CUDA and cuDNN that a job loads with `module load`."""
+
+    cuda: str
+    cudnn: str
+    """The major release; empty if the job loads none."""
+    place: FileLine
+
+
+class CopiedFile(NamedTuple):
+    """A file that an image gets from its build context or from another stage."""
+
+    source: str
+    target: str
+    place: FileLine
 
 
 class StartedProgram(NamedTuple):
@@ -116,11 +166,16 @@ class Setup(NamedTuple):
     base: BaseImage | None = None
     has_own_cuda: bool = False
     """CUDA libraries are installed beside those of the base."""
+    python: str = ""
+    """The Python of an image; empty if it is not certain."""
     requirements: tuple[PinnedRequirement, ...] = ()
     verdicts: tuple[RequirementVerdict, ...] = ()
     """What the planner says about the requirements."""
     variables: tuple[VariableSetting, ...] = ()
     commands: tuple[ShellCommand, ...] = ()
+    copies: tuple[CopiedFile, ...] = ()
+    cuda_module: CudaModule | None = None
+    """For jobs; None if a job loads none, or several."""
     image: Setup | None = None
     """The image that it runs, if its Dockerfile is here or its name tells about it."""
     program: StartedProgram | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from whygpu.model.driver import GraphicsDevice
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -19,6 +20,7 @@ DISPLAY_NAMES = {
     "onnxruntime": "ONNX Runtime",
     "numba": "Numba",
     "cuda": "the CUDA driver",
+    "stress": "the GPU under load",
 }
 
 _ANSWERS_OF_A_DRIVER = ("mismatched", "denied", "lost", "hung")
@@ -87,7 +89,8 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
     return next(unseen, Absent("the PCI bus and the NVIDIA driver"))
 
 
-_BUILDS_FOR = {"amd": "rocm", "apple": "metal"}
+_BUILDS_FOR = {"amd": "rocm", "intel": "xpu", "apple": "metal"}
+_MAKERS = {"amd": "AMD", "intel": "Intel", "apple": "Apple"}
 
 
 def usable_gpu(machine: Snapshot) -> Observed[str]:
@@ -104,7 +107,26 @@ def usable_gpu(machine: Snapshot) -> Observed[str]:
     }
     for device in graphics.value:
         if _BUILDS_FOR.get(device.vendor) in kinds:
-            return Known(f"a GPU of {device.vendor} at {device.address}", graphics.source)
+            return Known(gpu_of_maker(device), graphics.source)
+    return nvidia
+
+
+def gpu_of_maker(device: GraphicsDevice) -> str:
+    """a GPU of AMD at 0000:03:00.0."""
+    place = f" at {device.address}" if device.address else ""
+    return f"a GPU of {_MAKERS[device.vendor]}{place}"
+
+
+def gpu_for(machine: Snapshot, framework: Framework) -> Observed[str]:
+    """The GPU that a framework could use: from NVIDIA, else from the maker that it is built for."""
+    nvidia, graphics, kind = nvidia_gpu(machine), machine.graphics, framework.build.kind
+    if not isinstance(nvidia, Absent) or not isinstance(graphics, Known):
+        return nvidia
+    if not isinstance(kind, Known):
+        return nvidia
+    for device in graphics.value:
+        if _BUILDS_FOR.get(device.vendor) == kind.value:
+            return Known(gpu_of_maker(device), graphics.source)
     return nvidia
 
 

@@ -122,6 +122,8 @@ class GpuHealth(NamedTuple):
     """Names of the MIG instances, in their order."""
     fabric: Observed[FabricState] = NOT_LOOKED
     """Absent if the GPU has no NVSwitch, or is older than Hopper."""
+    nvlinks_there: Observed[int] = NOT_LOOKED
+    """Links that the GPU has, active or not."""
 
 
 class Gpu(NamedTuple):
@@ -141,6 +143,32 @@ class Gpu(NamedTuple):
     memory_reserved_bytes: Observed[int] = NOT_LOOKED
     """Memory that the driver reserves: neither used nor free, and not part of CUDA's total."""
     health: Observed[GpuHealth] = NOT_LOOKED
+
+
+PairPath = Literal[
+    "same-board",
+    "one-switch",
+    "several-switches",
+    "host-bridge",
+    "one-processor",
+    "across-processors",
+]
+"""What lies between two GPUs on the PCIe bus, the nearest first; NVLink is another way."""
+PeerAccess = Literal[
+    "yes", "chipset", "gpu", "topology", "switched-off", "not-supported", "unknown"
+]
+"""Whether one GPU can read the memory of the other, or what prevents it."""
+
+
+class GpuPair(NamedTuple):
+    """Two GPUs of one machine, and how they reach each other."""
+
+    first: int
+    second: int
+    path: Observed[PairPath]
+    peer_access: Observed[PeerAccess]
+    nvlinks: Observed[int]
+    """Active links that lead directly from one to the other; 0 if they lead to NVSwitches."""
 
 
 class XidCount(NamedTuple):
@@ -179,3 +207,5 @@ class Driver(NamedTuple):
     gpus: Observed[tuple[Gpu, ...]]
     xids: Observed[tuple[XidCount, ...]] = NOT_LOOKED
     """From the kernel log, which many systems show only to root."""
+    pairs: Observed[tuple[GpuPair, ...]] = NOT_LOOKED
+    """Each two GPUs once; empty if there are fewer than two."""

@@ -10,6 +10,7 @@ from whygpu.model.observed import Observed
 from whygpu.model.report import MachineVerdict
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
+from whygpu.model.stress import RateName
 from whygpu.model.target import Installer
 
 FactName = Literal[
@@ -28,6 +29,8 @@ FactName = Literal[
     "PCIe link",
     "NVLinks",
     "NVSwitch fabric",
+    "GPU topology",
+    "peer access",
     "Xids",
     "kernel",
     "distribution",
@@ -73,6 +76,16 @@ class NodeCause(NamedTuple):
     severity: Severity
 
 
+class GpuSpeed(NamedTuple):
+    """How fast one GPU of a node was under load."""
+
+    gpu: int
+    model: str
+    rate: RateName
+    per_second: float
+    """Bytes or operations."""
+
+
 class NodeReport(NamedTuple):
     """The judgement on one node. The snapshot itself is not kept: it is a thousand times larger."""
 
@@ -90,11 +103,22 @@ class NodeReport(NamedTuple):
     unjudged: tuple[str, ...]
     """What could not be checked on it."""
     facts: tuple[NodeFact, ...]
+    speeds: tuple[GpuSpeed, ...] = ()
+    """Under load; empty without --stress."""
+
+
+class UnreadFolder(NamedTuple):
+    """A folder that could not be read: whatever is in it is not part of the answer."""
+
+    folder: str
+    reason: str
 
 
 class VerdictCount(NamedTuple):
     verdict: MachineVerdict
     nodes: int
+    names: tuple[str, ...]
+    """The nodes themselves."""
 
 
 class Shared(NamedTuple):
@@ -161,6 +185,35 @@ class HardwareGroup(NamedTuple):
     nodes: int
 
 
+class ModelSpeed(NamedTuple):
+    """How fast the GPUs of one model were under load, on all nodes."""
+
+    model: str
+    rate: RateName
+    gpus: int
+    lowest: float
+    median: float
+    highest: float
+    """Bytes or operations per second."""
+
+
+class SlowGpu(NamedTuple):
+    """A GPU that is slower than most of its model on the other nodes."""
+
+    node: str
+    gpu: int
+    model: str
+    rate: RateName
+    per_second: float
+    median: float
+    """Of all GPUs of the model."""
+    compared: int
+
+    @property
+    def share(self) -> float:
+        return self.per_second / self.median
+
+
 class FleetReport(NamedTuple):
     nodes: int
     """All of them, with those that could not be judged."""
@@ -174,6 +227,13 @@ class FleetReport(NamedTuple):
     oldest: str
     """The dates of the oldest and the newest snapshot; empty without any."""
     newest: str
+    speeds: tuple[ModelSpeed, ...] = ()
+    """Of the nodes that were put under load."""
+    slow: tuple[SlowGpu, ...] = ()
+    """The slowest first."""
+    other_files: int = 0
+    """Files in the folders whose names are not those of snapshots; they were not read."""
+    unread_folders: tuple[UnreadFolder, ...] = ()
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -195,9 +255,11 @@ class FleetReport(NamedTuple):
         counts = {count.verdict: count.nodes for count in self.verdicts}
         if counts.get("cpu") or counts.get("broken"):
             return "wrong"
-        if self.causes or any(drift.usual is not None for drift in self.drift):
+        if self.causes or self.slow or any(drift.usual is not None for drift in self.drift):
             return "attention"
-        if self.lost or not self.nodes or self.uncheckable or counts.get("unknown"):
+        if self.lost or self.unread_folders or not self.nodes:
+            return "unknown"
+        if self.uncheckable or counts.get("unknown"):
             return "unknown"
         return "fine"
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Finding
+from whygpu.model.fleet import UnreadFolder
 from whygpu.model.html_repr import html_repr
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
@@ -24,6 +25,8 @@ class JobLog(NamedTuple):
     code: str
     """The most likely root cause; empty without one."""
     cause: str
+    doubt: str = ""
+    """What the log says instead of a cause, if it does not decide."""
 
 
 class UnreadLog(NamedTuple):
@@ -58,6 +61,15 @@ class LogCauseGroup(NamedTuple):
     """Of the first file by its name; None if it could not be read again."""
 
 
+class OpenJobs(NamedTuple):
+    """Logs that do not decide, for the same reason."""
+
+    reason: str
+    jobs: int
+    file: str
+    """The first of them by its name."""
+
+
 class VerdictJobs(NamedTuple):
     verdict: LogVerdict
     jobs: int
@@ -82,11 +94,12 @@ class FleetLogs(NamedTuple):
     """Nodes by the number of jobs with a cause."""
     weeks: tuple[Count, ...]
     """Jobs with a cause."""
-    unknown: tuple[str, ...]
-    """Some files of which no cause was found and that do not look fine."""
+    unknown: tuple[OpenJobs, ...]
+    """Logs from which it cannot be told whether, or why, the job failed. Most jobs first."""
     unread: tuple[UnreadLog, ...]
     """The first of them, if they are very many."""
     unread_files: int
+    unread_folders: tuple[UnreadFolder, ...] = ()
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -99,7 +112,7 @@ class FleetLogs(NamedTuple):
         jobs = {count.verdict: count.jobs for count in self.verdicts}
         if self.causes or jobs.get("not-gpu"):
             return "wrong"
-        if self.unread_files or jobs.get("unknown") or not self.files:
+        if self.unread_files or self.unread_folders or jobs.get("unknown") or not self.files:
             return "unknown"
         return "fine"
 

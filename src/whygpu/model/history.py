@@ -27,6 +27,8 @@ class PastRun(NamedTuple):
     exit_code: int
     good: bool
     """It worked: later failures are compared with it."""
+    here: bool
+    """On this machine. Nodes of a cluster share the home of a user, and with it the history."""
 
 
 class History(NamedTuple):

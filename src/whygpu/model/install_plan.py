@@ -151,10 +151,15 @@ class ReleaseVerdict(NamedTuple):
         return self.breaks == "defect"
 
 
+class PlannedPackage(NamedTuple):
+    name: str
+    version: str
+
+
 class Solution(NamedTuple):
     chosen: tuple[Candidate, ...]
     """One for each wish, in order."""
-    packages: tuple[tuple[str, str], ...]
+    packages: tuple[PlannedPackage, ...]
     """Every package of the release table that will be installed."""
     pins: tuple[tuple[str, str], ...]
     """Requirements to add to the command, each with its reason: the metadata of the packages would
@@ -297,6 +302,14 @@ class ReleaseNeeds(NamedTuple):
     driver: str
     """The oldest driver that certainly runs it; empty if none is on record."""
     architectures: tuple[str, ...]
+
+
+def no_wheel_for(machine: MachineSpec, pythons: Sequence[str]) -> str:
+    """Why a release with wheels for these builds of Python, sorted, is none for the machine."""
+    mine = machine.python_build
+    if not pythons:
+        return f"has no wheel for free-threaded builds of Python, you have {mine}"
+    return f"has wheels for Python {version_range(pythons)}, you have {mine}"
 
 
 def version_range(versions: Sequence[str]) -> str:

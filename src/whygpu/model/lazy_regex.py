@@ -27,7 +27,8 @@ class _Late:
         if self._words is None:
             from whygpu.model.phrase_words import WORDS
 
-            self._words = WORDS.get(_key(self.pattern, self._flags), ())
+            found = WORDS.get(_key(self.pattern, self._flags), ())
+            self._words = tuple(in_outline(word) for word in found)
         return self._words
 
     @property
@@ -65,8 +66,26 @@ def compiled(pattern: re.Pattern[str]) -> re.Pattern[str]:
     return pattern.compiled if isinstance(pattern, _Late) else pattern
 
 
+_DIGITS = re.compile(r"\d+")
+
+
+def outline_of(text: str) -> str:
+    """The text in lower case, with each number as 0, and each line that is then the same once.
+
+    A log repeats its lines with other numbers, so this is much shorter. What is not in it is not in
+    the text either.
+    """
+    lines = _DIGITS.sub("0", text.lower()).split("\n")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def in_outline(word: str) -> str:
+    """What an outline contains if its text contains the word."""
+    return max(_DIGITS.sub("0", word).split("\n"), key=len)
+
+
 def words_of(pattern: re.Pattern[str]) -> tuple[str, ...]:
-    """Lower-case words; every match contains at least one of them. Empty if none are known."""
+    """Every text with a match has at least one of them in its outline. Empty if none are known."""
     return pattern.words if isinstance(pattern, _Late) else ()
 
 

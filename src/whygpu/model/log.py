@@ -195,8 +195,8 @@ class Log(NamedTuple):
     """Why a part could not be read, such as a damaged archive; empty if all was read."""
     text: str = ""
     """The kept lines, joined by newlines. Phrases are searched in this text."""
-    lowered: str = ""
-    """The same text in lower case, for the quick search for the words of phrases."""
+    outline: str = ""
+    """The same text in short, in which the words of phrases are searched (`outline_of`)."""
     starts: tuple[int, ...] = ()
     """Where each kept line begins in `text`."""
     earlier_runs: int = 0
@@ -210,9 +210,12 @@ class Log(NamedTuple):
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[Match]:
         """Every match in the log, except in advice. A pattern may match across lines."""
+        return self._matches(pattern) if self._can_say(pattern) else iter(())
+
+    def _matches(self, pattern: re.Pattern[str]) -> Iterator[Match]:
         from bisect import bisect_right
 
-        for match in pattern.finditer(self.text) if self._can_say(pattern) else ():
+        for match in pattern.finditer(self.text):
             place = bisect_right(self.starts, _first_word(match)) - 1
             if ADVICE.search(self.text, self.starts[place], max(self.starts[place], match.start())):
                 continue
@@ -231,10 +234,10 @@ class Log(NamedTuple):
         The catalogue has some two hundred phrases, and a log contains one or two of them. Checking
         for words first avoids nearly all searches, and compiling their patterns.
         """
-        words, lowered = words_of(pattern), self.lowered
+        words, outline = words_of(pattern), self.outline
         # A loop, because any() with a generator takes twice as long, and this is asked often.
         for word in words:
-            if word in lowered:
+            if word in outline:
                 return True
         return not words
 

@@ -42,12 +42,20 @@ class MachineSpec(NamedTuple):
     """Absent if the C library is not glibc, or does not matter."""
     driver: Observed[str]
     gpus: Observed[tuple[PlannedGpu, ...]]
+    free_threaded: bool = False
+    """The Python is a build without the global interpreter lock, which needs wheels of its own."""
 
     @property
     def python_minor(self) -> str | None:
         """The minor version, such as 3.11; None if it is not known."""
         known = self.python
         return ".".join(known.value.split(".")[:2]) if isinstance(known, Known) else None
+
+    @property
+    def python_build(self) -> str | None:
+        """The minor version, as interpreters and installers name its build: 3.11, 3.14t."""
+        minor = self.python_minor
+        return f"{minor}t" if minor is not None and self.free_threaded else minor
 
     @property
     def platform_name(self) -> str:

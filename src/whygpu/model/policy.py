@@ -125,6 +125,8 @@ class LaunchPlan(NamedTuple):
     """Why `--device auto` means the CPU here; None if it does not."""
     trace: bool = False
     profile: bool = False
+    profile_from: int = 0
+    """The first step whose work on the GPU is recorded; 0 for the default."""
     gpu_seen: bool = False
     """The machine has an NVIDIA GPU, as far as it was checked."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.device_recording import DeviceRecording, GpuReadings, ProfilerRun
 from whygpu.model.html_repr import html_repr
 from whygpu.model.short_repr import short_repr
 
@@ -46,12 +47,34 @@ class WorkerUse(NamedTuple):
     seconds: tuple[float, ...]
 
 
+class CompiledArgument(NamedTuple):
+    """An argument, or a part of one, that a function was compiled for."""
+
+    name: str
+    type: str
+    """Of the elements, for an array."""
+    shape: tuple[int, ...] | None = None
+    """Of an array; -1 for a length that is not fixed."""
+    value: str = ""
+    """A plain Python value that is a part of what was compiled."""
+    identity: int = 0
+    """Tells apart other Python objects that are a part of what was compiled."""
+
+
 class Compilation(NamedTuple):
     """Something that a framework compiled."""
 
     what: str
     end: float
     seconds: float
+    file: str = ""
+    """Where the function is defined, if it is known."""
+    line: int = 0
+    made: int = 0
+    """How many functions had been made from that definition."""
+    arguments: tuple[CompiledArgument, ...] = ()
+    reason: str = ""
+    """Why what was compiled before did not fit, in the framework's own words."""
 
 
 class StageTime(NamedTuple):
@@ -91,12 +114,17 @@ class ProcessProfile(NamedTuple):
     workers: tuple[WorkerUse, ...] = ()
     waited: WorkerUse | None = None
     """For how long the main thread was ready and waited for a core, by the scheduler."""
+    idle: WorkerUse | None = None
+    """For how long the cores of the machine had nothing to do, all of them together."""
     compilations: tuple[Compilation, ...] = ()
-    files: tuple[str, ...] = ()
-    """Files of the framework's own profiler."""
+    recording: ProfilerRun = ProfilerRun()
+    """Of the framework's own profiler."""
+    gpus: tuple[GpuReadings, ...] = ()
     cost_seconds: float = 0.0
     framework: FrameworkProfile | None = None
-    """What was read from these files."""
+    """What its file says about compiled functions."""
+    device: DeviceRecording | None = None
+    """What its file says about the GPU."""
 
 
 Category = Literal[
@@ -104,6 +132,8 @@ Category = Literal[
     "input",
     "copies",
     "synchronisation",
+    "launches",
+    "cpu-operations",
     "compilation",
     "evaluation",
     "checkpointing",
@@ -111,7 +141,11 @@ Category = Literal[
     "program",
     "unknown",
 ]
-"""What the time of a step is spent on. `program` is the program's own code beside the step."""
+"""What the time of a step is spent on. `program` is the program's own code beside the step.
+
+If the GPU's own work was recorded, everything but computing and copies is time in which it was
+idle: `launches` while the program launched work for it, `cpu-operations` while the framework
+computed on the CPU."""
 
 
 class SourceLine(NamedTuple):
@@ -143,11 +177,17 @@ class StepWindow(NamedTuple):
     first: int
     last: int
     seconds: float
-    """From the first to the last."""
+    """From the first to the last, without what is not counted."""
+    left_out: int = 0
+    """Steps between them that are not counted, because a profiler made them slower."""
+
+    @property
+    def steps(self) -> int:
+        return max(self.last - self.first - self.left_out, 1)
 
     @property
     def step_seconds(self) -> float:
-        return self.seconds / max(self.last - self.first, 1)
+        return self.seconds / self.steps
 
 
 class Gain(NamedTuple):
@@ -180,6 +220,8 @@ class ProfileAnswer(NamedTuple):
 
     verdict: ProfileVerdict
     on_gpu: bool
+    gpu_timed: bool = False
+    """The GPU's own work was recorded for a part of the steps."""
     window: StepWindow | None = None
     shares: tuple[TimeShare, ...] = ()
     """The largest first, computing included."""
@@ -189,10 +231,16 @@ class ProfileAnswer(NamedTuple):
     """By how much the largest share may be wrong because it was sampled: two standard errors."""
     cost: float = 0.0
     """The share of the time that the sampling itself took."""
+    crowded: float = 0.0
+    """The share of the time in which the main thread was ready and waited for a core."""
     before_seconds: float = 0.0
     """From the import of the framework to the first profiled step."""
     compiling_before: float = 0.0
     """Seconds of that in which a framework compiled."""
+    after_seconds: float = 0.0
+    """From the last profiled step to the end of the program."""
+    after_mainly: Category | None = None
+    """What most of that was spent on, if one thing took most of it."""
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -209,11 +257,16 @@ class ProfileAnswer(NamedTuple):
         """The answer in one sentence or two."""
         if self.verdict == "nothing-recorded":
             return (
-                "Nothing was recorded: no process imported a framework, or it ended before its "
-                "profile was written."
+                "Nothing was recorded: no process imported a framework, or it ended too soon after "
+                "that, or a signal ended it before its profile was written. Ctrl-C leaves time "
+                "for that."
             )
         if self.verdict == "no-steps":
             return "Why the program takes its time cannot be told: no training steps were found."
+        if self.verdict == "unclear":
+            return f"What takes the time is not clear: {self._why_unclear}."
+        if self.gpu_timed:
+            return self._gpu_headline
         largest = next((each for each in self.shares if each.category not in _WORK), None)
         computed = f"computed for {percent_text(self.total('computing'))} of the time"
         if self.on_gpu:
@@ -222,12 +275,28 @@ class ProfileAnswer(NamedTuple):
                 f"launched work for the GPU, or waited for it, for {percent_text(on_gpu)} of the "
                 "time"
             )
-        if self.verdict == "unclear":
-            return f"What takes the time is not clear: {self._why_unclear}."
         if self.verdict == "computing" or largest is None:
-            return f"The program {computed}: nothing else takes a noticeable share."
+            return f"The program {computed}: {self._about_the_rest}."
         share = percent_text(self.total(largest.category))
         return f"The program {computed}. {_HEADLINES[largest.category].format(share)}"
+
+    @property
+    def _gpu_headline(self) -> str:
+        computed = f"The GPU computed for {percent_text(self.total('computing'))} of the time"
+        idle = ("computing", "unknown")
+        largest = next((each for each in self.shares if each.category not in idle), None)
+        if self.verdict == "computing" or largest is None:
+            return f"{computed}: {self._about_the_rest}."
+        share = percent_text(self.total(largest.category))
+        return f"{computed}. {_GPU_HEADLINES[largest.category].format(share)}"
+
+    @property
+    def _about_the_rest(self) -> str:
+        """Several small shares may add up to one that is not small."""
+        work = self.total("computing") + self.total("synchronisation")
+        if 1 - work < _NOTICEABLE:
+            return "nothing else takes a noticeable share"
+        return f"the other {percent_text(1 - work)} have no main reason"
 
     @property
     def _why_unclear(self) -> str:
@@ -239,18 +308,34 @@ class ProfileAnswer(NamedTuple):
             title = _HEADLINES[largest.category].format(percent_text(largest.share)).rstrip(".")
             meanwhile = "but whether the GPU computed meanwhile was not measured"
             return f"{title[0].lower()}{title[1:]}, {meanwhile}"
-        return f"there are only {self.samples} samples of the steps; let it run for longer"
+        few = "is only 1 sample" if self.samples == 1 else f"are only {self.samples} samples"
+        return f"there {few} of the steps; let it run for longer"
 
 
+_NOTICEABLE = 0.15
 _WORK = ("computing", "synchronisation", "unknown")
 _HEADLINES: dict[Category, str] = {
     "input": "It waited for input for {}.",
     "copies": "It copied or converted data for {}.",
+    "launches": "It launched work for {}.",
+    "cpu-operations": "Operations on the CPU took {}.",
     "compilation": "It compiled for {}, although the first steps are not counted.",
     "evaluation": "It evaluated for {}.",
     "checkpointing": "It saved checkpoints for {}.",
     "logging": "It logged and printed for {}.",
     "program": "Its own Python code beside the step took {}.",
+}
+_GPU_HEADLINES: dict[Category, str] = {
+    "input": "It waited for the input pipeline for {}.",
+    "copies": "Copies took {}.",
+    "synchronisation": "It was idle for {} because the program waits for its results.",
+    "launches": "It waited for the program to launch work for {}.",
+    "cpu-operations": "It waited for operations on the CPU for {}.",
+    "compilation": "It waited for compilation for {}, although the first steps are not counted.",
+    "evaluation": "Evaluation took {}.",
+    "checkpointing": "It waited until checkpoints were saved for {}.",
+    "logging": "It waited for logging and printing for {}.",
+    "program": "It waited for the program's own Python code for {}.",
 }
 
 

@@ -7,7 +7,8 @@ file.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
 from whygpu.model.events import (
@@ -74,6 +75,67 @@ _Kind = TypeVar("_Kind", bound=Event)
 TensorFlowLine = Literal["1", "2", "either", "unknown"]
 
 
+class _Parents:
+    """The parents of nodes. They are found for one statement of the module after the other."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._starts = [_first_line(statement) for statement in tree.body]
+        self._found: dict[ast.AST, ast.AST] = dict.fromkeys(tree.body, tree)
+        self._searched: set[ast.stmt] = set()
+
+    def get(self, node: ast.AST) -> ast.AST | None:
+        """None for the module, and for nodes of other files."""
+        if node not in self._found and self._tree.body:
+            place = bisect_right(self._starts, getattr(node, "lineno", 0)) - 1
+            self._search(self._tree.body[max(place, 0)])
+            if node not in self._found and node is not self._tree:
+                # Several statements on one line, or a node without a line.
+                for statement in self._tree.body:
+                    self._search(statement)
+        return self._found.get(node)
+
+    def _search(self, statement: ast.stmt) -> None:
+        if statement not in self._searched:
+            self._searched.add(statement)
+            self._found |= _parents_in(statement)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """The line of its first decorator, if it has one."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def _parents_in(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """The parent of each node; a plain loop, because ast.walk takes three times as long."""
+    found: dict[ast.AST, ast.AST] = {}
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        for field in node._fields:
+            value = getattr(node, field, None)
+            for child in value if type(value) is list else (value,):
+                if isinstance(child, ast.AST):
+                    found[child] = node
+                    waiting.append(child)
+    return found
+
+
+class Followed(NamedTuple):
+    """A function of another file of the project, which was walked at its call in this one."""
+
+    path: str
+    call: ast.Call
+
+
+class Origin(NamedTuple):
+    """The line of another file that a finding in this one is about."""
+
+    path: str
+    line: int
+
+
 class Program:
     """One source file. Events are in the order of execution, as far as the source shows it."""
 
@@ -85,6 +147,7 @@ class Program:
         events: tuple[Event, ...],
         tensorflow: Callable[[Program], TensorFlowLine],
         line_name: Callable[[int], str] = "line {}".format,
+        followed: Mapping[ast.AST, Followed] | None = None,
     ) -> None:
         self.path = path
         self.text = text
@@ -97,7 +160,10 @@ class Program:
         self._lines: list[str] | None = None
         self._named: list[Event] | None = None
         self._kinds: dict[type[Event], list[Event]] = {}
-        self._parents: dict[ast.AST, ast.AST] | None = None
+        self._parents: _Parents | None = None
+        self._followed = followed or {}
+        self._parents_there: dict[ast.AST, ast.AST] | None = None
+        """Those of the functions of other files."""
 
     @property
     def tensorflow(self) -> TensorFlowLine:
@@ -149,10 +215,34 @@ class Program:
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         if self._parents is None:
-            self._parents = {
-                child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
-            }
-        return self._parents.get(node)
+            self._parents = _Parents(self.tree)
+        return self._parents.get(node) or self._parent_there(node)
+
+    def _parent_there(self, node: ast.AST) -> ast.AST | None:
+        if self._parents_there is None:
+            self._parents_there = {}
+            for function in self._followed:
+                self._parents_there |= _parents_in(function)
+        return self._parents_there.get(node)
+
+    def _function_there(self, node: ast.AST) -> ast.AST | None:
+        """The followed function of another file that contains a node; mostly None."""
+        found: ast.AST | None = node
+        while found is not None and found not in self._followed:
+            found = self._parent_there(found)
+        return found
+
+    def origin(self, node: ast.AST) -> Origin | None:
+        """Where a node of another file is; None for the nodes of this file."""
+        function = self._function_there(node) if self._followed else None
+        if function is None:
+            return None
+        return Origin(self._followed[function].path, getattr(node, "lineno", 1))
+
+    def only_here(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        """The edits, unless one is for a line of another file, of which only the call is here."""
+        calls = {self.place(followed.call) for followed in self._followed.values()}
+        return () if any(edit.place in calls for edit in edits) else edits
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement that contains an expression."""
@@ -164,6 +254,9 @@ class Program:
 
     def place(self, node: ast.AST) -> Place:
         """The place of a node. ast counts columns in bytes of UTF-8, Place in characters."""
+        function = self._function_there(node) if self._followed else None
+        if function is not None:
+            node = self._followed[function].call
         assert isinstance(node, (ast.expr, ast.stmt, ast.excepthandler, ast.keyword, ast.alias))
         start = self._position(node.lineno, node.col_offset)
         if node.end_lineno is None or node.end_col_offset is None:
@@ -172,7 +265,9 @@ class Program:
 
     def line_name(self, node: ast.AST) -> str:
         """The line of a node, as messages name it: "line 7", "line 2 of cell 3" in a notebook."""
-        return self._line_name(self.place(node).start[0])
+        line = self._line_name(self.place(node).start[0])
+        origin = self.origin(node)
+        return line if origin is None else f"{line} (line {origin.line} of {origin.path})"
 
     def _position(self, line: int, offset: int) -> Position:
         text = self.lines[line - 1] if line <= len(self.lines) else ""
@@ -191,7 +286,7 @@ class Program:
     def comments_at(self, node: ast.stmt) -> str:
         """The comments on a statement's lines and directly above it."""
         found: list[str] = []
-        first, last = node.lineno, node.end_lineno or node.lineno
+        (first, _), (last, _) = self.place(node)
         for line in range(first, last + 1):
             _, mark, comment = self.lines[line - 1].partition("#")
             if mark:

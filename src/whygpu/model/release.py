@@ -34,6 +34,12 @@ class Release(NamedTuple):
     unread: str = ""
     """Why the facts of its GPU build (`cuda`, `cudnn`, `architectures`, `unsearched`) are unknown;
     empty if they were read."""
+    free_threaded: tuple[str, ...] = ()
+    """Python versions with a wheel for their free-threaded build (cp314t): 3.13, 3.14."""
+
+    def pythons_with_wheels(self, *, free_threaded: bool) -> tuple[str, ...]:
+        """As builds of Python are named: 3.13, or 3.13t for the free-threaded ones."""
+        return tuple(f"{one}t" for one in self.free_threaded) if free_threaded else self.pythons
 
     def has_wheel_for(self, platform: str) -> bool:
         """Whether one of its wheels is for a platform: linux_x86_64, macosx_arm64, win_amd64."""

@@ -11,9 +11,22 @@ from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 
 FileFormat = Literal[
-    "requirements.txt", "pyproject.toml", "environment.yml", "uv.lock", "poetry.lock", "pixi.lock"
+    "requirements.txt",
+    "pyproject.toml",
+    "environment.yml",
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "pixi.lock",
+    "conda-lock.yml",
 ]
-LOCK_FORMATS: tuple[FileFormat, ...] = ("uv.lock", "poetry.lock", "pixi.lock")
+LOCK_FORMATS: tuple[FileFormat, ...] = (
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "pixi.lock",
+    "conda-lock.yml",
+)
 """Files that a tool writes: the change belongs into the file that it reads."""
 SourceRole = Literal["index", "extra", "find-links", "explicit"]
 """`index` replaces the default index, `extra` and `find-links` add to it, and a requirement with an

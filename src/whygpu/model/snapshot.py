@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from whygpu.model.driver import Driver, GraphicsDevice
+from whygpu.model.amd_driver import AmdDriver
+from whygpu.model.driver import NOT_LOOKED, Driver, GraphicsDevice
 from whygpu.model.environment import Environment
 from whygpu.model.html_repr import html_repr
+from whygpu.model.intel_driver import IntelDriver
 from whygpu.model.libraries import CudaFiles
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.short_repr import short_repr
+from whygpu.model.stress import NOT_STRESSED, StressedGpu
 from whygpu.model.system import System
 from whygpu.model.target import Framework, FrameworkName, Target
 
@@ -32,6 +35,12 @@ class Snapshot(NamedTuple):
     probes: tuple[Probe, ...]
     probes_left_out: str
     """Why the frameworks were not run; empty if they were."""
+    stress: Observed[tuple[StressedGpu, ...]] = NOT_STRESSED
+    """The GPUs under load; absent without --stress."""
+    amd: Observed[AmdDriver] = NOT_LOOKED
+    """Absent if the machine has no GPU of AMD."""
+    intel: Observed[IntelDriver] = NOT_LOOKED
+    """Absent if the machine has no GPU of Intel."""
 
     def __repr__(self) -> str:
         return short_repr(self)

@@ -11,7 +11,7 @@ from whygpu.model.observed import Observed
 from whygpu.model.system import OperatingSystem
 
 FrameworkName = Literal["tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime", "numba"]
-BuildKind = Literal["cpu", "cuda", "rocm", "metal", "directml", "other"]
+BuildKind = Literal["cpu", "cuda", "rocm", "xpu", "metal", "directml", "other"]
 
 
 class FoundModule(NamedTuple):
@@ -39,6 +39,16 @@ class Interpreter(NamedTuple):
     """The modules of the frameworks that can be run, as the target itself finds them."""
     complaints: Observed[tuple[str, ...]] = NOT_LOOKED
     """Errors of files that Python runs at every start: sitecustomize, usercustomize, .pth."""
+
+    @property
+    def free_threaded(self) -> bool:
+        """It is a build without the global interpreter lock, whose tag is cp314t."""
+        return any(tag.startswith("cp") and tag.endswith("t") for tag in self.wheel_tags)
+
+    @property
+    def build(self) -> str:
+        """The version, with the t that names free-threaded builds: 3.11.9, 3.14.0t."""
+        return f"{self.version}t" if self.free_threaded else self.version
 
 
 class Package(NamedTuple):
@@ -75,6 +85,8 @@ class Build(NamedTuple):
     """Machine code as sm_80, intermediate code as compute_90, read from the binaries."""
     cpu_features: Observed[tuple[str, ...]]
     """Instruction sets that its binaries use without checking for them."""
+    amd_targets: Observed[tuple[str, ...]] = NOT_LOOKED
+    """AMD GPUs (gfx90a) that a ROCm build has code for; absent for other builds."""
 
 
 class Plugin(NamedTuple):

@@ -21,6 +21,7 @@ from whygpu.model.comparison import (
     WholeOutput,
 )
 from whygpu.model.estimate import How, PartName
+from whygpu.model.stress import RateName
 from whygpu.model.work import What
 
 # Requests to a task: `task` names the module of work/inside/whygpu_work/tasks that does it.
@@ -143,7 +144,39 @@ class DifferencesRequest(NamedTuple):
     task: Literal["differences"] = "differences"
 
 
-TaskRequest = TrialRequest | EstimateRequest | LaneRequest | ReferenceRequest | DifferencesRequest
+LoadFramework = Literal["torch", "jax", "tensorflow", "cupy"]
+"""What can put a GPU under load, the quickest to start first."""
+
+
+class StressGpu(NamedTuple):
+    """A GPU to put under load."""
+
+    address: str
+    """On the PCI bus, as NVML writes it: 0000:3b:00.0."""
+    bytes: int
+    """How much of its memory the test may take."""
+
+
+class StressRequest(NamedTuple):
+    """Put GPUs under load, one after the other, and measure what they do."""
+
+    framework: LoadFramework
+    gpus: tuple[StressGpu, ...]
+    gpu_seconds: float
+    """How long each of them may take."""
+    even_if_busy: bool
+    """Measure a GPU that is already at work."""
+    task: Literal["stress"] = "stress"
+
+
+TaskRequest = (
+    TrialRequest
+    | EstimateRequest
+    | LaneRequest
+    | ReferenceRequest
+    | DifferencesRequest
+    | StressRequest
+)
 
 
 # Messages from a task: one JSON object per line, of the kind that `kind` names.
@@ -316,6 +349,78 @@ class ReferenceMessage(NamedTuple):
     kind: Literal["reference"] = "reference"
 
 
+class StressTryMessage(NamedTuple):
+    """The framework will now open this GPU, which may hang or end the process."""
+
+    address: str
+    kind: Literal["stress-try"] = "stress-try"
+
+
+class StressBeginMessage(NamedTuple):
+    """The load on one GPU begins."""
+
+    address: str
+    version: str
+    """Of the framework."""
+    busy: bool | None = None
+    """Something already kept the GPU busy, and it is tested all the same; None if NVML does not
+    say."""
+    kind: Literal["stress-begin"] = "stress-begin"
+
+
+class StressRefusedMessage(NamedTuple):
+    """A GPU is not put under load."""
+
+    address: str
+    reason: str
+    kind: Literal["stress-refused"] = "stress-refused"
+
+
+class StressRateMessage(NamedTuple):
+    """Bytes or operations in a second, for each repetition; or why there are none."""
+
+    address: str
+    name: RateName
+    per_second: tuple[float, ...]
+    reason: str
+    """Empty if it was measured."""
+    applies: bool
+    """False if this GPU or this framework has no such operation."""
+    kind: Literal["stress-rate"] = "stress-rate"
+
+
+class StressResultMessage(NamedTuple):
+    address: str
+    name: RateName
+    right: bool | None
+    """None if it could not be checked."""
+    detail: str
+    kind: Literal["stress-result"] = "stress-result"
+
+
+class StressStateMessage(NamedTuple):
+    """What NVML reported during one measurement; None where it reported nothing."""
+
+    address: str
+    name: RateName
+    clock_mhz: int | None
+    milliwatts: int | None
+    celsius: int | None
+    slowdowns: int | None
+    """The bits of the reasons."""
+    pcie_generation: int | None
+    pcie_width: int | None
+    processes: int | None = None
+    """How many processes compute on the GPU, this one among them."""
+    kind: Literal["stress-state"] = "stress-state"
+
+
+class StressEndMessage(NamedTuple):
+    address: str
+    seconds: float
+    kind: Literal["stress-end"] = "stress-end"
+
+
 TaskMessage = (
     ProgressMessage
     | ExceptionMessage
@@ -331,6 +436,13 @@ TaskMessage = (
     | LaneMessage
     | TimingMessage
     | ReferenceMessage
+    | StressTryMessage
+    | StressBeginMessage
+    | StressRefusedMessage
+    | StressRateMessage
+    | StressResultMessage
+    | StressStateMessage
+    | StressEndMessage
 )
 
 

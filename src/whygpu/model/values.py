@@ -118,3 +118,12 @@ class Definition:
         self.bases: tuple[Value, ...] = ()
         self.members: dict[str, Definition] = {}
         self.attributes: dict[str, Value] = {}
+
+    def finish(self) -> None:
+        """Drop what only the walk of the program needs.
+
+        A scope and the definitions in it refer to each other. Without this, the syntax tree of
+        every file would wait for the garbage collector.
+        """
+        self.scope = self.owner = None
+        self.attributes = {}

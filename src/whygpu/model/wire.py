@@ -33,6 +33,8 @@ class RunSettings(NamedTuple):
     readings: tuple[ReadingSetting, ...] = ()
     trace: bool = False
     profile: bool = False
+    profile_from: int = 0
+    """The first step whose work on the GPU is recorded; 0 for the default."""
     tf1: bool = False
 
 
