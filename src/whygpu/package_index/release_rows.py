@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag
@@ -96,6 +96,7 @@ def page_row(release: PublishedRelease) -> Release:
         architectures=(),
         requires=(),
         unsearched=(),
+        free_threaded=python_versions((tag for one in relevant for tag in one.tags), "t"),
     )
 
 
@@ -162,11 +163,14 @@ def _python_of(tag: Tag) -> tuple[int, int]:
     return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
-def python_versions(tags: Iterable[Tag]) -> tuple[str, ...]:
-    """Empty where one wheel serves them all, as far as Requires-Python lets it."""
+def python_versions(tags: Iterable[Tag], build: Literal["", "t"] = "") -> tuple[str, ...]:
+    """Those whose usual or free-threaded (t) build has a wheel of its own.
+
+    Empty where one wheel serves them all, as far as Requires-Python lets it.
+    """
     found = set()
     for tag in tags:
-        if "musllinux" in tag.platform or tag.abi.endswith("t"):
+        if "musllinux" in tag.platform or tag.abi.endswith("t") != (build == "t"):
             continue
         if tag.abi == "abi3" or tag.interpreter == "py3":
             return ()
@@ -228,6 +232,8 @@ def document(rows: Iterable[Release], harvested: str) -> str:
 
 def _compact(row: Release) -> str:
     fields: list[Any] = [list(field) if isinstance(field, tuple) else field for field in row]
-    if not row.unread:
+    for default in reversed(Release._field_defaults.values()):
+        if row[len(fields) - 1] != default:
+            break
         fields.pop()
     return json.dumps(fields, separators=(",", ":"))

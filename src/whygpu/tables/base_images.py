@@ -43,6 +43,9 @@ _CUDNN_9_SINCE = (12, 3, 2)
 """Tags of newer CUDA releases say `cudnn` without a number, and mean cuDNN 9
 (https://gitlab.com/nvidia/container-images/cuda/blob/master/doc/supported-tags.md)."""
 
+_NOTEBOOKS = {"pytorch": "torch", "tensorflow": "tensorflow"}
+_NOTEBOOK = re.compile(r"(?:^|/)jupyter/(pytorch|tensorflow)-notebook$")
+
 _PLAIN = frozenset(
     {"python", "ubuntu", "debian", "alpine", "centos", "fedora", "rockylinux", "almalinux"}
 )
@@ -54,6 +57,8 @@ class GpuImage(NamedTuple):
     name: str
     framework: str
     source: str
+    is_server: bool = False
+    """It starts a server that needs a GPU; the command of a container only adds arguments."""
 
 
 GPU_IMAGES: tuple[GpuImage, ...] = (
@@ -64,11 +69,17 @@ GPU_IMAGES: tuple[GpuImage, ...] = (
     GpuImage("nvidia/rapidsai/base", "", "https://docs.rapids.ai/install"),
     GpuImage("rapidsai/base", "", "https://docs.rapids.ai/install"),
     GpuImage("rapidsai/rapidsai", "", "https://docs.rapids.ai/install"),
-    GpuImage("vllm/vllm-openai", "torch", "https://docs.vllm.ai/en/latest/deployment/docker.html"),
+    GpuImage(
+        "vllm/vllm-openai",
+        "torch",
+        "https://docs.vllm.ai/en/latest/deployment/docker.html",
+        is_server=True,
+    ),
     GpuImage(
         "huggingface/text-generation-inference",
         "torch",
         "https://huggingface.co/docs/text-generation-inference/installation_nvidia",
+        is_server=True,
     ),
 )
 
@@ -80,29 +91,37 @@ TOOL_IMAGES = re.compile(
 """Images that manage GPUs and do not compute on them."""
 
 
-def split_reference(reference: str) -> tuple[str, str]:
-    """The name without registry and the tag: ghcr.io/a/b:1@sha256:... -> (a/b, 1)."""
+def starts_a_server(image: BaseImage) -> bool:
+    return any(row.is_server and image.name.endswith(row.name) for row in GPU_IMAGES)
+
+
+def split_reference(reference: str) -> tuple[str, str, str]:
+    """The registry, the name and the tag: ghcr.io/a/b:1@sha256:... -> (ghcr.io, a/b, 1)."""
     plain = reference.partition("@")[0].removeprefix("docker://")
     folder, slash, last = plain.rpartition("/")
     last, _, tag = last.partition(":")
     parts = [part for part in folder.split("/") if part] if slash else []
+    registry = ""
     if parts and ("." in parts[0] or ":" in parts[0] or parts[0] == "localhost"):
-        parts = parts[1:]
+        registry, parts = parts[0], parts[1:]
     if parts == ["library"]:
         parts = []
-    return "/".join((*parts, last)), tag
+    return registry, "/".join((*parts, last)), tag
 
 
 def base_image(reference: str, place: FileLine) -> BaseImage:
     """What the name of an image tells."""
-    name, tag = split_reference(reference)
-    plain = BaseImage(name, tag, place)
+    registry, name, tag = split_reference(reference)
+    plain = BaseImage(name, tag, place, registry)
     if name.endswith("nvidia/cuda") or name in ("cuda", "nvidia/cudagl", "nvidia/cuda-ppc64le"):
         return _cuda(plain)
     if name.endswith("tensorflow/tensorflow") and "nvidia" not in name:
         return _tensorflow(plain)
     if name.endswith("pytorch/pytorch"):
         return _torch(plain)
+    if (notebook := _NOTEBOOK.search(name)) and tag.startswith("cuda"):
+        # https://jupyter-docker-stacks.readthedocs.io: the same images have tags without CUDA.
+        return plain._replace(framework=_NOTEBOOKS[notebook[1]], uses_gpu=True)
     known = next((row for row in GPU_IMAGES if name.endswith(row.name)), None)
     if known is not None:
         return plain._replace(framework=known.framework, uses_gpu=True)

@@ -35,8 +35,17 @@ ROWS: tuple[CondaBuild, ...] = (
     CondaBuild("jaxlib", "jax", "solver", "", _CONDA_FORGE),
 )
 
-PYTORCH_CUDA = ("11.6", "11.7", "11.8", "12.1", "12.4")
-"""The releases of pytorch-cuda, which choose the CUDA build in the channel pytorch, old to new."""
+PYTORCH_CUDA = {
+    "2.5": ("12.4", "12.1", "11.8"),
+    "2.4": ("12.4", "12.1", "11.8"),
+    "2.3": ("12.1", "11.8"),
+    "2.2": ("12.1", "11.8"),
+    "2.1": ("12.1", "11.8"),
+    "2.0": ("11.8", "11.7"),
+    "1.13": ("11.7", "11.6"),
+}
+"""The releases of pytorch-cuda, which choose the CUDA build in the channel pytorch, for each
+release of PyTorch there; all from new to old. 2.5 is the last one in that channel."""
 PYTORCH_CUDA_SOURCE = _PYTORCH
 
 _BY_NAME = {row.name: row for row in ROWS}

@@ -88,3 +88,9 @@ def first_branch_for(cuda: tuple[int, ...]) -> DriverBranch | None:
 def last_branch_for(gpu: tuple[int, int]) -> LastBranch | None:
     """The last branch that supports a GPU; None for GPUs that are still supported."""
     return next((row for row in LAST_BRANCHES if gpu < row.below), None)
+
+
+def is_after(driver: str, branch: int) -> bool:
+    """Whether a driver belongs to a later branch; 581 and 582 are of branch 580, for Windows."""
+    following = next((row.branch for row in BRANCHES if row.branch > branch), branch + 1)
+    return release_numbers(driver)[0] >= following

@@ -16,6 +16,13 @@ _OF_A_SESSION = frozenset({"direct_session.cc", "session.cc", "c_api.cc"})
 """These files write an error for the status that ends the call. Files of devices also report other
 problems, such as a NUMA node that cannot be read."""
 
+WHY_NO_SESSION = (
+    "another process holds the GPU's memory",
+    "the driver is too old for the CUDA of this TensorFlow",
+    "the GPU is in an exclusive compute mode and in use",
+    "the program requested a GPU that does not exist",
+)
+
 
 class Unexplained(NamedTuple):
     """One such failure."""
@@ -59,12 +66,7 @@ FAILURES: tuple[Unexplained, ...] = (
         late(r"\b[Ff]ailed to create session\.?[ \t]{0,9}$", re.MULTILINE),
         "TensorFlow could not create a session",
         "is in an error line that TensorFlow wrote to standard error before the traceback",
-        (
-            "another process holds the GPU's memory",
-            "the driver is too old for the CUDA of this TensorFlow",
-            "the GPU is in an exclusive compute mode and in use",
-            "the program requested a GPU that does not exist",
-        ),
+        WHY_NO_SESSION,
         _OF_A_SESSION,
     ),
     Unexplained(
@@ -166,7 +168,8 @@ FAILURES: tuple[Unexplained, ...] = (
         ("GPU memory ran out", "the data do not match the model", "cuDNN cannot start"),
     ),
     Unexplained(
-        late(r"^AssertionError:?\s*\Z"),
+        # JAX writes below it that it has left out frames.
+        late(r"^AssertionError:?[\s-]{0,80}(?:For simplicity, JAX has removed [^\n]{0,300})?\s*\Z"),
         "an assertion of the program does not hold",
         "is in the statement that failed, which the traceback does not show",
         ("the program requires a GPU and sees none", "its data or its settings"),

@@ -39,6 +39,7 @@ CALLS = (r"\bcu(?:Mem|Ctx|Init|Launch|Device|Module|Stream|Event|Link|Func|Graph
 HARDWARE = ("nvidia", "vram", "driver")
 FRAMEWORK_PARTS = (
     "streamexecutor",
+    "bfc_allocator",
     "triton",
     "llvm error",
     "engine config",

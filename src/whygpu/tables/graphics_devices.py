@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.driver import GraphicsDevice
+
 _AMDGPU = "https://github.com/torvalds/linux/blob/master/drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c"
 _RADEON = "https://github.com/torvalds/linux/blob/master/include/drm/drm_pciids.h"
 _PCI_IDS = "https://pci-ids.ucw.cz/read/PC/1002"
@@ -69,3 +71,13 @@ def display_only(vendor: str, device_id: str) -> DisplayOnly | None:
         ),
         None,
     )
+
+
+def can_compute(device: GraphicsDevice) -> bool:
+    """Whether frameworks can compute on this GPU of another maker than NVIDIA."""
+    if device.vendor == "amd":
+        return display_only("amd", device.device_id) is None
+    if device.vendor == "intel":
+        # Windows shows no address, and most of these are integrated.
+        return bool(device.address) and not device.address.endswith(INTEL_INTEGRATED)
+    return device.vendor == "apple"

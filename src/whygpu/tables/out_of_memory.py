@@ -12,6 +12,10 @@ from whygpu.model.shortage import MemoryPlace
 Outcome = Literal["refused", "retried"]
 """The request failed for good; or the program tried again with less, or continued without."""
 
+ALLOCATOR_LIMIT = r"Limit: {1,40}"
+ALLOCATOR_IN_USE = r"InUse: {1,40}"
+"""What stands before the figures of TensorFlow's allocator, which pads them."""
+
 _NUMBER = r"\d[\d.,]{0,20}"
 _UNIT = r"[KMGT]?i?[bB](?:ytes)?|[KMGT]|bytes"
 
@@ -228,6 +232,8 @@ FORMS: tuple[Form, ...] = (
         r"CUDNN failed to allocate the scratch space",
         r"(?:[Rr]esource ?[Ee]xhausted(?:Error)?|RESOURCE_EXHAUSTED)[^\n]{0,60}: "
         r"(?:\{\{[^\n}]{0,200}\}\} )?[Ff]ailed to allocate memory",
+        # In a graph, the reason has a line of its own, between the node and its name.
+        r"^failed to allocate memory$",
     ),
     _form(
         "tensorflow",
@@ -421,6 +427,28 @@ PERHAPS = Form(
 They say so for want of memory, and for a processor or a shape that they cannot handle: it is a
 shortage only where memory is known to have been near its limit.
 """
+
+NO_ALGORITHM = Form(
+    "xla",
+    "gpu",
+    "refused",
+    late(
+        r"Autotuning failed for HLO|Autotuner could not find any supported configs for HLO"
+        r"|Failed to determine best cudnn convolution algorithm|All algorithms tried for"
+        r"|Failed to get configs for: \d{1,9} out of"
+    ),
+)
+"""XLA found no algorithm for an operation.
+
+It tries them in memory that is free, so it says this for want of memory as well, besides for a
+shape or a GPU that no algorithm can handle: it is a shortage only where a request was refused.
+"""
+
+NO_START = late(
+    r"cudaSetDevice\(\) on GPU:\d{1,3} failed|cuDevicePrimaryCtxRetain"
+    r"|(?:[Cc]ould not|[Ff]ailed to) create (?:a )?CUDA context"
+)
+"""The GPU could not even be started: other processes hold its memory, whatever the batch is."""
 
 _TYPE_BYTES = {"half": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1}
 _TYPE = late(r"and type (?P<name>\w{1,20})")

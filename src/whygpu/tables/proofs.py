@@ -53,6 +53,20 @@ ON_A_GPU: tuple[Sighting, ...] = (
         "docs/tensorflow-on-gpu.md",
     ),
     Sighting(
+        "cpu-only-build",
+        H200,
+        "fix installs 'jax[cuda13]==0.11.2' over the CPU build of JAX, which then computes on the "
+        "GPU, and undo goes back",
+        "docs/tensorflow-on-gpu.md",
+    ),
+    Sighting(
+        "cudnn-version-mismatch",
+        H200,
+        "fix installs 'nvidia-cudnn-cu12==9.*' over 8.9.7.29, TensorFlow 2.21.0 computes on the "
+        "GPU, and undo goes back",
+        "docs/tensorflow-on-gpu.md",
+    ),
+    Sighting(
         "visible-devices-hides-gpu",
         H200,
         "check names the cause for Keras, JAX, PyTorch, CuPy and Numba",

@@ -72,10 +72,11 @@ def _problem(row: Release) -> str:
 def _field_problem(row: Release) -> str:
     if not all(_TAG.fullmatch(tag) for tag in row.platforms):
         return "a platform tag is not well formed"
-    if not all(_PYTHON.fullmatch(python) for python in row.pythons):
-        return "a Python version is not well formed"
-    if list(row.pythons) != sorted(row.pythons, key=Version):
-        return "its Python versions are not in order"
+    for pythons in (row.pythons, row.free_threaded):
+        if not all(_PYTHON.fullmatch(python) for python in pythons):
+            return "a Python version is not well formed"
+        if list(pythons) != sorted(pythons, key=Version):
+            return "its Python versions are not in order"
     SpecifierSet(row.requires_python)
     if not _GLIBC.fullmatch(row.glibc):
         return "its glibc is not a version"

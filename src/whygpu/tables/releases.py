@@ -16,6 +16,7 @@ _HEAD = re.compile(r'\{"schema": 1, "harvested": "(\d{4}-\d{2}-\d{2})", "release
 _TEXTS = frozenset(
     ("package", "version", "file", "requires_python", "glibc", "cuda", "cudnn", "unread")
 )
+_FEWEST = len(Release._fields) - len(Release._field_defaults)
 _VERSION = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
 
 
@@ -77,7 +78,7 @@ def read(path: str) -> ReleaseTable:
 def _row(fields: list[Any]) -> Release:
     """One row, with the types of its fields checked."""
     names = Release._fields
-    if not isinstance(fields, list) or len(fields) not in (len(names) - 1, len(names)):
+    if not isinstance(fields, list) or not _FEWEST <= len(fields) <= len(names):
         raise ValueError("a row has too many fields, or too few")
     for name, field in zip(names, fields, strict=False):
         is_right = (

@@ -14,8 +14,9 @@ _BY_NUMBER = {
         *(1, 9, 12, 13, 16, 17, 21, 52, 53, 201, 205, 206, 400, 401, 703, 709, 712, 713, 720, 721),
         *(800, 801, *range(900, 909), 910, 912, 913, 914, 915),
     ),
-    # Licences of virtual GPUs, and the server that lets processes share a GPU (MPS).
-    "nvidia-kernel-module-state": (102, 103, 127, *range(805, 811)),
+    # Licences of virtual GPUs.
+    "nvidia-kernel-module-state": (102, 103, 127),
+    "mps-server-refuses": tuple(range(805, 811)),
     "ecc-xid-hardware-error": (214, 220, 226),
 }
 _BY_NAME = {
