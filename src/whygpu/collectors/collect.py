@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from whygpu.collectors import (
+    amd,
     cuda_files,
     driver,
     environment,
@@ -13,6 +14,7 @@ from whygpu.collectors import (
     graphics,
     installer,
     instructions,
+    intel,
     interpreter,
     kernel_log,
     packages,
@@ -69,6 +71,8 @@ def collect(
         target=target,
         probes=(),
         probes_left_out=silent.reason if isinstance(silent, Unknown) else NOT_PROBED,
+        amd=amd.collect(host, devices),
+        intel=intel.collect(host, devices),
     )
 
 
@@ -103,6 +107,8 @@ def collect_for_plan(
         target=target,
         probes=(),
         probes_left_out=NOT_FOR_A_PLAN,
+        amd=unread,
+        intel=unread,
     )
 
 

@@ -38,6 +38,7 @@ def collect(
         nvml_library=nvml_library,
         device_nodes=nodes,
         gpus=gpu_processes.described(host, _named(host, answer)),
+        pairs=answer.pairs,
     )
     return driver, answer.ids
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from whygpu.model.driver import DriverState, Gpu
-from whygpu.model.observed import Observed
+from whygpu.model.driver import DriverState, Gpu, GpuPair
+from whygpu.model.observed import Observed, Unknown
 
 
 class GpuIds(NamedTuple):
@@ -23,6 +23,7 @@ class DriverAnswer(NamedTuple):
     cuda: Observed[str]
     gpus: Observed[tuple[Gpu, ...]]
     ids: tuple[GpuIds, ...] = ()
+    pairs: Observed[tuple[GpuPair, ...]] = Unknown("the driver did not answer")
 
 
 def bus_address(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from whygpu.host import loader_cache
 from whygpu.host.base import FileFacts, Host
@@ -85,9 +86,14 @@ def device_nodes(host: Host) -> Observed[tuple[DeviceNode, ...]]:
         capabilities = host.list(CAPABILITIES)
         if isinstance(capabilities, Known):
             paths += [f"{CAPABILITIES}/{name}" for name in capabilities.value]
+    return nodes_at(host, paths, "/dev/nvidia*, /dev/dxg")
+
+
+def nodes_at(host: Host, paths: Iterable[str], names: str) -> Observed[tuple[DeviceNode, ...]]:
+    """The files that exist among these; absent, by these names, if there are none."""
     nodes = [(path, host.stat(path)) for path in paths]
     found = tuple(_node(path, node.value) for path, node in nodes if isinstance(node, Known))
-    return Known(found, "/dev") if found else Absent("/dev/nvidia*, /dev/dxg")
+    return Known(found, "/dev") if found else Absent(names)
 
 
 def _node(path: str, facts: FileFacts) -> DeviceNode:

@@ -39,11 +39,12 @@ def gpu_health(facts: dict[str, Any]) -> GpuHealth:
         power_default_watts=_fact(facts["power_default"], _watts),
         max_clock_mhz=_fact(facts["max_clock"], int),
         max_memory_clock_mhz=_fact(facts["max_memory_clock"], int),
-        slowdowns=_fact(facts["slowdowns"], _slowdowns),
+        slowdowns=_fact(facts["slowdowns"], slowdowns_of),
         pcie=_fact(facts["pcie"], lambda numbers: PcieLink(*map(int, numbers))),
         rows=_fact(facts["rows"], _rows),
         pages_pending=_fact(facts["pages_pending"], bool),
-        nvlinks=_fact(facts["nvlinks"], int),
+        nvlinks=_fact(facts["nvlinks"], sum),
+        nvlinks_there=_fact(facts["nvlinks"], len),
         mig_layout=_fact(facts["mig_layout"], lambda names: tuple(map(str, names))),
         fabric=_fabric(facts["fabric"]),
     )
@@ -74,7 +75,8 @@ def _watts(milliwatts: int) -> int:
     return round(milliwatts / 1000)
 
 
-def _slowdowns(bits: int) -> tuple[Slowdown, ...]:
+def slowdowns_of(bits: int) -> tuple[Slowdown, ...]:
+    """The reasons that NVML gives as bits."""
     return tuple(name for bit, name in _SLOWDOWNS if bits & bit)
 
 

@@ -52,6 +52,7 @@ def _externally_managed(host: Host, interpreter: Interpreter) -> bool:
     if interpreter.isolated:
         return False
     version = ".".join(interpreter.version.split(".")[:2])
+    version += "t" if interpreter.free_threaded else ""
     library = next((path for path in interpreter.paths if _is_library(path, version)), None)
     return library is not None and isinstance(host.stat(os.path.join(library, _MARKER)), Known)
 

@@ -91,6 +91,8 @@ _START_UP = re.compile(
 """What Python's site module prints about a start-up file that fails."""
 _MOST_COMPLAINTS = 8
 _NOT_ASKED = Unknown("the interpreter was not queried")
+_LIBRARY = re.compile(r"python\d\.\d+t?")
+"""The folder of the standard library; t is for free-threaded builds."""
 LONGEST_REASON = 160
 LOST_BASE = "was created from a Python that no longer exists: create the environment again"
 
@@ -212,7 +214,7 @@ def _out_of_sight(host: Host, python: str, facts: _Facts) -> Unknown | None:
     around = os.path.dirname(os.path.dirname(python))
     lost = around != facts.prefix and around != os.path.join(host.platform.home, ".local")
     for prefix in dict.fromkeys((facts.prefix, *((around,) if lost else ()))):
-        folder = os.path.join(prefix, "lib", "python{}.{}".format(*facts.numbers), "site-packages")
+        folder = os.path.join(prefix, "lib", _library_name(facts), "site-packages")
         seen = host.stat(folder)
         if isinstance(seen, Unknown):
             return Unknown(f"the packages of {python} cannot be read: {seen.reason}")
@@ -224,6 +226,11 @@ def _out_of_sight(host: Host, python: str, facts: _Facts) -> Unknown | None:
                 f"{_why_out_of_sight(host, around)}; create the environment again"
             )
     return None
+
+
+def _library_name(facts: _Facts) -> str:
+    suffix = "t" if "t" in facts.abi_flags else ""
+    return "python{}.{}".format(*facts.numbers) + suffix
 
 
 def _leads_to(host: Host, paths: tuple[str, ...], folder: FileFacts) -> bool:
@@ -264,11 +271,12 @@ def layout(host: Host, python: str) -> Observed[Interpreter]:
     names = host.list(library)
     if not isinstance(names, Known):
         return Unknown(f"{python} does not start, and {library} cannot be read")
-    versions = [name for name in names.value if re.fullmatch(r"python\d\.\d+", name)]
+    versions = [name for name in names.value if _LIBRARY.fullmatch(name)]
     if len(versions) != 1:
         return Unknown(f"{python} does not start, and {library} contains {len(versions)} Pythons")
     settings = pyvenv(host, prefix)
-    major, minor = (int(number) for number in versions[0][len("python") :].split("."))
+    numbers, free_threaded, _ = versions[0].removeprefix("python").partition("t")
+    major, minor = map(int, numbers.split("."))
     facts = _Facts(
         executable=python,
         version=settings.get("version_info") or settings.get("version") or f"{major}.{minor}",
@@ -278,7 +286,7 @@ def layout(host: Host, python: str) -> Observed[Interpreter]:
         base_prefix=os.path.dirname(settings["home"]) if "home" in settings else prefix,
         user_site=None,
         paths=(os.path.join(library, versions[0], "site-packages"),),
-        abi_flags="",
+        abi_flags=free_threaded,
         platform=f"linux_{host.platform.machine}",
         libc="",
         modules=(),

@@ -16,7 +16,7 @@ from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.target import Interpreter, Manager, ManagerName
 
 _NAME = late(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
-_POETRY_ENVIRONMENT = late(r"/pypoetry/virtualenvs/[^/]+-(?P<hash>[\w-]{8})-py\d[\d.]*")
+_POETRY_ENVIRONMENT = late(r"/pypoetry/virtualenvs/[^/]+-(?P<hash>[\w-]{8})-py\d[\d.]*\Z")
 _HATCH_ENVIRONMENT = late(r"/hatch/env/virtual/[^/]+/")
 _LOCK_FILES: tuple[tuple[str, ManagerName], ...] = (
     ("uv.lock", "uv"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
+from whygpu.collectors.gpu_pairs import ask_nvidia_smi
 from whygpu.host.base import Completed, Host
 from whygpu.model.driver import DriverState, Gpu
 from whygpu.model.observed import Absent, Known, Observed, Unknown
@@ -43,8 +44,16 @@ def ask(host: Host, *, timeout: float) -> DriverAnswer | None:
         if not isinstance(answer, Known):
             return None
         if "not a valid field" not in answer.value.stdout + answer.value.stderr:
-            return _read(answer.value, fields)
+            return _with_pairs(host, _read(answer.value, fields), timeout)
     return _failed("failed", "nvidia-smi does not understand the query")
+
+
+def _with_pairs(host: Host, answer: DriverAnswer, timeout: float) -> DriverAnswer:
+    if not isinstance(answer.gpus, Known):
+        return answer
+    if len(answer.gpus.value) < 2:
+        return answer._replace(pairs=Known((), SOURCE))
+    return answer._replace(pairs=ask_nvidia_smi(host, timeout=timeout))
 
 
 def command(fields: tuple[str, ...] = FIELDS) -> tuple[str, ...]:

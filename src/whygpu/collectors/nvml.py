@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
 from whygpu.collectors.gpu_health import gpu_health
+from whygpu.collectors.gpu_pairs import gpu_pairs
 from whygpu.collectors.nvml_worker import LIBRARY_NOT_FOUND, NO_BINDINGS, WINDOWS_LIBRARY
 from whygpu.host.base import Completed, Host
 from whygpu.host.own_process import own_command, own_environ
@@ -124,6 +125,7 @@ def _answer(survey: dict[str, Any]) -> DriverAnswer:
         cuda=_fact(survey["cuda"], _cuda_version),
         gpus=Known(tuple(_gpu(index, gpu) for index, gpu in enumerate(surveyed)), SOURCE),
         ids=tuple(_ids(gpu) for gpu in surveyed),
+        pairs=gpu_pairs(survey["pairs"]),
     )
 
 

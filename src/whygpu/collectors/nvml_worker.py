@@ -6,9 +6,11 @@ process and not for NVML. A fact is {"value": ...} or {"error": NVML's code, "te
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 NO_BINDINGS = -1
@@ -18,8 +20,13 @@ WINDOWS_LIBRARY = "nvml.dll"
 FUNCTION_NOT_FOUND = 13
 UNREADABLE = 999
 
+MOST_PAIRED = 32
+"""GPUs of which each two are compared; no machine has more."""
 MOST_LINKS = 36
 """NVLinks of one GPU; the largest has 18."""
+
+READ_ACCESS = 0
+"""NVML_P2P_CAPS_INDEX_READ, which is a tuple in the bindings by mistake."""
 
 Fact = dict[str, Any]
 
@@ -39,8 +46,6 @@ def survey() -> dict[str, Any]:
         if sys.platform == "win32":
             _find_on_windows()
         else:
-            import ctypes
-
             ctypes.CDLL("libnvidia-ml.so.1")
     except OSError as error:
         return {"error": LIBRARY_NOT_FOUND, "text": str(error)}
@@ -70,11 +75,13 @@ class Nvml:
         if "error" in started:
             return started
         count = self.fact("nvmlDeviceGetCount")
+        numbers = range(count.get("value", 0))
         return {
             "driver": self.fact("nvmlSystemGetDriverVersion"),
             "cuda": self.fact("nvmlSystemGetCudaDriverVersion"),
             "count": count,
-            "gpus": [self.gpu(index) for index in range(count.get("value", 0))],
+            "gpus": [self.gpu(index) for index in numbers],
+            "pairs": self.attempt(lambda: self.pairs(list(numbers)[:MOST_PAIRED])),
         }
 
     def fact(self, function: str, *arguments: Any) -> Fact:
@@ -88,8 +95,9 @@ class Nvml:
         except AttributeError as error:
             # Bindings older than the function.
             return {"error": FUNCTION_NOT_FOUND, "text": str(error)}
-        except (TypeError, ValueError) as error:
-            # Bindings with another signature, or an answer they cannot read (a name in Latin-1).
+        except (TypeError, ValueError, ctypes.ArgumentError) as error:
+            # Bindings with another signature or a mistake of their own, or an answer that they
+            # cannot read (a name in Latin-1).
             return {"error": UNREADABLE, "text": f"{type(error).__name__}: {error}"}
 
     def gpu(self, index: int) -> dict[str, Any]:
@@ -146,31 +154,54 @@ class Nvml:
             ),
             "rows": self.attempt(lambda: list(nvml.nvmlDeviceGetRemappedRows(handle))),
             "pages_pending": self.fact("nvmlDeviceGetRetiredPagesPendingStatus", handle),
-            "nvlinks": self.attempt(lambda: self.active_links(handle)),
+            "nvlinks": self.attempt(lambda: self.links(handle)),
             "mig_layout": self.attempt(lambda: self.mig_names(handle)),
             "fabric": self.attempt(lambda: self.fabric(handle)),
         }
 
     def fabric(self, handle: Any) -> list[int]:
         """The state of joining the NVSwitches, and the error with which that ended."""
-        import ctypes
-
         info = self._nvml.c_nvmlGpuFabricInfoV_t()
         self._nvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
         return [info.state, info.status]
 
-    def active_links(self, handle: Any) -> int:
-        """NVML knows how many links a GPU has only by its refusal of the next one."""
+    def links(self, handle: Any) -> list[bool]:
+        """Whether each link is active. NVML shows how many there are by refusing the next one."""
         nvml = self._nvml
-        active = 0
+        active: list[bool] = []
         for link in range(MOST_LINKS):
             try:
-                active += nvml.nvmlDeviceGetNvLinkState(handle, link) == nvml.NVML_FEATURE_ENABLED
+                state = nvml.nvmlDeviceGetNvLinkState(handle, link)
             except (nvml.NVMLError_InvalidArgument, nvml.NVMLError_NotSupported):
                 if link == 0:
                     raise
                 break
+            active.append(state == nvml.NVML_FEATURE_ENABLED)
         return active
+
+    def pairs(self, numbers: list[int]) -> list[dict[str, Any]]:
+        """How each two GPUs reach each other."""
+        handles = [self._nvml.nvmlDeviceGetHandleByIndex(number) for number in numbers]
+        return [
+            {
+                "first": first,
+                "second": second,
+                "path": self.fact("nvmlDeviceGetTopologyCommonAncestor", one, other),
+                "peer_access": self.fact("nvmlDeviceGetP2PStatus", one, other, READ_ACCESS),
+                "nvlinks": self.attempt(partial(self.links_between, one, other)),
+            }
+            for first, one in enumerate(handles)
+            for second, other in enumerate(handles[first + 1 :], first + 1)
+        ]
+
+    def links_between(self, one: Any, other: Any) -> int:
+        nvml = self._nvml
+        address = nvml.nvmlDeviceGetPciInfo(other).busId
+        return sum(
+            nvml.nvmlDeviceGetNvLinkRemotePciInfo(one, link).busId == address
+            for link, active in enumerate(self.links(one))
+            if active
+        )
 
     def memory_used(self, handle: Any) -> Fact:
         """As nvidia-smi counts it. The first version of this query includes reserved memory."""

@@ -90,7 +90,7 @@ class Host(Protocol):
         """Names of the dynamic symbols that an ELF file defines, and of those that it requires."""
 
     def gpu_code(self, path: str) -> Observed[tuple[str, ...]]:
-        """GPU architectures in an ELF file's fat binaries: sm_80, compute_90; sorted."""
+        """Architectures of the GPU code in an ELF file: sm_80, compute_90, gfx90a; sorted."""
 
     def run(
         self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None

@@ -1,4 +1,4 @@
-"""Reads the GPU architectures of the fat binaries in an ELF file."""
+"""Reads the GPU architectures of NVIDIA's fat binaries in an ELF file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import struct
 from collections.abc import Iterator
 
 from whygpu.host import limits
-from whygpu.host.elf import BadElf, Buffer, identity
+from whygpu.host.elf import BadElf, Buffer
+from whygpu.host.elf_sections import sections_named
 
 _SECTION_NAMES = (b".nv_fatbin", b"__nv_relfatbin")
-_SECTION = {32: struct.Struct("<10I"), 64: struct.Struct("<2I4Q2I2Q")}
-_SECTION_TABLE = {32: (0x20, "<I", 0x2E), 64: (0x28, "<Q", 0x3A)}
-"""Where the ELF header stores the offset of the section table, its format, and its three sizes."""
 
 _CONTAINER = struct.Struct("<IHHQ")
 _CONTAINER_MAGIC = 0xBA55ED50
@@ -29,7 +27,7 @@ def architectures(buffer: Buffer) -> tuple[str, ...]:
     """
     found: set[tuple[bool, int, str]] = set()
     entries = 0
-    for start, end in _fat_sections(buffer):
+    for start, end in sections_named(buffer, *_SECTION_NAMES):
         for kind, number, flags in _entries(buffer, start, end):
             if kind in (_PTX, _CUBIN):
                 suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else ""
@@ -43,28 +41,6 @@ def architectures(buffer: Buffer) -> tuple[str, ...]:
         f"{'compute' if intermediate else 'sm'}_{number}{suffix}"
         for intermediate, number, suffix in sorted(found)
     )
-
-
-def _fat_sections(buffer: Buffer) -> Iterator[tuple[int, int]]:
-    """Start and end of each section with GPU code, within the file."""
-    found = identity(buffer[:64])
-    if found is None or len(buffer) < 64:
-        raise BadElf("invalid ELF header" if len(buffer) >= 64 else "file too short")
-    place, number_format, sizes = _SECTION_TABLE[found.bits]
-    (table,) = struct.unpack_from(number_format, buffer, place)
-    entry_size, count, names_index = struct.unpack_from("<3H", buffer, sizes)
-    layout = _SECTION[found.bits]
-    size = len(buffer)
-    if not table or entry_size != layout.size or table + count * entry_size > size:
-        return
-    sections = [layout.unpack_from(buffer, table + index * entry_size) for index in range(count)]
-    if names_index >= count:
-        return
-    names = sections[names_index][4]
-    for section in sections:
-        name, start, length = names + section[0], section[4], section[5]
-        if any(buffer[name : name + len(known) + 1] == known + b"\0" for known in _SECTION_NAMES):
-            yield min(start, size), min(start + length, size)
 
 
 def _entries(buffer: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from whygpu.host import elf as elf_reader
-from whygpu.host import fatbin, files, limits
+from whygpu.host import fatbin, files, hip_code, limits
 from whygpu.host.base import Completed, FileFacts, FileKind, Platform
 from whygpu.host.command_output import output_of
 from whygpu.host.orphans import Orphans
@@ -109,7 +109,7 @@ class LocalHost:
         return _ask(path, lambda: _mapped(path, elf_reader.symbols))
 
     def gpu_code(self, path: str) -> Observed[tuple[str, ...]]:
-        return _ask(path, lambda: _mapped(path, fatbin.architectures))
+        return _ask(path, lambda: _mapped(path, _gpu_code))
 
     def run(
         self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
@@ -175,6 +175,10 @@ def _mapped(path: str, read: Callable[[Any], T]) -> T:
             raise elf_reader.BadElf("file too short")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer:
             return read(buffer)
+
+
+def _gpu_code(buffer: Any) -> tuple[str, ...]:
+    return (*fatbin.architectures(buffer), *hip_code.targets(buffer))
 
 
 _KINDS: tuple[tuple[Callable[[int], bool], FileKind], ...] = (

@@ -47,7 +47,14 @@ def pieces_of_file(
         if os.path.isdir(name):
             logs = os.path.join(name, "*")
             raise UsageError(f"{name} is a folder; name the logs in it: {logs}") from None
-        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+        raise UsageError(f"cannot read {name}: {error.strerror}{_perhaps_a_word(name)}") from error
+
+
+def _perhaps_a_word(name: str) -> str:
+    """A message of one word, such as Killed, looks like the name of a file."""
+    if not name.isalnum() or os.path.lexists(name):
+        return ""
+    return "; to explain a message of one word: echo WORD | whygpu explain"
 
 
 def _refuse_endless(name: str, descriptor: int) -> None:

@@ -57,7 +57,8 @@ _ENVIRONMENT: Mapping[ProbeName, Mapping[str, str]] = {
 
 
 class ProgressEvent(NamedTuple):
-    probe: ProbeName
+    probe: ProbeName | Literal["stress"]
+    """`stress`: no probe, but the test under load that may follow them."""
     kind: Literal["started", "stage", "ended"]
     text: str
     """The stage, or how the probe ended; empty at the start."""
@@ -110,7 +111,8 @@ def run_probes(
 @contextmanager
 def _traceless(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Keras creates its settings file if there is none; that must not happen in a user's home."""
-    home = environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
+    user = environ.get("HOME") or os.path.expanduser("~")
+    home = environ.get("KERAS_HOME") or os.path.join(user, ".keras")
     if os.path.exists(os.path.join(home, "keras.json")):
         yield {}
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from whygpu.collectors.frameworks import bare, jax, keras, others, tensorflow, torch
+from whygpu.collectors.frameworks.amd_code import with_amd_targets
 from whygpu.collectors.frameworks.shared import Loader, Scene
 from whygpu.host.base import Host
 from whygpu.model.observed import Known, Observed, Undetermined, Unknown
@@ -25,7 +26,7 @@ def collect(
     scene = Scene(host, interpreter.value, packages.value, make_loader)
     found: list[Framework] = []
     for collector in (tensorflow, keras, jax, torch, others):
-        found.extend(collector.collect(scene))
+        found += (with_amd_targets(host, framework) for framework in collector.collect(scene))
     try:
         return Known(tuple(bare.as_imported(scene, found)), packages.source)
     except Undetermined as error:

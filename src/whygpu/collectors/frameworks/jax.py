@@ -30,7 +30,7 @@ _PLUGIN = re.compile(r"jax-(?P<kind>cuda|rocm|oneapi)(?P<major>\d*)-(?:plugin|pj
 _KINDS: dict[str | None, BuildKind] = {
     "cuda": "cuda",
     "rocm": "rocm",
-    "oneapi": "other",
+    "oneapi": "xpu",
     None: "metal",
 }
 _MONOLITHIC = re.compile(r"\+cuda(?P<cuda>\d+)(?:\.cudnn(?P<cudnn>\d+))?")

@@ -108,7 +108,7 @@ def _kind(scene: Scene, stated: Observed[dict[str, Any]]) -> Observed[BuildKind]
         return stated
     if isinstance(stated, Absent):
         return Unknown(f"{stated.source} is missing")
-    kinds: tuple[tuple[str, BuildKind], ...] = (("hip", "rocm"), ("cuda", "cuda"), ("xpu", "other"))
+    kinds: tuple[tuple[str, BuildKind], ...] = (("hip", "rocm"), ("cuda", "cuda"), ("xpu", "xpu"))
     for key, kind in kinds:
         if stated.value.get(key):
             return Known(kind, stated.source)
