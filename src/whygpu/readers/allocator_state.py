@@ -16,6 +16,7 @@ import re
 from whygpu.model.lazy_regex import late
 from whygpu.model.shortage import AllocatorState, HopelessRequest
 from whygpu.model.units import logged_size
+from whygpu.tables.out_of_memory import ALLOCATOR_IN_USE, ALLOCATOR_LIMIT
 
 _NUMBER = r"(?P<number>\d[\d.]{0,20})(?P<unit>[KMGT]i?B|B)?"
 _CREATED = late(
@@ -28,8 +29,8 @@ _REFUSED = late(
 )
 _NO_FAILURE = "freed_by_count"
 """In the message for a caller that can do with less."""
-_LIMIT = late(rf"^Limit: {{1,40}}{_NUMBER}")
-_IN_USE = late(rf"^InUse: {{1,40}}{_NUMBER}")
+_LIMIT = late(rf"^{ALLOCATOR_LIMIT}{_NUMBER}")
+_IN_USE = late(rf"^{ALLOCATOR_IN_USE}{_NUMBER}")
 _WORDS = (b"ran out of memory", b"Limit:", b" MB memory")
 """Every line that matters has one of them."""
 _LONGEST_LINE = 4096

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from whygpu.model.outside_text import without_sequences
 from whygpu.tables.translated_messages import in_english
@@ -147,6 +148,9 @@ def _messages_in_json(text: str) -> Iterator[str]:
         record = json.loads(text)
     except (ValueError, RecursionError):
         return
+    if isinstance(record.get("cells"), list):
+        yield from _outputs_of_notebook(record["cells"])
+        return
     inner = [value for value in record.values() if isinstance(value, dict)]
     reason = next((record[key] for key in _REASON_KEYS if isinstance(record.get(key), str)), "")
     for keys in (_TEXT_KEYS, _TRACE_KEYS):
@@ -157,6 +161,26 @@ def _messages_in_json(text: str) -> Iterator[str]:
             if message is not None:
                 yield f"{message.rstrip()}: {reason}" if reason and keys is _TEXT_KEYS else message
                 break
+
+
+def _outputs_of_notebook(cells: list[Any]) -> Iterator[str]:
+    """Of a notebook in one line. Jupyter itself writes each line of output on a line of its own."""
+    for cell in cells:
+        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+        for output in outputs if isinstance(outputs, list) else ():
+            if isinstance(output, dict):
+                data = output.get("data")
+                shown = data.get("text/plain") if isinstance(data, dict) else None
+                yield _joined(output.get("text"), "")
+                yield _joined(shown, "")
+                yield _joined(output.get("traceback"), "\n")
+
+
+def _joined(lines: object, between: str) -> str:
+    """Jupyter allows a text as well as a list of them."""
+    if isinstance(lines, list):
+        return between.join(line for line in lines if isinstance(line, str))
+    return lines if isinstance(lines, str) else ""
 
 
 def _without_prefixes(text: str) -> str:

@@ -6,9 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import DeviceReport, DeviceWord, Line
+from whygpu.readers.words_in import words_in
 
 _NO = r"(?:False\b|No\b|None\b|0\b|\[\])"
 _GAP = r"['\"]?[ ?:=>-]{1,8}"
+_GIVES = (
+    rf"(?:{_GAP}|['\"`]? (?:only |always |just )?"
+    r"(?:is|gives?|returns?|prints?|shows?|outputs?) (?:an |me )?)"
+)
+"""After an expression, as a program or a person writes its value."""
 _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
     (
         "gpu-unused",
@@ -24,11 +30,11 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             rf"[ _](?:available|enabled|found|detected|usable|support){_GAP}{_NO}"
             # Not with a plain number, which is the number of the GPU.
             r"|(?<!\w)(?:CUDA|GPU)s?(?: devices?)?['\"]? ?[:=] ?(?:False\b|None\b|\[\])"
-            rf"|is_available\(\){_GAP}False\b|is_gpu_available\([^)\n]{{0,40}}\){_GAP}False\b"
-            rf"|(?:physical|logical)_devices\(['\"]GPU['\"]\){_GAP}\[\]"
+            rf"|is_available\(\){_GIVES}False\b|is_gpu_available\([^)\n]{{0,40}}\){_GIVES}False\b"
+            rf"|(?:physical|logical)_devices\([^)\n]{{0,14}}['\"]GPU['\"]\)\)?{_GIVES}(?:\[\]|empty\b|0\b)"
             rf"|(?<!\w)(?:num(?:ber)?|#|count)(?:[ _]of)?[ _](?:\w{{1,12}}[ _]){{0,2}}GPUs?"
             rf"(?:[ _]\w{{1,12}}){{0,2}}{_GAP}0\b|(?<!\w)n_gpus?{_GAP}0\b"
-            rf"|device_count\(\){_GAP}0\b"
+            rf"|device_count\(\){_GIVES}0\b"
             r"|\b0 (?:physical|logical|available|visible) GPUs?\b|\b0 GPUs\b"
             r"|\b[Ff]ound 0 (?:CUDA|GPU)|\bCUDA (?:is |was )?(?:not available|unavailable)\b"
             r"|\b[Nn]o (?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)? "
@@ -48,7 +54,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"(?: (?:is|used|name|type))?['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?cpu\b(?!:\d+ ->)"
             r"|\b(?:using|running on|training on|runs on|executing on|(?:falling|fell) back to)"
             r"(?: the)?(?: device)?\W{0,3}cpu\b(?! (?:cores?|threads?|instructions?|offload))"
-            r"|\[(?:Tfrt)?CpuDevice\(|default_backend\(\)\W{1,8}cpu\b"
+            rf"|\[(?:Tfrt)?CpuDevice\(|devices\(\){_GIVES}(?:only )?(?:Tfrt)?CPU(?:Device)?\b"
+            r"|default_backend\(\)\W{1,8}cpu\b"
             r"|\[PhysicalDevice\(name='?/physical_device:CPU:0'?, device_type='?CPU'?\)\]"
             r"|torch\W{1,3}(?:version\W{1,4})?\d+\.\d[\d.]{0,8}\+cpu\b"
             r"|FP16 is not supported on CPU|\boffloaded 0/\d{1,4} layers to GPU",
@@ -89,6 +96,14 @@ _ABOUT_DEVICES = (
     *("rocm", "mps", "tpu", "xpu", "inference compute"),
 )
 """Every match contains one of these, in lower case; most lines of a log contain none."""
+_GOOD_NEWS: tuple[DeviceWord, ...] = ("on-gpu", "gpu")
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|cannot|unable|without|if|whether|how|why|should|instead|want|trying|fail\w*"
+    r"|can i)|n['’]t|doesnt|isnt|cant)\b[^,;:.\n]{0,60}\Z",
+    re.IGNORECASE,
+)
+"""Before the words, in the same part of the sentence: "not using GPU" and "how do I know if it is
+using the GPU" report none."""
 _SOURCE = "    "
 """The indentation of source lines in a traceback."""
 
@@ -107,8 +122,17 @@ _OTHER_VALUE = re.compile(r"['\"]?\d{1,4}\.\d[\w.+]{0,20}['\"]?")
 """A version."""
 
 
+_PARAGRAPH = 300
+_MANY_SENTENCES = 2
+"""Ends of sentences with another sentence behind them."""
+_VALUE_GIVEN = re.compile(r"[(:=\[]")
+"""An expression and its value are a fact in prose, too."""
+_SENTENCE_END = re.compile(r"[a-z)`][.?!] {1,2}[A-Z]")
+
+
 def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
     reports: list[DeviceReport] = []
+    about_devices = words_in(lines, _ABOUT_DEVICES)
     asked = False
     for line in lines:
         text = line.text.strip()
@@ -116,7 +140,7 @@ def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
         if value is not None:
             reports.append(DeviceReport(line.number, _VALUES[value["value"]]))
         elif text:
-            reports += _of_line(line)
+            reports += _of_line(line, about_devices)
         # Between the expression and its value may be an empty line, records of the framework, or
         # the value of another expression.
         if text and line.level == "none" and not _OTHER_VALUE.fullmatch(text):
@@ -124,15 +148,28 @@ def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
     return tuple(reports)
 
 
-def _of_line(line: Line) -> Iterator[DeviceReport]:
+def _is_paragraph(text: str) -> bool:
+    """Several sentences, as in an article, which speaks of devices in general. What a person says
+    of his own is found by other means (`tables/complaints.py`)."""
+    return len(text) >= _PARAGRAPH and len(_SENTENCE_END.findall(text)) >= _MANY_SENTENCES
+
+
+def _given_value(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next((match for match in pattern.finditer(text) if _VALUE_GIVEN.search(match[0])), None)
+
+
+def _of_line(line: Line, about_devices: Sequence[str]) -> Iterator[DeviceReport]:
     """The first pattern that matches; the patterns with the strongest statement come first."""
     if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
         # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
         return
     folded = line.text.lower()
-    if not any(word in folded for word in _ABOUT_DEVICES):
+    if not any(word in folded for word in about_devices):
         return
+    prose = line.level == "none" and _is_paragraph(line.text)
     for says, pattern in _WORDS:
-        if pattern.search(line.text):
-            yield DeviceReport(line.number, says)
-            return
+        found = _given_value(pattern, line.text) if prose else pattern.search(line.text)
+        if found is None or (says in _GOOD_NEWS and _DENIED.search(line.text[: found.start()])):
+            continue
+        yield DeviceReport(line.number, says)
+        return

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Failure, FailureKind, Line, Raised
+from whygpu.readers.words_in import words_in
 from whygpu.tables.failures_elsewhere import ENDED_BY_SCHEDULER, elsewhere, reason_elsewhere
 from whygpu.tables.failures_without_reason import unexplained
 from whygpu.tables.gpu_vocabulary import (
@@ -222,6 +223,7 @@ def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[
 
 
 def _of_lines(lines: Sequence[Line]) -> Iterator[Failure]:
+    about_ends = words_in(lines, _ABOUT_ENDS)
     for place, line in enumerate(lines):
         if line.level == "fatal":
             text = line.text.strip() or f"{line.source} ended the program and did not say why"
@@ -230,7 +232,7 @@ def _of_lines(lines: Sequence[Line]) -> Iterator[Failure]:
         if line.level in ("info", "warning"):
             continue
         folded = line.text.lower()
-        if not any(word in folded for word in _ABOUT_ENDS):
+        if not any(word in folded for word in about_ends):
             continue
         for kind, pattern in _ENDS:
             if pattern.search(line.text):
@@ -363,7 +365,7 @@ def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[F
     for failure in found:
         row = None
         if failure.kind in ("exception", "fatal") and not elsewhere(failure.text):
-            shown = _shows_statement(lines, failure.line)
+            shown = _shows_statement(lines, failure)
             row = unexplained(failure.text, statement_shown=shown)
         if row is None:
             yield failure
@@ -381,12 +383,23 @@ def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[F
 _FRAME = re.compile(r"\s{0,16}File \"[^\"\n]{1,400}\", line \d")
 
 
-def _shows_statement(lines: Sequence[Line], raised_at: int) -> bool:
-    """Whether code stands between the innermost frame and its exception; Python leaves it out if
-    it cannot read the file, as for `python -c`."""
-    place = bisect_left(lines, raised_at, key=lambda line: line.number)
-    above = lines[place - 1].text if place else ""
-    return above.startswith(" ") and _FRAME.match(above) is None
+_ASSERTS = re.compile(r"\b(?:assert|raise|fail)")
+
+
+def _shows_statement(lines: Sequence[Line], failure: Failure) -> bool:
+    """Whether the code that failed stands between the innermost frame and its exception.
+
+    Python leaves it out if it cannot read the file, as for `python -c`. An assertion of native code
+    has only the call that led there.
+    """
+    place = bisect_left(lines, failure.line, key=lambda line: line.number)
+    # Newer Pythons underline a part of the statement.
+    code = [line.text for line in lines[max(place - 2, 0) : place]]
+    if not code or not code[-1].startswith(" ") or _FRAME.match(code[-1]) is not None:
+        return False
+    if not failure.text.startswith("AssertionError"):
+        return True
+    return any(_ASSERTS.search(text) for text in code if _FRAME.match(text) is None)
 
 
 def _reason_elsewhere_above(lines: Sequence[Line], after: int, before: int) -> Line | None:

@@ -1,4 +1,5 @@
-"""Leaves out the source code that pytest prints around an error: its strings are no messages."""
+"""Leaves out source code, because its strings are no messages: what pytest prints around an error,
+and programs that a page or a report in Markdown shows."""
 
 from __future__ import annotations
 
@@ -13,8 +14,50 @@ _ENOUGH = 120
 """The start of a line, in characters, shows what it is."""
 _MOST_LINES = 300
 """The longest listing of a function that is looked at."""
+_LONGEST_PROGRAM = 1 << 16
+"""In bytes. A longer text between fences is taken for output."""
+
+_FENCE = re.compile(r"[ \t]{0,8}```[ \t]{0,4}(?:python|python3|py)[ \t\r]{0,8}$", re.IGNORECASE)
+_FENCE_END = re.compile(r"[ \t]{0,8}```[ \t\r]{0,8}$")
 
 Raw = tuple[int, bytes]
+
+
+def without_programs(lines: Sequence[Raw]) -> list[Raw]:
+    """The lines, without programs between fences of Markdown that are marked as Python.
+
+    People put tracebacks between such fences too. Those are no Python, and stay.
+    """
+    dropped: set[int] = set()
+    begin: int | None = None
+    for place, (_, raw) in enumerate(lines):
+        if b"```" not in raw:
+            continue
+        start = raw[:_ENOUGH].decode("latin-1")
+        if begin is None:
+            begin = place + 1 if _FENCE.match(start) else None
+        elif _FENCE_END.match(start):
+            if _is_program(b"\n".join(raw for _, raw in lines[begin:place])):
+                dropped.update(range(begin, place))
+            begin = None
+    return [line for place, line in enumerate(lines) if place not in dropped]
+
+
+def _is_program(text: bytes) -> bool:
+    """Whether it is Python with an import or a call, which no message is."""
+    import ast
+    import textwrap
+    import warnings
+
+    if len(text) > _LONGEST_PROGRAM:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(textwrap.dedent(text.decode("utf-8")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, ast.Import | ast.ImportFrom | ast.Call) for node in ast.walk(tree))
 
 
 def without_listings(lines: Sequence[Raw]) -> list[Raw]:

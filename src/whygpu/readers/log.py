@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from whygpu.model.lazy_regex import outline_of
 from whygpu.model.log import Log
 from whygpu.readers.allocations import allocations, by_status
 from whygpu.readers.cleaning import cleaned
@@ -22,7 +23,7 @@ from whygpu.readers.layout import (
     wrapping_of,
 )
 from whygpu.readers.libraries import events
-from whygpu.readers.listings import without_listings
+from whygpu.readers.listings import without_listings, without_programs
 from whygpu.readers.records import records
 from whygpu.readers.runs import lines_of_earlier_runs
 from whygpu.readers.sieve import Sieve, Sifted
@@ -35,7 +36,12 @@ from whygpu.readers.work_progress import progress
 
 _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], ...] = (
     ("windows", re.compile(r"\b[A-Za-z]:\\\\?\w|\.dll\b|\[WinError|win_amd64|\.pyd\b")),
-    ("macos", re.compile(r"\.dylib\b|/Users/|macosx_\d|Darwin|\bMPS\b|arm64-apple")),
+    (
+        "macos",
+        re.compile(
+            r"\.dylib\b|/Users/|macosx_\d|Darwin|\bMPS\b(?! (?:client|server|control))|arm64-apple"
+        ),
+    ),
     ("linux", re.compile(r"\.so\b|/home/|/usr/|/opt/|/proc/|manylinux|\bld\.so|NVRM:")),
 )
 _FRAMEWORKS = (
@@ -96,7 +102,11 @@ def read(sifted: Sifted, name: str = "") -> Log:
     A short log may not show whether its lines were wrapped. Then the other readings are kept too.
     """
     shown = without_margin(
-        [(number, text) for number, raw in without_listings(sifted.lines) for text in cleaned(raw)]
+        [
+            (number, text)
+            for number, raw in without_listings(without_programs(sifted.lines))
+            for text in cleaned(raw)
+        ]
     )
     texts = [text for _, text in shown]
     wrapping = wrapping_of(texts)
@@ -153,7 +163,7 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
         lines_read=sifted.lines_read,
         lines_left_out=sifted.lines_read - sifted.lines_kept,
         text=text,
-        lowered=text.lower(),
+        outline=outline_of(text),
         starts=tuple(starts),
     )
 

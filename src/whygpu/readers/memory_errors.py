@@ -17,7 +17,13 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Line
 from whygpu.model.shortage import MemoryPlace, Shortage
 from whygpu.readers.allocations import allocations
-from whygpu.tables.out_of_memory import LIBRARY_REFUSED, PERHAPS, bytes_of_shape
+from whygpu.tables.out_of_memory import (
+    LIBRARY_REFUSED,
+    NO_ALGORITHM,
+    NO_START,
+    PERHAPS,
+    bytes_of_shape,
+)
 
 _LONGEST = 1 << 16
 """Characters of a message that are read. TensorFlow appends the graph after the reason."""
@@ -62,6 +68,33 @@ def shortage_in_text(text: str) -> Shortage | None:
 def possible_shortage_in(text: str) -> str:
     """The first line whose message may be due to a lack of memory, and may have other causes."""
     return next((line.strip() for line in text.splitlines() if PERHAPS.pattern.search(line)), "")
+
+
+def is_about_the_start(text: str) -> bool:
+    """Whether the GPU could not be started, for which no batch is to blame."""
+    return NO_START.search(text) is not None
+
+
+def no_algorithm_in(error: BaseException) -> Shortage | None:
+    """That XLA found no algorithm, as a lack of memory: for a caller that knows of a refusal."""
+    for link in _chain(error):
+        line = _no_algorithm_line(_text(link))
+        if line:
+            return Shortage(NO_ALGORITHM.of, NO_ALGORITHM.place, None, None, None, None, line)
+    return None
+
+
+def no_algorithm_for_lack_of_memory(exception: str, log: str) -> str:
+    """The line that says that XLA found no algorithm, if the log has a refused request, even one
+    that the program could do without; otherwise empty."""
+    line = _no_algorithm_line(exception)
+    refused = line and any(request.place == "gpu" for request in _refusals(log))
+    return line if refused else ""
+
+
+def _no_algorithm_line(text: str) -> str:
+    lines = text[:_LONGEST].splitlines()
+    return next((line.strip() for line in lines if NO_ALGORITHM.pattern.search(line)), "")
 
 
 def _chain(error: BaseException) -> Iterator[Exception]:

@@ -141,11 +141,17 @@ _CALL = re.compile(
 )
 
 
+_Sentences = Sequence[tuple[str, Api, str]]
+
+
 def statuses(lines: Sequence[Line]) -> tuple[Status, ...]:
-    return tuple(status for line in lines for status in _of_line(line))
+    # Most logs have none of a hundred sentences: which ones is asked once, not for every line.
+    folded = "\n".join(line.text for line in lines).lower()
+    sentences = [row for row in _FOLDED_SENTENCES if row[0] in folded]
+    return tuple(status for line in lines for status in _of_line(line, sentences))
 
 
-def _of_line(line: Line) -> Iterator[Status]:
+def _of_line(line: Line, sentences: _Sentences) -> Iterator[Status]:
     text = line.text
     if ADVICE.search(text):
         return
@@ -170,7 +176,9 @@ def _of_line(line: Line) -> Iterator[Status]:
             yield status
     if found:
         return
-    otherwise = _by_words(line.number, text, called) or _by_any_number(line.number, text, called)
+    otherwise = _by_words(line.number, text, called, sentences) or _by_any_number(
+        line.number, text, called
+    )
     if otherwise is not None:
         yield otherwise
         return
@@ -178,10 +186,10 @@ def _of_line(line: Line) -> Iterator[Status]:
     yield from nameless
 
 
-def _by_words(line: int, text: str, called: str) -> Status | None:
-    """The status whose message is in the text."""
+def _by_words(line: int, text: str, called: str, sentences: _Sentences) -> Status | None:
+    """The status whose message is in the text. `sentences` are those that the log contains."""
     folded = text.lower()
-    for sentence, api, name in _FOLDED_SENTENCES:
+    for sentence, api, name in sentences:
         if sentence in folded:
             return Status(line, api, name, called)
     if "cuda" in folded:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from whygpu.model.log import Line, Version
+from whygpu.readers.words_in import words_in
 from whygpu.tables.distributions import PROVIDERS
 
 _NUMBER = r"(\d+(?:\.\d+)*(?:(?:a|b|rc|\.?dev|\.?post)\d+)?)"
@@ -79,6 +80,7 @@ def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
     found: list[Version] = []
     shown = ""
     asked = _Question("", 0)
+    about_versions = words_in(lines, _ABOUT_VERSIONS)
     for place, line in enumerate(lines):
         text = line.text[:_LONGEST]
         if (name := _SHOWN.fullmatch(text)) is not None:
@@ -97,7 +99,7 @@ def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
         if answer:
             found = _replaced(found, Version(line.number, asked.of, answer))
             asked = _Question("", 0)
-        for of, number in _mentioned(text):
+        for of, number in _mentioned(text, about_versions):
             seen = Version(line.number, of, number)
             if _INSTALLED.match(text):
                 found = _replaced(found, seen)
@@ -118,9 +120,9 @@ class _Question(NamedTuple):
         return answer[1] if answer and place - self.place <= _MOST_BETWEEN else ""
 
 
-def _mentioned(text: str) -> Iterator[tuple[str, str]]:
+def _mentioned(text: str, about_versions: Sequence[str]) -> Iterator[tuple[str, str]]:
     folded = text.lower()
-    if not any(word in folded for word in _ABOUT_VERSIONS) or _NOT_INSTALLED.search(text):
+    if not any(word in folded for word in about_versions) or _NOT_INSTALLED.search(text):
         return
     have = _HAVE.search(text)
     start = have.end() if have else 0

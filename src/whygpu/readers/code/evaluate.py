@@ -36,7 +36,7 @@ from whygpu.model.values import (
 from whygpu.readers import limits
 from whygpu.readers.code.facts import facts_of
 from whygpu.readers.code.scope import Scope
-from whygpu.readers.code.value_sizes import ValueSizes
+from whygpu.readers.code.value_sizes import ValueSizes, is_short
 
 FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras", "torch", "jax"})
 _ENVIRON = Name("os.environ")
@@ -60,16 +60,20 @@ class Evaluator:
         self.scope = Scope(None)
         self.context: Context = ()
         self.owner: ast.AST = tree
+        self._names: dict[str, Value] = {}
+        self.imported: dict[str, Defined] = {}
+        """The functions of other files of the project that are followed, by their full name."""
 
-    def note(self, event: type[Event], path: str, node: ast.AST, **more: Any) -> Any:
-        made = event(path, node, len(self.events), self.context, self.owner, **more)
+    def note(self, event: type[Event], path: str, node: ast.AST, **more: Any) -> None:
+        self._record(event(path, node, len(self.events), self.context, self.owner, **more))
+
+    def _record(self, made: Event) -> None:
         self.events.append(made)
         if self.context is not self._counted:
             self._counted = self.context
             self._frames += len(self.context)
             if self._frames > limits.CONTEXT_FRAMES:
                 raise TooComplex("it has too many conditions one after the other")
-        return made
 
     def value(self, node: ast.expr | None) -> Value:
         if node is None:
@@ -109,28 +113,45 @@ class Evaluator:
     def _name(self, node: ast.Name) -> Value:
         value = self.scope.lookup(node.id)
         if type(value) is Name and value.path.partition(".")[0] in FRAMEWORKS:
-            self.note(Mention, value.path, node)
+            self._mention(value.path, node)
         return value
+
+    def _mention(self, path: str, node: ast.expr) -> None:
+        self._record(Mention(path, node, len(self.events), self.context, self.owner))
 
     def _attribute(self, node: ast.Attribute) -> Value:
         value = self.chain(node)
         if type(value) is Name and value.path.partition(".")[0] in FRAMEWORKS:
-            self.note(Mention, value.path, node)
+            self._mention(value.path, node)
         return value
 
     def chain(self, node: ast.expr) -> Value:
         """The value of a name or a chain of attributes, without recording that it was read."""
-        if type(node) is ast.Name:
-            return self.scope.lookup(node.id)
-        if type(node) is not ast.Attribute:
-            return self.value(node)
-        of = self.chain(node.value)
+        attributes: list[str] = []
+        while type(node) is ast.Attribute:
+            attributes.append(node.attr)
+            node = node.value
+        of = self.scope.lookup(node.id) if type(node) is ast.Name else self.value(node)
+        if type(of) is Name and attributes:
+            return self._name_of(".".join((of.path, *reversed(attributes))))
+        for attribute in reversed(attributes):
+            of = self._member(of, attribute)
+        return of
+
+    def _member(self, of: Value, name: str) -> Value:
         kind = type(of)
         if kind is Name:
-            return self.sizes.bounded(Name(f"{of.path}.{node.attr}"))  # type: ignore[union-attr]
+            return self._name_of(f"{of.path}.{name}")  # type: ignore[union-attr]
         if kind is Instance:
-            return self._instance_attribute(of, node.attr)  # type: ignore[arg-type]
-        return self.sizes.bounded(Member(of, node.attr))
+            return self._instance_attribute(of, name)  # type: ignore[arg-type]
+        return self.sizes.bounded(Member(of, name))
+
+    def _name_of(self, path: str) -> Value:
+        """A name, made once: programs repeat the same names hundreds of times."""
+        known = self._names.get(path)
+        if known is None:
+            known = self._names[path] = self.sizes.bounded(Name(path))
+        return known
 
     def _instance_attribute(self, of: Instance, name: str) -> Value:
         if name in of.definition.members:
@@ -140,7 +161,7 @@ class Evaluator:
         return Member(of, name)
 
     def _constant(self, node: ast.Constant) -> Value:
-        return self.sizes.bounded(Constant(node.value))
+        return Constant(node.value) if is_short(node.value) else None
 
     def _formatted(self, node: ast.JoinedStr) -> Value:
         for part in node.values:
@@ -278,18 +299,25 @@ class Evaluator:
         if path == "builtins.len" and len(arguments) == 1:
             return self.sizes.bounded(Length(arguments[0])) if arguments[0] is not None else None
         method = node.func.attr if type(node.func) is ast.Attribute else path.rpartition(".")[2]
-        call: Call = self.note(
-            Call,
+        call = Call(
             path,
             node,
+            len(self.events),
+            self.context,
+            self.owner,
             receiver=target.of if type(target) is Member else None,
             method=method,
             target=target,
             arguments=tuple(arguments),
             keywords=keywords,
         )
+        self._record(call)
         if type(target) is Defined:
             return self.run_definition(target, call)
+        if not path:
+            return Result(call)
+        if path in self.imported:
+            return self.run_definition(self.imported[path], call)
         if path.startswith(("os.environ.", "os.putenv", "os.unsetenv")):
             self._environment(call)
         elif path in _TRANSPARENT and arguments:

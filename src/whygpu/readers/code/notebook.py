@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 from whygpu.model.program import Position
@@ -49,6 +50,8 @@ class Notebook(NamedTuple):
     """The lines that are left out of the text."""
     broken: tuple[tuple[Cell, SyntaxError], ...] = ()
     """Cells that are left out of the text, because they are not Python."""
+    tree: ast.Module | None = None
+    """The syntax tree of the text, if it was needed to find out that no cell is broken."""
 
     def cell_of(self, line: int) -> Cell:
         """The cell that a line of the joined text is in."""
@@ -81,7 +84,6 @@ def parse(content: bytes) -> Notebook:
     found: list[Cell] = []
     text: list[str] = []
     magics: list[str] = []
-    broken: list[tuple[Cell, SyntaxError]] = []
     sources = {
         place: source_of(cell)
         for place, cell in enumerate(cells)
@@ -92,13 +94,32 @@ def parse(content: bytes) -> Notebook:
         lines = source.split("\n")
         made = Cell(place, len(text) + 1, tuple(lines), _indent(lines))
         found.append(made)
-        python = _python([line[made.indent :] for line in lines], magics)
-        wrong = syntax_error("\n".join(python))
-        if wrong is not None:
-            broken.append((made, wrong))
-            python = [""] * len(lines)
-        text += python
-    return Notebook(data, tuple(found), "\n".join(text) + "\n", "\n".join(magics), tuple(broken))
+        text += _python([line[made.indent :] for line in lines], magics)
+    whole, magic_text = "\n".join(text) + "\n", "\n".join(magics)
+    tree = _parsed(whole)
+    if isinstance(tree, ast.Module) and _is_whole_in_cells(tree, found):
+        return Notebook(data, tuple(found), whole, magic_text, tree=tree)
+    broken: list[tuple[Cell, SyntaxError]] = []
+    for cell in found:
+        start, end = cell.first_line - 1, cell.first_line - 1 + len(cell.lines)
+        wrong = _parsed("\n".join(text[start:end]))
+        if isinstance(wrong, SyntaxError):
+            broken.append((cell, wrong))
+            text[start:end] = [""] * len(cell.lines)
+    return Notebook(data, tuple(found), "\n".join(text) + "\n", magic_text, tuple(broken))
+
+
+def _is_whole_in_cells(tree: ast.Module, cells: list[Cell]) -> bool:
+    """Whether no statement begins in one cell and ends in another: each cell parses alone."""
+    starts = [cell.first_line for cell in cells]
+    for statement in tree.body:
+        first = min(
+            (node.lineno for node in getattr(statement, "decorator_list", ())),
+            default=statement.lineno,
+        )
+        if bisect_right(starts, first) != bisect_right(starts, statement.end_lineno or first):
+            return False
+    return True
 
 
 def _is_python(data: dict[str, Any]) -> bool:
@@ -119,17 +140,21 @@ def source_of(cell: dict[str, Any]) -> str:
     return text.replace("\r\n", "\n")
 
 
-def syntax_error(text: str) -> SyntaxError | None:
+def _parsed(text: str) -> ast.Module | SyntaxError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
+            return ast.parse(text)
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError) as error:
         # The last two mean that it is nested too deeply.
         return SyntaxError(str(error) or "it is nested too deeply")
-    return None
+
+
+def syntax_error(text: str) -> SyntaxError | None:
+    parsed = _parsed(text)
+    return parsed if isinstance(parsed, SyntaxError) else None
 
 
 def _indent(lines: list[str]) -> int:

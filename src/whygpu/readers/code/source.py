@@ -18,7 +18,7 @@ from whygpu.readers import limits
 from whygpu.readers.code import notebook
 from whygpu.readers.code.tensorflow_line import line_of
 from whygpu.readers.code.tokens import TooManyTokens, check_tokens
-from whygpu.readers.code.walk import walk
+from whygpu.readers.code.walk import FindModule, walk
 
 ProblemKind = Literal["unreadable", "syntax", "python2", "notebook", "too-large"]
 
@@ -83,6 +83,9 @@ def load(path: str, content: bytes) -> Source:
 
 
 def parse(source: Source) -> ast.Module:
+    if source.notebook is not None and source.notebook.tree is not None:
+        _refuse_python_2(source, source.notebook.tree)
+        return source.notebook.tree
     try:
         check_tokens(source.text)
         with warnings.catch_warnings():
@@ -154,6 +157,7 @@ def program(
     target: TensorFlowLine | None = None,
     hint: Callable[[], TensorFlowLine | None] = lambda: None,
     words: Sequence[str] = (),
+    find_module: FindModule = lambda module, level: None,
 ) -> Program:
     """The Program of a source file.
 
@@ -166,13 +170,15 @@ def program(
         # Every name of TensorFlow helps to recognise its version.
         wanted = _lines_with(source.text, words)
     magics = source.notebook.magics if source.notebook is not None else ""
+    walked = walk(tree, wanted, find_module)
     return Program(
         source.path,
         source.text,
         tree,
-        walk(tree, wanted),
+        walked.events,
         lambda made: target or line_of(made, magics, hint),
         "line {}".format if source.notebook is None else source.notebook.line_name,
+        walked.followed,
     )
 
 

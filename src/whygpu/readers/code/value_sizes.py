@@ -32,6 +32,8 @@ class Size(NamedTuple):
 
 
 _ONE = Size(1, 1)
+_LINKS = frozenset({Member, Item, Length, Filtered})
+_COMPOUND = frozenset({*_LINKS, Several, Combined, Either})
 
 
 class ValueSizes:
@@ -47,7 +49,14 @@ class ValueSizes:
         if kind is Name:
             return value if len(value.path) <= limits.NAME_LENGTH else None  # type: ignore[union-attr]
         if kind is Constant:
-            return value if _is_short(value.value) else None  # type: ignore[union-attr]
+            return value if is_short(value.value) else None  # type: ignore[union-attr]
+        if kind in _LINKS:
+            # Most links are short; their size need not be counted.
+            of: Any = value.of  # type: ignore[union-attr]
+            if type(of) in _LINKS:
+                of = of.of
+            if type(of) not in _COMPOUND:
+                return value
         size = self.of(value)
         most = limits.VALUE_PARTS
         if kind is Several:
@@ -69,17 +78,19 @@ class ValueSizes:
         return size
 
 
-def _is_short(value: Any) -> bool:
+def is_short(value: Any) -> bool:
+    """Whether a constant is small enough to be kept."""
     return not isinstance(value, (str, bytes)) or len(value) <= limits.TEXT_VALUE
 
 
 def _parts(value: Value) -> tuple[Value, ...]:
+    kind = type(value)
+    if kind not in _COMPOUND:
+        return ()
     if isinstance(value, (Member, Item, Length, Filtered)):
         return (value.of,)
     if isinstance(value, Several):
         return value.items
     if isinstance(value, Combined):
         return (value.left, value.right)
-    if isinstance(value, Either):
-        return value.values
-    return ()
+    return value.values  # type: ignore[union-attr]

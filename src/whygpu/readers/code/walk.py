@@ -6,9 +6,10 @@ import ast
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from whygpu.model.events import Call, Event, Frame, Import, Setting
+from whygpu.model.program import Followed
 from whygpu.model.values import Constant, Defined, Definition, Instance, Name, Result, Value
 from whygpu.readers import limits
 from whygpu.readers.code.evaluate import Evaluator, not_empty, parameters_of
@@ -20,26 +21,65 @@ MOST_EVENTS = 30_000
 """The limit on following calls."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_ENDINGS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_DEFINING = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, *_FUNCTIONS)
+"""What the functions of an imported file may use; the rest of that file is not walked."""
+_ENDINGS = frozenset({ast.Return, ast.Raise, ast.Continue, ast.Break})
 _EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 
 
-def walk(tree: ast.Module, wanted_lines: Sequence[int] | None = None) -> tuple[Event, ...]:
+class ImportedModule(NamedTuple):
+    """Another file of the project, with the functions that are followed where they are called."""
+
+    path: str
+    tree: ast.Module
+    wrappers: frozenset[str]
+
+
+FindModule = Callable[[str, int], "ImportedModule | None"]
+"""By the name of the module and the number of dots before it in the import statement."""
+
+
+class Walked(NamedTuple):
+    events: tuple[Event, ...]
+    followed: dict[ast.AST, Followed]
+    """The functions of other files that were walked."""
+
+
+def walk(
+    tree: ast.Module,
+    wanted_lines: Sequence[int] | None = None,
+    find_module: FindModule = lambda module, level: None,
+) -> Walked:
     """Everything that the module does, then what the functions do that it does not call.
 
     Functions that nothing calls are left out if none of the wanted lines, in order, is in them.
     """
-    walker = Walker(tree, wanted_lines)
+    walker = Walker(tree, wanted_lines, find_module)
     walker.block(tree.body)
     walker.uncalled()
-    return tuple(walker.events)
+    walker.finish()
+    return Walked(tuple(walker.events), walker.followed)
 
 
 class Walker(Evaluator):
-    def __init__(self, tree: ast.Module, wanted_lines: Sequence[int] | None) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        wanted_lines: Sequence[int] | None,
+        find_module: FindModule = lambda module, level: None,
+    ) -> None:
         super().__init__(tree)
+        self._find_module = find_module
+        self._there: dict[ast.AST, str] = {}
+        """The functions of imported files, with their file."""
+        self._site: ast.Call | None = None
+        """The call in this file that has led into another one."""
+        self.followed: dict[ast.AST, Followed] = {}
         self._wanted_lines = wanted_lines
         self.definitions: list[Definition] = []
+        """The functions of this file, in order."""
+        self._others: list[Definition] = []
+        """Its classes, and the definitions of imported files."""
         self.walked: set[ast.AST] = set()
         """Functions whose body was walked. A nested one is defined anew each time it is passed."""
         self.stack: list[Definition] = []
@@ -51,14 +91,15 @@ class Walker(Evaluator):
         before = self.context
         ended = False
         for statement in body:
-            handler = _STATEMENTS.get(type(statement))
+            kind = type(statement)
+            handler = _STATEMENTS.get(kind)
             if handler is not None:
                 ended = bool(handler(self, statement)) or ended
             else:
                 for child in ast.iter_child_nodes(statement):
                     if isinstance(child, ast.expr):
                         self.value(child)
-            if isinstance(statement, _ENDINGS):
+            if kind in _ENDINGS:
                 ended = True
         self.context = before
         return ended
@@ -76,6 +117,10 @@ class Walker(Evaluator):
             self.context = (Frame("function", node),)
             self._run(definition, bound, (), {})
 
+    def finish(self) -> None:
+        for definition in (*self.definitions, *self._others):
+            definition.finish()
+
     def _is_wanted(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         lines = self._wanted_lines
         if lines is None:
@@ -90,6 +135,13 @@ class Walker(Evaluator):
             return Result(call)
         if len(self.events) > MOST_EVENTS or self.evaluated > limits.FOLLOWED_NODES:
             return Result(call)
+        outer = self._site
+        if definition.node in self._there:
+            if definition.node in self.followed:
+                # Once: a finding in it is shown at one call.
+                return Result(call)
+            self._site = outer or call.node
+            self.followed[definition.node] = Followed(self._there[definition.node], self._site)
         before = self.context
         self.context = (*before, Frame("call", call.node))
         if isinstance(definition.node, ast.ClassDef):
@@ -100,7 +152,7 @@ class Walker(Evaluator):
             value: Value = instance
         else:
             value = self._run(definition, target.bound_to, call.arguments, call.keywords)
-        self.context = before
+        self.context, self._site = before, outer
         return value
 
     def _run(
@@ -159,6 +211,7 @@ class Walker(Evaluator):
 
     def _class(self, node: ast.ClassDef) -> None:
         definition = Definition(node, self.scope, None)
+        self._others.append(definition)
         definition.bases = tuple(self.value(base) for base in node.bases)
         for base in definition.bases:
             if isinstance(base, Defined):
@@ -169,9 +222,25 @@ class Walker(Evaluator):
         self.owning_class, self.scope = outer_class, outer_scope
         self.scope.bind(node.name, Defined(definition))
 
+    def _wrappers(self, module: str, level: int) -> dict[str, Defined]:
+        """The functions to follow of a file of the project; mostly there are none."""
+        found = self._find_module(module, level)
+        if found is None:
+            return {}
+        other = Walker(found.tree, None)
+        other.block([node for node in found.tree.body if isinstance(node, _DEFINING)])
+        self._others += (*other.definitions, *other._others)
+        self._there |= {definition.node: found.path for definition in other.definitions}
+        names = other.scope.names
+        return {
+            name: value for name in found.wrappers if isinstance(value := names.get(name), Defined)
+        }
+
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
             self.note(Import, alias.name, node)
+            for name, value in self._wrappers(alias.name, 0).items():
+                self.imported[f"{alias.name}.{name}"] = value
             if alias.asname is not None:
                 self.scope.bind(alias.asname, Name(alias.name))
             else:
@@ -180,14 +249,17 @@ class Walker(Evaluator):
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
-        if node.level:
-            for alias in node.names:
-                self.scope.bind(alias.asname or alias.name, None)
-            return
-        self.note(Import, module, node)
+        wrappers = self._wrappers(module, node.level)
+        if not node.level:
+            self.note(Import, module, node)
         for alias in node.names:
-            if alias.name != "*":
-                self.scope.bind(alias.asname or alias.name, Name(f"{module}.{alias.name}"))
+            name = alias.asname or alias.name
+            if alias.name in wrappers:
+                self.scope.bind(name, wrappers[alias.name])
+            elif node.level:
+                self.scope.bind(name, None)
+            elif alias.name != "*":
+                self.scope.bind(name, Name(f"{module}.{alias.name}"))
 
     # Plain statements.
 

@@ -12,14 +12,17 @@ from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment.shell_words import NumberedLine, commands
 
 Scheduler = Literal["Slurm", "PBS", "LSF"]
-_MARKS: dict[str, Scheduler] = {"#SBATCH": "Slurm", "#PBS": "PBS", "#BSUB": "LSF"}
+MARKS: dict[Scheduler, str] = {"Slurm": "#SBATCH", "PBS": "#PBS", "LSF": "#BSUB"}
+_SCHEDULERS = {mark: scheduler for scheduler, mark in MARKS.items()}
 _COMMENTED = re.compile(
     r"^\s*#\s*#+\s*(?:SBATCH|PBS|BSUB)\b.*(?:gres|gpus|ngpus|-gpu|-G\b)|^\s*#\s+#?SBATCH\s.*(?:gres|gpus)"
 )
 _GPU_COUNT = re.compile(r"(?:^|[:=])(\d+)\s*$")
 _PBS_GPUS = re.compile(r"\b(?:ngpus|gpus|naccelerators)=(\d+)")
-_PBS_GPU_NODES = re.compile(r"\bngpus\b|:\w{0,20}gpu")
+_PBS_GPU_NODES = re.compile(r"\bngpus\b|[:=+]\w{0,20}gpu", re.IGNORECASE)
+"""nodes=1:gpu and nodes=gpu04 choose nodes; gres=gpu:1 and x=GRES:gpu@1 are Moab's request."""
 _LSF_GPUS = re.compile(r"\bnum=(\d+)|ngpus\w{0,20}=(\d+)")
+_SELECTED = re.compile(r"\bselect=(\d+)")
 _SLURM_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "-G")
 
 
@@ -43,7 +46,11 @@ def read(path: str, content: str) -> Job | None:
     if not directives:
         return None
     scheduler = directives[0].scheduler
-    mine = [directive for directive in directives if directive.scheduler == scheduler]
+    every = [directive for directive in directives if directive.scheduler == scheduler]
+    mine = [directive for directive in every if not directive.is_late]
+    if not mine:
+        # Most likely a script that writes jobs.
+        return None
     partition, where = "", None
     elsewhere = ""
     for directive in mine:
@@ -55,11 +62,13 @@ def read(path: str, content: str) -> Job | None:
             elsewhere = "a constraint chooses nodes with GPUs"
         if "--exclusive" in directive.options or "-x" in directive.options:
             elsewhere = "the job has its nodes for itself"
+        if any("gpu" in directive.options.get(name, "").lower() for name in ("-w", "--nodelist")):
+            elsewhere = "it chooses nodes with GPUs by their names"
     found = commands(path, lines, {})
     return Job(
         scheduler,
         mine[0].place,
-        tuple(grant for directive in mine for grant in _grants(directive)),
+        tuple(_all_grants(mine, every)),
         partition,
         where,
         elsewhere,
@@ -73,15 +82,20 @@ class _Directive(NamedTuple):
     scheduler: Scheduler
     options: dict[str, str]
     place: FileLine
+    is_late: bool
+    """It comes after a command, where Slurm and PBS do not read it."""
 
 
 def _directives(path: str, lines: list[NumberedLine]) -> Iterator[_Directive]:
+    has_command = False
     for line in lines:
         word = line.text.partition(" ")[0].partition("\t")[0]
-        scheduler = _MARKS.get(word)
+        scheduler = _SCHEDULERS.get(word)
         if scheduler is not None:
             options = _options(line.text[len(word) :])
-            yield _Directive(scheduler, options, FileLine(path, line.number, line.text.strip()))
+            place = FileLine(path, line.number, line.text.strip())
+            yield _Directive(scheduler, options, place, has_command and scheduler != "LSF")
+        has_command |= bool(line.text.strip()) and not line.text.lstrip().startswith("#")
 
 
 def _options(content: str) -> dict[str, str]:
@@ -106,26 +120,45 @@ def _options(content: str) -> dict[str, str]:
     return found
 
 
+def _all_grants(mine: list[_Directive], every: list[_Directive]) -> Iterator[Grant]:
+    """If no directive gives GPUs, those that come too late do not either."""
+    found = [grant for directive in mine for grant in _grants(directive)]
+    yield from found
+    for directive in every if not found else ():
+        for grant in _grants(directive):
+            refused = f"{directive.scheduler} reads directives only up to the first command"
+            yield grant._replace(refused=refused)
+
+
 def _grants(directive: _Directive) -> Iterator[Grant]:
     options, place = directive.options, directive.place
     if directive.scheduler == "Slurm":
         for name in _SLURM_GPUS:
             if name in options:
-                yield Grant(f"{name}={options[name]}", place, _count(options[name]))
+                yield Grant(f"{name}={options[name]}", place, _slurm_count(name, options[name]))
         for name in ("--gres", "--tres-per-task", "--tres-per-node", "--tres-per-job"):
             if name in options and re.search("gpu|shard|mps", options[name], re.IGNORECASE):
-                yield Grant(f"{name}={options[name]}", place, _count(options[name]))
+                yield Grant(f"{name}={options[name]}", place, _slurm_count(name, options[name]))
     elif directive.scheduler == "PBS":
-        wanted = options.get("-l", "")
+        wanted = " ".join(filter(None, (options.get("-l", ""), options.get("-W", ""))))
         match = _PBS_GPUS.search(wanted)
         if match is not None or _PBS_GPU_NODES.search(wanted):
-            yield Grant(f"-l {wanted}", place, int(match[1]) if match else None)
+            # Several chunks may be on one node.
+            chunks = _SELECTED.search(wanted)
+            is_one = chunks is None or chunks[1] == "1"
+            yield Grant(f"-l {wanted}", place, int(match[1]) if match and is_one else None)
     else:
         wanted = f"{options.get('-gpu', '')} {options.get('-R', '')}"
         match = _LSF_GPUS.search(wanted)
         if "-gpu" in options or match is not None:
-            count = next((int(n) for n in match.groups() if n), None) if match else None
+            numbers = match.groups() if match is not None and "/task" not in wanted else ()
+            count = next((int(n) for n in numbers if n), None)
             yield Grant(f"-gpu {options.get('-gpu', '')}", place, count)
+
+
+def _slurm_count(option: str, value: str) -> int | None:
+    """How many GPUs the job has on a node; None where several tasks or sockets have them."""
+    return None if option.endswith(("-per-task", "-per-socket")) else _count(value)
 
 
 def _count(value: str) -> int | None:
@@ -152,4 +185,7 @@ def _variables(found: tuple[ShellCommand, ...]) -> Iterator[VariableSetting]:
             name, mark, value = word.partition("=")
             if not mark or not re.fullmatch(r"[A-Za-z_]\w*", name):
                 break
+            if name == "CUDA_VISIBLE_DEVICES" and value in ("", "-1") and word != words[-1]:
+                # CUDA_VISIBLE_DEVICES= python prepare.py: this one command is for the CPU.
+                continue
             yield VariableSetting(name, None if "$" in value else value, command.place)

@@ -24,6 +24,8 @@ from whygpu.readers.deployment.yaml_tree import (
 _COMMENTED = re.compile(
     r"^\s*#.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia|^\s*#\s*gpus:)"
 )
+_GPU_NODE = re.compile(r"gpu|cuda|nvidia", re.IGNORECASE)
+_BUILD_KEYS = frozenset({"build", "image", "container_name", "platform"})
 _DEVICE_FILE = re.compile(r"/dev/(?:nvidia\w*|dxg|dri|kfd)|nvidia\.com/gpu")
 
 
@@ -40,10 +42,16 @@ class Service(NamedTuple):
     grants: tuple[Grant, ...]
     variables: tuple[VariableSetting, ...]
     command: tuple[str, ...]
+    replaces_program: bool
+    """It has an entry point of its own; otherwise the command is the image's own with arguments."""
     has_variable_file: bool
     """`env_file` may set variables that the file does not show."""
     has_default_memory: bool
     """Nothing gives it more shared memory than the 64 MB that Docker gives."""
+    extended: str
+    """The service that it extends; mostly empty."""
+    is_only_built: bool
+    """It names the image that it builds, and nothing says how to run it."""
     gets_more: str
     """What may give it GPUs although the file does not ask for them; mostly empty."""
     commented_grant: FileLine | None
@@ -83,11 +91,19 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         grants=tuple(_grants(node)),
         variables=tuple(_variables(node)),
         command=(*words(child(node, "entrypoint")), *words(child(node, "command"))),
+        replaces_program=child(node, "entrypoint") is not None,
         has_variable_file=child(node, "env_file") is not None,
         has_default_memory=_has_default_memory(node),
+        extended=text(node, "extends", "service") or text(node, "extends"),
+        is_only_built=_is_only_built(node),
         gets_more=_gets_more(node),
         commented_grant=_commented(path, lines, place.line + 1),
     )
+
+
+def _is_only_built(node: Map) -> bool:
+    keys = {name for name, _, _ in entries(node)}
+    return keys >= {"build", "image"} and keys <= _BUILD_KEYS
 
 
 def _commented(path: str, lines: list[str], first: int) -> FileLine | None:
@@ -129,7 +145,24 @@ def _gets_more(node: Map) -> str:
     listed = (*items(node, "devices"), *items(node, "device_cgroup_rules"), *items(node, "volumes"))
     if any(isinstance(item, Text) and _DEVICE_FILE.search(item.value) for item in listed):
         return "it gets device files"
+    if any("docker.sock" in item.value for item in listed if isinstance(item, Text)):
+        return "it starts other containers, which may get them"
+    if any(_GPU_NODE.search(label) for label in _labels(node)):
+        return "what reads its labels may give it GPUs"
+    if any(
+        _GPU_NODE.search(rule) for rule in words(child(node, "deploy", "placement", "constraints"))
+    ):
+        return "it runs on nodes with GPUs, whose runtime may give it all of them"
     return "it is privileged" if text(node, "privileged") == "true" else ""
+
+
+def _labels(node: Map) -> Iterator[str]:
+    """The names of the labels; platforms that run compose files read them."""
+    labels = child(node, "labels")
+    yield from (name for name, _, _ in entries(labels))
+    yield from (
+        item.value.partition("=")[0] for item in items(node, "labels") if isinstance(item, Text)
+    )
 
 
 def _reserved(device: Node) -> Iterator[Grant]:

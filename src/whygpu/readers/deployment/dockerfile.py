@@ -57,6 +57,8 @@ class Run(NamedTuple):
     commands: tuple[ShellCommand, ...]
     workdir: str
     place: FileLine
+    mounts: bool = False
+    """It mounts files of the build context: RUN --mount=type=bind."""
 
 
 class Stage(NamedTuple):
@@ -262,8 +264,9 @@ class _Reader:
             ]
             if joined:
                 joined[0] = joined[0]._replace(text=_without_flags(joined[0].text))
-            found = commands(self._path, joined, self._known)
-        run = Run(found, self._folder, instruction.place)
+            found = commands(self._path, joined, self._known, stops_at_failures=False)
+        mounts = "--mount=type=bind" in instruction.text
+        run = Run(found, self._folder, instruction.place, mounts)
         self._change(runs=(*self._stages[-1].runs, run))
 
     def _copy(self, instruction: Instruction) -> None:

@@ -47,8 +47,12 @@ _MIG_PROFILE = re.compile(r"(?:[1-7]c\.)?[1-7]g\.\d{1,3}gb(?:[.-]\w{1,10}){0,2}"
 _OTHER_DEVICE = re.compile(
     r"^(?:amd\.com|gpu\.intel\.com|google\.com/tpu|aws\.amazon\.com/neuron|habana\.ai|huawei\.com"
     r"|cambricon\.com|hygon\.com|[\w.-]{0,60}fpga)"
+    r"|^[\w.-]{1,60}/[\w.-]{0,60}(?:[gnxd][pc]u|mlu|mig|cuda|accelerator)"
 )
-"""Resources of other makers."""
+"""Resources of other makers, and of programs that share GPUs under their own names."""
+_GPU_ANNOTATION = re.compile(r"gpu", re.IGNORECASE)
+"""As in gpu-fraction of KAI and Run:ai: a scheduler that reads it gives the GPU without a limit."""
+_DEVICE_FOLDER = re.compile(r"/dev(?:/(?:nvidia\w*|dri|dxg))?/?")
 _COMMENTED = re.compile(r"^\s*#\s*-?\s*[\"']?nvidia\.com/(?:gpu|mig)[\w.-]*[\"']?\s*:")
 _GPU_NODE = re.compile(r"nvidia|gpu", re.IGNORECASE)
 _NO_GPU_NODE = re.compile(r"tpu|neuron|gaudi|amd|intel|:(?:false|none|0|no|cpu)$", re.IGNORECASE)
@@ -63,11 +67,14 @@ class Container(NamedTuple):
     grants: tuple[Grant, ...]
     variables: tuple[VariableSetting, ...]
     command: tuple[str, ...]
+    replaces_program: bool
+    """The command replaces that of the image; otherwise it only adds arguments."""
     commented_grant: FileLine | None
     has_default_memory: bool
     """Nothing gives it more shared memory than the 64 MB that containers get."""
     other_device: str
     """A resource of another maker that it asks for; mostly empty."""
+    is_privileged: bool
 
 
 class Pod(NamedTuple):
@@ -77,11 +84,17 @@ class Pod(NamedTuple):
     place: FileLine
     containers: tuple[Container, ...]
     node_choice: FileLine | None
-    """The line that puts it on a node with GPUs: a selector or a toleration."""
+    """The line of the selector that puts it on a node with GPUs."""
     node_choice_text: str
+    toleration: FileLine | None
+    """The line that lets it on nodes with GPUs, among others."""
     runtime_class: str
     has_claims: bool
     """It gets devices by resource claims."""
+    annotation: str
+    """A label or annotation about GPUs, which a scheduler may read; mostly empty."""
+    mounts_devices: bool
+    """It mounts device files of its node."""
 
 
 def is_manifest(documents: list[Node]) -> bool:
@@ -93,8 +106,8 @@ def read(path: str, documents: list[Node], content: str) -> tuple[Pod, ...]:
     lines = content.split("\n")
     for document in documents:
         for kind, name, node in _objects(document):
-            for specification in _pod_specifications(node):
-                found.append(_pod(path, kind, name, specification, lines))
+            for specification, metadata in _pod_specifications(node, None):
+                found.append(_pod(path, kind, name, specification, metadata, lines))
     return tuple(found)
 
 
@@ -107,22 +120,28 @@ def _objects(document: Node) -> Iterator[tuple[str, str, Node]]:
         yield text(document, "kind"), text(document, "metadata", "name"), document
 
 
-def _pod_specifications(node: Node, depth: int = 0) -> Iterator[Map]:
+def _pod_specifications(
+    node: Node, metadata: Node | None, depth: int = 0
+) -> Iterator[tuple[Map, Node | None]]:
+    """Each with the metadata of its pod."""
     if depth > 30:
         return
     if isinstance(node, Map):
         listed = items(node, "containers")
         if listed and all(text(item, "image") or text(item, "name") for item in listed):
-            yield node
+            yield node, metadata
             return
+        metadata = child(node, "metadata") or metadata
         for _, value, _ in entries(node):
-            yield from _pod_specifications(value, depth + 1)
+            yield from _pod_specifications(value, metadata, depth + 1)
     elif isinstance(node, Items):
         for item in node.nodes:
-            yield from _pod_specifications(item, depth + 1)
+            yield from _pod_specifications(item, metadata, depth + 1)
 
 
-def _pod(path: str, kind: str, name: str, node: Map, lines: list[str]) -> Pod:
+def _pod(
+    path: str, kind: str, name: str, node: Map, metadata: Node | None, lines: list[str]
+) -> Pod:
     plain = items(node, "containers")
     initial = items(node, "initContainers")
     choice, choice_text = _node_choice(node)
@@ -139,8 +158,24 @@ def _pod(path: str, kind: str, name: str, node: Map, lines: list[str]) -> Pod:
         containers=tuple(containers),
         node_choice=choice,
         node_choice_text=choice_text,
+        toleration=next(
+            (each.place for each in items(node, "tolerations") if _is_gpu(text(each, "key"))), None
+        ),
         runtime_class=text(node, "runtimeClassName"),
         has_claims=child(node, "resourceClaims") is not None,
+        annotation=next(
+            (
+                key
+                for part in ("annotations", "labels")
+                for key, _, _ in entries(metadata, part)
+                if _GPU_ANNOTATION.search(key)
+            ),
+            "",
+        ),
+        mounts_devices=any(
+            _DEVICE_FOLDER.fullmatch(text(volume, "hostPath", "path"))
+            for volume in items(node, "volumes")
+        ),
     )
 
 
@@ -150,9 +185,6 @@ def _node_choice(node: Map) -> tuple[FileLine | None, str]:
         chosen = f"{key}:{word}"
         if _GPU_NODE.search(chosen) and not _NO_GPU_NODE.search(chosen):
             return place, f"nodeSelector {key}"
-    for toleration in items(node, "tolerations"):
-        if "nvidia.com/gpu" in text(toleration, "key"):
-            return toleration.place, "a toleration of nvidia.com/gpu"
     return None, ""
 
 
@@ -166,6 +198,7 @@ def _container(path: str, node: Map, is_init: bool, lines: list[str]) -> Contain
         grants=tuple(_grants(node)),
         variables=tuple(_variables(node)),
         command=(*words(child(node, "command")), *words(child(node, "args"))),
+        replaces_program=child(node, "command") is not None,
         commented_grant=_commented(path, node, lines),
         has_default_memory=not any(
             text(mount, "mountPath").rstrip("/") == "/dev/shm"
@@ -176,10 +209,11 @@ def _container(path: str, node: Map, is_init: bool, lines: list[str]) -> Contain
                 key
                 for part in ("limits", "requests")
                 for key, _, _ in entries(node, "resources", part)
-                if _OTHER_DEVICE.match(key)
+                if _OTHER_DEVICE.match(key) and not _is_gpu(key)
             ),
             "",
         ),
+        is_privileged=text(node, "securityContext", "privileged") == "true",
     )
 
 

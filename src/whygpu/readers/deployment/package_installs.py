@@ -21,7 +21,6 @@ from whygpu.readers.requirement_files.pip_requirement import pip_requirement
 _PIP = re.compile(r"^pip(\d(?:\.\d+)?)?")
 _PYTHON = re.compile(r"^python(\d(?:\.\d+)?)?")
 _CONDA = re.compile(r"^(?:conda|mamba|micromamba)")
-_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=.*", re.DOTALL)
 _SOURCES: dict[str, SourceRole] = {
     "-i": "index",
     "--index-url": "index",
@@ -51,11 +50,8 @@ class PackageInstall(NamedTuple):
     python: str
     """The Python that the command names, as in python3.9 -m pip; mostly empty."""
     unread: tuple[UnreadLine, ...]
-
-
-def plain_words(command: ShellCommand) -> tuple[str, ...]:
-    """The words without the assignments before them."""
-    return tuple(word.text for word in _plain(command))
+    locks: tuple[str, ...] = ()
+    """Files of the project that say what is installed; the first one that exists counts."""
 
 
 class _Word(NamedTuple):
@@ -64,16 +60,20 @@ class _Word(NamedTuple):
 
 
 def _plain(command: ShellCommand) -> list[_Word]:
-    words = [_Word(text, command.place_of(n)) for n, text in enumerate(command.words)]
-    while words and (_ASSIGNMENT.fullmatch(words[0].text) or _program(words[0]) == "env"):
-        words = words[1:]
-    return words
+    first = command.first_plain
+    return [
+        _Word(text, command.place_of(number))
+        for number, text in enumerate(command.words[first:], first)
+    ]
 
 
 def package_installs(commands: Sequence[ShellCommand]) -> Iterator[PackageInstall]:
     for command in commands:
         words = _plain(command)
         if not words:
+            continue
+        if (locks := _locks(words)) is not None:
+            yield PackageInstall((), (), (), (), "", (), locks)
             continue
         if _CONDA.fullmatch(_program(words[0])):
             found = _conda(words)
@@ -86,6 +86,26 @@ def package_installs(commands: Sequence[ShellCommand]) -> Iterator[PackageInstal
         python, arguments = _pip_arguments(words)
         if arguments is not None:
             yield _pip(arguments, python)
+
+
+_LOCKED: dict[tuple[str, str], tuple[str, ...]] = {
+    ("uv", "sync"): ("uv.lock", "pyproject.toml"),
+    ("poetry", "install"): ("poetry.lock", "pyproject.toml"),
+    ("pdm", "sync"): ("pdm.lock", "pyproject.toml"),
+    ("pdm", "install"): ("pdm.lock", "pyproject.toml"),
+    ("pixi", "install"): ("pixi.lock",),
+    ("conda-lock", "install"): ("conda-lock.yml",),
+}
+"""What the commands of project managers install, if nothing selects an optional part."""
+
+
+def _locks(words: list[_Word]) -> tuple[str, ...] | None:
+    actions = [word.text for word in words[1:] if not word.text.startswith("-")]
+    known = _LOCKED.get((_program(words[0]), actions[0])) if actions else None
+    if known is None:
+        return None
+    named = [text for text in actions[1:] if text.endswith((".yml", ".yaml"))]
+    return (*named, *known)
 
 
 def _pip_arguments(words: list[_Word]) -> tuple[str, list[_Word] | None]:
@@ -202,7 +222,7 @@ _APT = frozenset({"apt-get", "apt", "yum", "dnf", "microdnf", "zypper", "aptitud
 
 def system_packages(command: ShellCommand) -> tuple[str, ...]:
     """The packages that `apt-get install` and its like install, without versions."""
-    words = plain_words(command)
+    words = command.plain_words
     if not words or words[0] not in _APT or "install" not in words:
         return ()
     return tuple(

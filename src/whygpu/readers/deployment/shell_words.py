@@ -16,10 +16,16 @@ from whygpu.model.requirement_file import FileLine
 _VARIABLE = re.compile(
     r"\$(?:\{(?P<braced>\w+)(?::?-(?P<default>[^}$]*))?\}|(?P<plain>[A-Za-z_]\w*))"
 )
+_PLAIN = re.compile(r"[^\s\\'\"#$;|&()]+")
+"""Characters that mean themselves outside of quotes."""
+_QUOTED = {"'": re.compile(r"[^']+"), '"': re.compile(r"[^\"\\]+")}
+"""Characters that mean themselves inside of these quotes."""
 _OPERATORS = ("&&", "||", ";;", ";", "|", "&", "\n", "(", ")")
 _KEYWORDS = frozenset(
     {"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "exec", "sudo"}
 )
+_OPENING = frozenset({"if", "while", "until", "for", "case", "select"})
+_CLOSING = frozenset({"fi", "done", "esac"})
 MOST_WORDS = 20_000
 """A script has some hundreds; the rest of a longer one is not read."""
 
@@ -43,10 +49,24 @@ def substituted(text: str, variables: Mapping[str, str]) -> str:
 
 
 def commands(
-    path: str, lines: Sequence[NumberedLine], variables: Mapping[str, str]
+    path: str,
+    lines: Sequence[NumberedLine],
+    variables: Mapping[str, str],
+    *,
+    stops_at_failures: bool = True,
 ) -> tuple[ShellCommand, ...]:
-    """The commands of a script, in order."""
-    return _Splitter(path, lines, variables).run()
+    """The commands of a script, in order.
+
+    A shell without `-e` goes on after a command that fails: only the last one counts.
+    """
+    splitter = _Splitter(path, lines, variables)
+    found = splitter.run()
+    if stops_at_failures:
+        return found
+    return tuple(
+        command._replace(may_fail=command.may_fail or number not in splitter.counted)
+        for number, command in enumerate(found)
+    )
 
 
 class _Splitter:
@@ -64,6 +84,14 @@ class _Splitter:
         self._start: NumberedLine | None = None
         self._quote = ""
         self._count = 0
+        self._depth = 0
+        """How many `if` and loops are open: the commands in them may not run, or may fail."""
+        self._list_start = 0
+        """The first command of the list that && and || join."""
+        self._is_list_over = False
+        self._sets_errexit = False
+        self.counted: set[int] = set()
+        """The commands whose failure ends a script that a shell without `-e` runs."""
 
     def run(self) -> tuple[ShellCommand, ...]:
         for line in self._lines:
@@ -71,6 +99,7 @@ class _Splitter:
                 break
             self._line(line)
         self._end_command("")
+        self.counted.update(range(self._list_start, len(self._found)))
         return tuple(self._found)
 
     def _line(self, line: NumberedLine) -> None:
@@ -96,6 +125,9 @@ class _Splitter:
             elif character.isspace():
                 self._end_word()
                 position += 1
+            elif (plain := _PLAIN.match(text, position)) is not None:
+                self._add(plain[0], line)
+                position = plain.end()
             elif character == "#" and self._word is None:
                 break
             elif character == "$" and text.startswith("$(", position):
@@ -121,8 +153,10 @@ class _Splitter:
         if character == "\\" and self._quote == '"' and position + 1 < len(text):
             self._word = (self._word or "") + text[position + 1]
             return 2
-        self._word = (self._word or "") + character
-        return 1
+        plain = _QUOTED[self._quote].match(text, position)
+        characters = plain[0] if plain is not None else character
+        self._word = (self._word or "") + characters
+        return len(characters)
 
     def _substitution(self, text: str, position: int, line: NumberedLine) -> int:
         """$(...) stays one word."""
@@ -157,9 +191,30 @@ class _Splitter:
     def _end_command(self, operator: str) -> None:
         self._end_word()
         words, places = self._words, self._places
-        while words and words[0] in _KEYWORDS:
+        is_condition = False
+        while words and words[0] in (_KEYWORDS | _OPENING | _CLOSING):
+            self._depth = max(0, self._depth + (words[0] in _OPENING) - (words[0] in _CLOSING))
+            is_condition |= words[0] == "!"
+            if words[0] in ("for", "case", "select"):
+                break
             words, places = words[1:], places[1:]
         if words and self._start is not None:
-            may_fail = operator in ("||", "|")
+            if self._is_list_over:
+                self._list_start, self._is_list_over = len(self._found), False
+            if operator == "||":
+                # A failure of any command before || goes on behind it.
+                for number in range(self._list_start, len(self._found)):
+                    self._found[number] = self._found[number]._replace(may_fail=True)
+            may_fail = operator in ("||", "|", "&") or is_condition or self._depth > 0
             self._found.append(ShellCommand(tuple(words), places[0], may_fail, tuple(places)))
+            self._sets_errexit |= _sets_errexit(words)
+            if self._sets_errexit:
+                self.counted.add(len(self._found) - 1)
+            self._is_list_over = operator not in ("&&", "||", "|")
         self._words, self._places, self._start = [], [], None
+
+
+def _sets_errexit(words: Sequence[str]) -> bool:
+    """set -e, set -eux, set -o errexit"""
+    options = words[1:] if words[0] == "set" else ()
+    return "errexit" in options or any(re.fullmatch(r"-[a-z]*e[a-z]*", word) for word in options)

@@ -53,14 +53,15 @@ def _github(path: str, document: Node) -> Iterator[WorkflowJob]:
         container = child(node, "container")
         image = container.value if isinstance(container, Text) else text(container, "image")
         runner = _words(child(node, "runs-on"))
+        is_hosted = bool(runner) and all(map(_HOSTED.fullmatch, runner))
         yield WorkflowJob(
             name=name,
             place=place,
             runner=runner,
-            is_hosted=bool(runner) and all(map(_HOSTED.fullmatch, runner)),
+            is_hosted=is_hosted,
             image=image,
             image_place=container.place if container is not None else place,
-            grants=tuple(_grants(container)),
+            grants=tuple(_grants(container, is_hosted)),
             variables=(*_variables(child(document, "env")), *_variables(child(node, "env"))),
             commands=tuple(
                 command
@@ -103,9 +104,12 @@ def _words(node: Node | None) -> tuple[str, ...]:
     return tuple(item.value for item in node.nodes if isinstance(item, Text)) if node else ()
 
 
-def _grants(container: Node | None) -> Iterator[Grant]:
+def _grants(container: Node | None, is_hosted: bool) -> Iterator[Grant]:
     options = child(container, "options")
-    if isinstance(options, Text) and (_GRANTS.search(options.value) or "$" in options.value):
+    if isinstance(options, Text) and is_hosted and "--gpus" in options.value:
+        refused = "the machines of GitHub have none, and Docker ends the job"
+        yield Grant(f"options: {options.value}", options.place, refused=refused)
+    elif isinstance(options, Text) and (_GRANTS.search(options.value) or "$" in options.value):
         yield Grant(f"options: {options.value}", options.place)
 
 

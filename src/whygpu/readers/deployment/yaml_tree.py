@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.util import find_spec
-from typing import Union
+from typing import Any, Union
 
 from whygpu.model.requirement_file import FileLine
 
@@ -73,16 +74,32 @@ def load(path: str, text: str) -> list[Node]:
         raise NoYamlReader
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    lines = text.split("\n")
     try:
-        composed = list(yaml.compose_all(text, Loader=loader))
+        composed = list(yaml.compose_all(text, Loader=_loader()))
     except yaml.YAMLError as error:
         raise NotYaml(_message(error)) from error
     except (ValueError, RecursionError) as error:
         raise NotYaml(str(error) or "it is nested too deeply") from error
-    maker = _Maker(path, lines)
+    maker = _Maker(path, text.split("\n"))
     return [maker.made(node) for node in composed if node is not None]
+
+
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    """A loader that does not look for numbers and dates among the scalars: all stay texts."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        def resolve(self, kind: object, value: object, implicit: object) -> str:
+            return ""
+
+        def descend_resolver(self, current_node: object, current_index: object) -> None:
+            pass
+
+        def ascend_resolver(self) -> None:
+            pass
+
+    return Loader
 
 
 def _message(error: Exception) -> str:
@@ -93,26 +110,33 @@ def _message(error: Exception) -> str:
 
 class _Maker:
     def __init__(self, path: str, lines: list[str]) -> None:
+        import yaml
+
         self._path = path
         self._lines = lines
         self._count = 0
+        self._places: dict[int, FileLine] = {}
+        self._mapping, self._sequence = yaml.MappingNode, yaml.SequenceNode
+        self._scalar = yaml.ScalarNode
 
     def _place(self, node: object) -> FileLine:
+        """The line of a node; those of one line share it."""
         number: int = node.start_mark.line  # type: ignore[attr-defined]
-        text = self._lines[number] if number < len(self._lines) else ""
-        return FileLine(self._path, number + 1, text.strip())
+        known = self._places.get(number)
+        if known is None:
+            text = self._lines[number] if number < len(self._lines) else ""
+            known = self._places[number] = FileLine(self._path, number + 1, text.strip())
+        return known
 
     def made(self, node: object, depth: int = 0) -> Node:
-        import yaml
-
         self._count += 1
         if self._count > MOST_NODES or depth > 100:
             raise NotYaml("it describes too many nodes")
         place = self._place(node)
-        if isinstance(node, yaml.MappingNode):
+        if isinstance(node, self._mapping):
             made = Map(place)
             for key, value in node.value:
-                if not isinstance(key, yaml.ScalarNode):
+                if not isinstance(key, self._scalar):
                     continue
                 child = self.made(value, depth + 1)
                 if key.value == "<<":
@@ -124,7 +148,7 @@ class _Maker:
                 made.entries[key.value] = child
                 made.key_places[key.value] = self._place(key)
             return made
-        if isinstance(node, yaml.SequenceNode):
+        if isinstance(node, self._sequence):
             items = Items(place)
             items.nodes = [self.made(item, depth + 1) for item in node.value]
             return items

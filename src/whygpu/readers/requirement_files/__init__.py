@@ -21,13 +21,17 @@ _READERS = {
     "environment.yml": ("conda_environment", "read"),
     "uv.lock": ("toml_locks", "read_uv"),
     "poetry.lock": ("toml_locks", "read_poetry"),
+    "pdm.lock": ("toml_locks", "read_pdm"),
     "pixi.lock": ("pixi_lock", "read"),
+    "conda-lock.yml": ("conda_lock", "read"),
 }
 _NAMES: tuple[tuple[str, tuple[str, ...], FileFormat], ...] = (
     ("pyproject", (".toml",), "pyproject.toml"),
     ("uv", (".lock",), "uv.lock"),
     ("poetry", (".lock",), "poetry.lock"),
+    ("pdm", (".lock",), "pdm.lock"),
     ("pixi", (".lock",), "pixi.lock"),
+    ("", ("conda-lock.yml", "conda-lock.yaml"), "conda-lock.yml"),
     ("", (".yml", ".yaml"), "environment.yml"),
     ("", (".txt", ".in"), "requirements.txt"),
 )

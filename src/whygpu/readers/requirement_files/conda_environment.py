@@ -23,6 +23,7 @@ from whygpu.readers.requirement_files.pip_requirement import normalised, pip_req
 
 _COMMENT = re.compile(r"(^|\s)#.*")
 _TOP_KEY = re.compile(r"^([\w-]+):\s*(.*)")
+_SHORT_LIST = re.compile(r"\[([\w./: ,\"'-]*)\]")
 _ITEM = re.compile(r"^(\s*)-\s+(.*)")
 _NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _FIELD = re.compile(r"""\b(version|build|channel)\s*=\s*(\"[^\"]*\"|'[^']*'|[^,\]]+)""")
@@ -87,7 +88,10 @@ def _items(path: str, text: str) -> Iterator[tuple[str, str, bool, FileLine]]:
         top, item = _TOP_KEY.fullmatch(line), _ITEM.fullmatch(line)
         if top is not None:
             section, pip_indent = top[1], -1
-            if section in ("dependencies", "channels") and top[2]:
+            if section == "channels" and (listed := _SHORT_LIST.fullmatch(top[2])) is not None:
+                for value in listed[1].split(","):
+                    yield section, _unquoted(value.strip()), False, place
+            elif section in ("dependencies", "channels") and top[2]:
                 raise UsageError(
                     f"{path}:{number}: whygpu reads lists with one item on each line, not this one"
                 )

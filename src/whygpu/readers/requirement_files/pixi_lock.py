@@ -25,8 +25,8 @@ _TOP_KEY = re.compile(r"^([\w-]+):.*")
 _ENVIRONMENT = re.compile(r"  ([\w.-]+):")
 _PLATFORM = re.compile(r"      ([\w-]+):")
 _PACKAGE = re.compile(r"      - (conda|pypi): (\S+)")
-_CONDA_FILE = re.compile(r"^(?P<name>.+)-(?P<version>[^-]+)-(?P<build>[^-]+)\.(?:conda|tar\.bz2)")
-_MARKERS = {
+CONDA_FILE = re.compile(r"^(?P<name>.+)-(?P<version>[^-]+)-(?P<build>[^-]+)\.(?:conda|tar\.bz2)")
+PLATFORM_MARKERS = {
     "linux-64": 'sys_platform == "linux" and platform_machine == "x86_64"',
     "linux-aarch64": 'sys_platform == "linux" and platform_machine == "aarch64"',
     "win-64": 'sys_platform == "win32" and platform_machine == "AMD64"',
@@ -58,11 +58,11 @@ def read(path: str, load: Load) -> RequirementsFile:
             package = _package(match[1], match[2], place)
             if package is None:
                 continue
-            if platform not in _MARKERS:
+            if platform not in PLATFORM_MARKERS:
                 unread.append(UnreadLine(place, f"the platform {platform!r} is not known"))
                 continue
             group = "" if environment == "default" else f"environment {environment}"
-            requirements.append(package._replace(marker=_MARKERS[platform], group=group))
+            requirements.append(package._replace(marker=PLATFORM_MARKERS[platform], group=group))
     return RequirementsFile(path, "pixi.lock", tuple(requirements), unread=tuple(unread))
 
 
@@ -77,7 +77,7 @@ def _package(kind: str, address: str, place: FileLine) -> PinnedRequirement | No
         return PinnedRequirement(
             name, (), f"=={version}", "", place, sources=(PackageSource(folder, "explicit", place),)
         )
-    match = _CONDA_FILE.fullmatch(address.rpartition("/")[2])
+    match = CONDA_FILE.fullmatch(address.rpartition("/")[2])
     if match is None:
         return None
     return PinnedRequirement(

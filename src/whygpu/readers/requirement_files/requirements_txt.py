@@ -24,6 +24,8 @@ MOST_FILES = 50
 _COMMENT = re.compile(r"(^|\s)#.*")
 _VARIABLE = re.compile(r"\$\{[A-Z0-9_]+\}")
 _OPTION = re.compile(r"(--?[\w-]+)(?:[=\s]\s*(.*))?", re.DOTALL)
+_CONDA_PACKAGES = frozenset({"python", "pytorch-cuda", "pytorch-mutex"})
+"""Names of conda that pip does not know: a file with one of them is for `conda install --file`."""
 _PER_REQUIREMENT = re.compile(r"\s--?(hash|config-settings?|global-option|install-option)\b")
 _INCLUDES = {
     "-r": "requirement",
@@ -78,6 +80,8 @@ class _Reader:
         replaced = [source for source in self._sources if source.role == "index"][-1:]
         others = [source for source in self._sources if source.role != "index"]
         sources = (*replaced, *others)
+        if not sources and any(each.name in _CONDA_PACKAGES for each in self._requirements):
+            self._requirements = [each._replace(manager="conda") for each in self._requirements]
         return RequirementsFile(
             path,
             "requirements.txt",

@@ -1,4 +1,4 @@
-"""Reads uv.lock and poetry.lock, which are lists of packages in TOML."""
+"""Reads uv.lock, poetry.lock and pdm.lock, which are lists of packages in TOML."""
 
 from __future__ import annotations
 
@@ -92,6 +92,36 @@ def read_poetry(path: str, load: Load) -> RequirementsFile:
         tuple(requirements),
         requires_python=(poetry_range(python) or "") if isinstance(python, str) else "",
         unread=tuple(unread),
+    )
+
+
+def read_pdm(path: str, load: Load) -> RequirementsFile:
+    file = TomlFile(path, load(path))
+    if "lock_version" not in file.table("metadata"):
+        raise UsageError(f"{path}: it is not a lock file of PDM, or one of before 2021")
+    requirements, unread = list[PinnedRequirement](), list[UnreadLine]()
+    for number, package in enumerate(_packages(file)):
+        place = file.of_key(f"package#{number}", "name")
+        if not isinstance(package.get("version"), str):
+            unread.append(UnreadLine(place, "it has no version"))
+        elif "extras" not in package:
+            # An entry with extras repeats the package, and lists what they need.
+            requirements.append(_of_pdm(package, place))
+    return RequirementsFile(path, "pdm.lock", tuple(requirements), unread=tuple(unread))
+
+
+def _of_pdm(package: dict[str, Any], place: FileLine) -> PinnedRequirement:
+    groups = package.get("groups", [])
+    is_always = not isinstance(groups, list) or not groups or "default" in groups
+    marker = package.get("marker", "")
+    return PinnedRequirement(
+        name=normalised(str(package.get("name", ""))),
+        extras=(),
+        specifier=f"=={package['version']}",
+        marker=marker if isinstance(marker, str) else "",
+        place=place,
+        url=next((str(package[key]) for key in ("url", "git", "path") if key in package), ""),
+        group="" if is_always else f"group {groups[0]}",
     )
 
 
