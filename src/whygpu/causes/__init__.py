@@ -16,11 +16,17 @@ NEVER_SEEN_ON_MACHINES = frozenset(
     {
         *("device_placement_no_gpu_kernel", "device_placement_nonexistent", "gpu_package_missing"),
         *("invalid_device_ordinal", "kernel_bug_illegal_access", "kubernetes_no_gpu"),
-        *("nccl_failure", "oom_leak_or_fragmentation", "oom_model_too_big", "server_memory_share"),
+        *(
+            "mps_server_refuses",
+            "nccl_failure",
+            "oom_leak_or_fragmentation",
+            "oom_model_too_big",
+            "server_memory_share",
+        ),
         *("triton_ptxas_too_old", "wheel_not_available", "windows_dll_load_failed"),
         *("base_image_not_fixed", "driver_files_in_image", "gpu_needed_in_image_build"),
-        *("gpu_not_requested", "image_lacks_framework_libraries", "shared_memory_too_small"),
-        *("kfd_not_permitted", "library_path_replaced"),
+        *("gpu_not_requested", "image_lacks_framework_libraries", "library_path_replaced"),
+        *("shared_memory_too_small", "xla_finds_no_algorithm"),
     }
 )
 """Causes of the other families without a machine detector, left out for the same reason. A test

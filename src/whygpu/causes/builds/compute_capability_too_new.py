@@ -139,6 +139,7 @@ from whygpu.causes.evidence.log_gpu_generations import (
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
+from whygpu.causes.evidence.memory_remedies import maker_of
 from whygpu.causes.evidence.setup_requirements import unfit_requirements
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
@@ -305,6 +306,9 @@ def _works(log: Log, line: int) -> bool:
 
 def _by_generation(log: Log) -> Iterator[Finding]:
     """No message states it: judge by the GPU's generation and the failure."""
+    if maker_of(log) == "amd":
+        # Its architectures are named differently, and non-nvidia-backend is about them.
+        return
     age, gpu = age_of(log)
     missing = [status.line for status in log.status_named(*NO_CODE)]
     no_function = [status.line for status in log.status_named(_NO_FUNCTION)]

@@ -185,6 +185,7 @@ from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Unknown, need
+from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import OperatingSystem
 from whygpu.model.target import Framework
@@ -518,7 +519,10 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     )
 
 
-_JUDGED_IN_IMAGES = ("torch", "tensorflow", "tensorflow-cpu", "intel-tensorflow")
+_JUDGED_IN_IMAGES = (
+    *("torch", "pytorch", "pytorch-cpu", "cpuonly"),
+    *("tensorflow", "tensorflow-cpu", "intel-tensorflow"),
+)
 """CPU builds of other frameworks are often there beside one that uses the GPU."""
 
 
@@ -545,6 +549,15 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
         )
 
 
+_COMPILERS = (("make",), ("cmake",), ("ninja",), ("nvcc",), ("bazel",))
+
+
+def _ask_for_cuda(requirement: PinnedRequirement) -> str:
+    if requirement.name == "cpuonly":
+        return "Remove it, and ask for pytorch-cuda."
+    return "Take it from the default index, or from one with CUDA builds."
+
+
 def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
     others = {v.requirement.name for v in image.verdicts if v.kind != "cpu-build"}
     for verdict in image.verdicts:
@@ -553,18 +566,26 @@ def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
             continue
         if others & set(_JUDGED_IN_IMAGES) or already_in_base(verdict, image.base):
             continue
-        subject = "torch" if name == "torch" else "tensorflow"
+        subject = "tensorflow" if "tensorflow" in name else "torch"
         if image.base is not None and image.base.framework not in ("", subject):
             # The image is for the GPU because of the framework that it contains.
             continue
         wanted = wanted_instead(verdict)
+        doubt = "; the GPU may be for what the image compiles" if _compiles(image) else ""
         yield CAUSE.in_setup(
             verdict.requirement.place,
             subject=subject,
-            message=f"{name} {verdict.reason}, but {reason}",
+            message=f"{name} {verdict.reason}, but {reason}{doubt}",
             fix=f"Write {wanted}."
             if wanted
-            else verdict.advice or "Take it from the default index, or from one with CUDA builds.",
-            confidence="likely",
-            severity="warning",
+            else verdict.advice or _ask_for_cuda(verdict.requirement),
+            confidence="possible" if doubt else "likely",
+            severity="info" if doubt else "warning",
         )
+
+
+def _compiles(image: Setup) -> bool:
+    """Whether an image with the compilers of CUDA compiles something of its own."""
+    if image.base is None or image.base.flavour != "devel":
+        return False
+    return any(command.plain_words[:1] in _COMPILERS for command in image.commands)

@@ -246,7 +246,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "Install a protobuf that the code was generated for.",
-                Install((wanted or "protobuf",)),
+                Install((wanted,)) if wanted else Install(("protobuf",), options=("upgrade",)),
             ),
             Remedy("Then check whether this conflicts with another package.", Pip(("check",))),
         ),

@@ -48,10 +48,18 @@ unknown = "site-packages: permission denied"
 ```
 ==> requirements.txt <==
 tensorflow==2.4.1
-tensorflow-gpu==2.4.1
+tensorflow-cpu==2.4.1
 ```
 
 ## Quiet on (setup)
+
+From 2.1 to 2.11, both packages of one release contain the same build.
+
+```
+==> requirements.txt <==
+tensorflow==2.4.1
+tensorflow-gpu==2.4.1
+```
 
 ```
 ==> requirements.txt <==
@@ -176,7 +184,7 @@ def _kind(machine: Snapshot, framework: FrameworkName) -> Observed[BuildKind]:
 
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
-    for verdict in setup.verdicts:
+    for verdict in setup.verdicts if not _is_replaced_on_purpose(setup) else ():
         if verdict.kind == "two-owners":
             name = verdict.requirement.name
             yield CAUSE.in_setup(
@@ -186,3 +194,13 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                 fix=f"Remove {name}.",
                 severity="warning",
             )
+
+
+def _is_replaced_on_purpose(setup: Setup) -> bool:
+    """An image may uninstall a package, move it away or install another one over it."""
+    return any(
+        "--force-reinstall" in words
+        or ("uninstall" in words and any("pip" in word for word in words))
+        or (words[:1] == ("mv",) and any("packages" in word or "PYTHON" in word for word in words))
+        for words in (command.words for command in setup.commands)
+    )

@@ -5,7 +5,8 @@
 pip never installs such a wheel by itself. It happens when a folder of packages is used with another
 interpreter: `PYTHONPATH` names the site-packages folder of another Python, an environment was
 copied from another machine, `pip install --target` or `--platform` was used for another system, or
-the system's Python was upgraded below a virtual environment.
+the system's Python was upgraded below a virtual environment. The free-threaded build of a Python
+(`python3.14t`) counts as another Python: it loads wheels with `cp314t` in their names only.
 
 ## What it looks like
 
@@ -23,6 +24,14 @@ its path.
 probes_left_out = "--no-probe"
 [target.packages.torch]
 wheel_tags = ["cp310-cp310-manylinux_2_28_x86_64"]
+```
+
+```toml
+probes_left_out = "--no-probe"
+[target.interpreter]
+wheel_tags = ["cp311", "cp311t", "py3", "linux_x86_64"]
+[target.packages.torch]
+wheel_tags = ["cp311-cp311-manylinux_2_28_x86_64"]
 ```
 
 ## Quiet on (machine)
@@ -49,7 +58,6 @@ unknown = "~/venv/bin/python does not start"
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
@@ -114,7 +122,7 @@ def _finding(
     machine: Snapshot, interpreter: Interpreter, location: str, packages: list[Package]
 ) -> Finding:
     affected = _affected(machine, packages)
-    here = f"{interpreter.implementation} {interpreter.version}"
+    here = f"{interpreter.implementation} {interpreter.build}"
     built = [f"{package.name} {package.version} ({package.wheel_tags[0]})" for package in packages]
     again = tuple(f"{package.name}=={package.version}" for package in packages)
     return CAUSE.finding(
@@ -173,10 +181,11 @@ def _python_fits(python: str, abi: str, interpreter: Interpreter) -> bool | None
         return here[:1] == wanted[:1] and wanted <= here
     if _KINDS[match["kind"]] != interpreter.implementation:
         return False
+    if abi == "abi3" and interpreter.free_threaded:
+        return False
     if abi in ("abi3", "none"):
         return here[:1] == wanted[:1] and wanted <= here
-    free_threaded = any(piece.endswith("t") for piece in _python_pieces(interpreter))
-    return wanted == here and abi.endswith("t") == free_threaded
+    return wanted == here and abi.endswith("t") == interpreter.free_threaded
 
 
 def _platform_fits(platform: str, interpreter: Interpreter) -> bool | None:
@@ -193,10 +202,6 @@ def _platform_fits(platform: str, interpreter: Interpreter) -> bool | None:
 
 def _pieces(interpreter: Interpreter) -> list[str]:
     return [piece for tag in interpreter.wheel_tags for piece in tag.split("-")]
-
-
-def _python_pieces(interpreter: Interpreter) -> list[str]:
-    return [piece for piece in _pieces(interpreter) if re.fullmatch(r"cp\d+[a-z]*", piece)]
 
 
 def _platform(interpreter: Interpreter) -> str | None:

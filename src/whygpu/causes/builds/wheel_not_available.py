@@ -181,7 +181,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.log_cpu_builds import NO_SUCH_EXTRA
 from whygpu.causes.evidence.log_installs import Attempt, failed_install
 from whygpu.causes.evidence.log_subjects import ended_after
-from whygpu.causes.evidence.setup_requirements import wanted_instead
+from whygpu.causes.evidence.setup_requirements import has_removed_package, wanted_instead
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.finding import MACHINE, Evidence, Finding
@@ -261,6 +261,8 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             setup.kind == "image" and verdict.kind == "no-release-fits"
         )
         if not known or verdict.is_alternative or requirement.manager != "pip":
+            continue
+        if not setup.python and has_removed_package(verdict, setup.base):
             continue
         wanted = wanted_instead(verdict)
         yield CAUSE.in_setup(

@@ -48,6 +48,13 @@ ARG BASE
 FROM nvidia/cuda:${BASE}
 ```
 
+Another registry has tags of its own.
+
+```
+==> Dockerfile <==
+FROM registry.example.com/nvidia/cuda
+```
+
 ## Sources
 
 - <https://hub.docker.com/r/nvidia/cuda>
@@ -65,6 +72,8 @@ from whygpu.model.finding import MACHINE
 _MOVING = ("latest-gpu", "latest-gpu-jupyter")
 """Tags with -py3 are from a time before TensorFlow 2.2, and do not move any more."""
 
+_PUBLISHERS = ("", "docker.io", "index.docker.io", "registry-1.docker.io", "nvcr.io")
+
 CAUSE = cause("WG815", __name__, __doc__, severity="error", effect="broken")
 
 
@@ -72,16 +81,16 @@ CAUSE = cause("WG815", __name__, __doc__, severity="error", effect="broken")
 def detect(setup: Setup) -> Iterator[SetupFinding]:
     image = setup if setup.kind == "image" else setup.image
     base = image.base if image is not None else None
-    if base is None or base.place.file != setup.place.file:
+    if base is None or base.place.file != setup.place.file or base.registry not in _PUBLISHERS:
         return
-    if base.name.endswith("nvidia/cuda") and base.tag in ("", "latest"):
+    if base.name == "nvidia/cuda" and base.tag in ("", "latest"):
         yield CAUSE.in_setup(
             base.place,
             subject=MACHINE,
             message="the images of nvidia/cuda have no tag `latest` any more: it cannot be pulled",
             fix="Name a release, such as nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04.",
         )
-    elif base.name.endswith("tensorflow/tensorflow") and base.tag in _MOVING:
+    elif base.name == "tensorflow/tensorflow" and base.tag in _MOVING:
         yield CAUSE.in_setup(
             base.place,
             subject="tensorflow",

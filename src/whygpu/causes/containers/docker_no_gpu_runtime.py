@@ -177,8 +177,8 @@ CAUSE = cause(
 )
 
 
-_ASSIGNED = late(r"(?:GPU|MIG)-[0-9a-f]{6}")
-"""Names of devices, which the device plugin of Kubernetes hands out."""
+_ASSIGNED = late(r"(?:GPU|MIG)-(?:GPU-)?[0-9a-f]{4}(?:[0-9a-f]|…)")
+"""Names of devices, which the device plugin of Kubernetes hands out; facts have them shortened."""
 
 
 class _Fault(NamedTuple):

@@ -31,12 +31,21 @@ FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime
 RUN python -c "import torch; assert torch.cuda.is_available()"
 ```
 
+```
+==> Dockerfile <==
+FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04
+RUN set -eux; nvidia-smi; apt-get update
+```
+
 ## Quiet on (setup)
 
 ```
 ==> Dockerfile <==
 FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime
 RUN nvidia-smi || true
+RUN nvidia-smi && echo "a GPU" || echo "no GPU"
+RUN nvidia-smi; echo "the shell goes on"
+RUN if nvidia-smi; then echo "a GPU"; fi
 RUN python -c "import torch; print(torch.cuda.is_available())"
 CMD nvidia-smi
 ```
@@ -81,6 +90,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
 
 
 def _needs_gpu(command: ShellCommand) -> bool:
-    if command.words == ("nvidia-smi",):
+    words = command.plain_words
+    if words == ("nvidia-smi",):
         return True
-    return "python" in command.words[0] and any(map(_REQUIRES_GPU.search, command.words))
+    return bool(words) and "python" in words[0] and any(map(_REQUIRES_GPU.search, words))

@@ -265,6 +265,35 @@ python train.py
 python train.py
 ```
 
+Another script submits it with a GPU.
+
+```
+==> train.sbatch <==
+#!/bin/bash
+#SBATCH -p gpu
+python train.py
+==> submit.sh <==
+#!/bin/bash
+for seed in 1 2 3; do
+  sbatch --gres=gpu:1 train.sbatch $seed
+done
+```
+
+A scheduler that shares GPUs reads the annotation.
+
+```
+==> pod.yaml <==
+apiVersion: v1
+kind: Pod
+metadata:
+  name: train
+  annotations: {gpu-fraction: "0.5"}
+spec:
+  containers:
+    - name: main
+      image: nvcr.io/nvidia/pytorch:24.01-py3
+```
+
 An image for the CPU.
 
 ```
@@ -322,12 +351,15 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
     if setup.grants or not setup.for_gpu or setup.for_cpu or setup.grant_elsewhere:
         return
     commented = setup.commented_grant
+    reason = next((each for each in setup.for_gpu if not each.doubt), setup.for_gpu[0])
+    doubt = reason.doubt if commented is None else ""
     yield CAUSE.in_setup(
         commented or setup.place,
         subject=MACHINE,
-        message=f"{setup.title} is made for a GPU ({setup.for_gpu[0].text}) but asks for none"
-        + (": the line that asks for one is commented out" if commented else ""),
+        message=f"{setup.title} is made for a GPU ({reason.text}) but asks for none"
+        + (": the line that asks for one is commented out" if commented else "")
+        + (f"; {doubt}" if doubt else ""),
         fix=fix,
-        confidence="likely",
-        severity="warning",
+        confidence="possible" if doubt else "likely",
+        severity="info" if doubt else "warning",
     )

@@ -68,6 +68,17 @@ FROM python:3.10
 RUN pip install tensorflow==2.11.0
 ```
 
+A job loads the CUDA of another release.
+
+```
+==> train.sbatch <==
+#!/bin/bash
+#SBATCH --gres=gpu:1
+module load cuda/10.2 cudnn/7.6
+pip install tensorflow==2.11.0
+python train.py
+```
+
 ```
 ==> requirements.txt <==
 tensorflow[and-cuda]==2.16.1
@@ -81,13 +92,30 @@ FROM nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04
 RUN pip install tensorflow==2.12.0
 ```
 
-They come with TensorFlow.
+They come with TensorFlow, also in a job.
+
+```
+==> train.sbatch <==
+#!/bin/bash
+#SBATCH --gres=gpu:1
+module load cuda/11.0
+pip install "tensorflow[and-cuda]==2.18.0"
+python train.py
+```
 
 ```
 ==> Dockerfile <==
 FROM python:3.11
 ENV NVIDIA_VISIBLE_DEVICES=all
 RUN pip install "tensorflow[and-cuda]==2.18.0"
+```
+
+The release does not find its own libraries, but those of the image.
+
+```
+==> Dockerfile <==
+FROM nvidia/cuda:12.2.2-cudnn8-runtime-ubuntu22.04
+RUN pip install "tensorflow[and-cuda]==2.16.1"
 ```
 
 Another step brings them.
@@ -147,14 +175,17 @@ RUN pip install tensorflow==2.11.0
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
-from whygpu.model.deployment import BaseImage, Setup, SetupFinding
-from whygpu.model.requirement_file import RequirementVerdict
+from whygpu.model.deployment import BaseImage, CudaModule, Setup, SetupFinding
+from whygpu.model.requirement_file import PinnedRequirement, RequirementVerdict
 from whygpu.tables.base_images import cuda_serves
 from whygpu.tables.tensorflow_builds import TensorflowBuild, build_of
+
+_OTHER_FRAMEWORKS = frozenset({"torch", "jax", "vllm", "mxnet", "paddlepaddle-gpu"})
 
 CAUSE = cause("WG812", __name__, __doc__, severity="error", effect="cpu")
 
@@ -168,6 +199,8 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
         yield from _in_image(setup.image, f"{setup.title} gets a GPU")
     if setup.kind in ("image", "requirements"):
         yield from _defective(setup)
+    if setup.cuda_module is not None:
+        yield from _in_job(setup, setup.cuda_module)
 
 
 def _in_image(image: Setup, reason: str) -> Iterator[SetupFinding]:
@@ -178,20 +211,67 @@ def _in_image(image: Setup, reason: str) -> Iterator[SetupFinding]:
     for verdict in image.verdicts:
         if verdict.kind != "cuda-not-included" or already_in_base(verdict, base):
             continue
+        other = _other_framework(image, verdict.requirement)
+        if other and "gpu" not in os.path.basename(verdict.requirement.place.file).lower():
+            continue
         build = build_of(verdict.version) if verdict.version else None
         lack = _lack(base, build) if build is not None else ""
         if build is None or not lack:
             continue
         where = f"{base.place.file}:{base.place.line}"
+        # Which release pip chooses from a range depends on the Python.
+        is_newest = not image.python and "==" not in verdict.requirement.specifier
+        doubt = "; an older Python gets an older release" if is_newest else ""
+        doubt = f"; the GPU may be for {other}" if other else doubt
         yield CAUSE.in_setup(
             verdict.requirement.place,
             subject="tensorflow",
             message=f"TensorFlow {verdict.version} needs CUDA {build.cuda} and cuDNN "
             f"{build.cudnn}, but the image {base.reference} ({where}) {lack}: it will find no GPU "
-            f"({reason})",
+            f"({reason}){doubt}",
             fix=_fix(verdict, build),
+            confidence="possible" if doubt else "likely",
+            severity="info" if doubt else None,
+        )
+
+
+def _in_job(job: Setup, module: CudaModule) -> Iterator[SetupFinding]:
+    """A job that loads one CUDA, and installs a TensorFlow that was built for another."""
+    if any(
+        "and-cuda" in each.extras or each.name.startswith("nvidia-") for each in job.requirements
+    ):
+        return
+    for verdict in job.verdicts:
+        build = build_of(verdict.version) if verdict.kind == "cuda-not-included" else None
+        if build is None:
+            continue
+        if not cuda_serves(build.cuda, module.cuda):
+            lack = f"CUDA {module.cuda}"
+        elif module.cudnn and module.cudnn != build.cudnn:
+            lack = f"cuDNN {module.cudnn}"
+        else:
+            continue
+        yield CAUSE.in_setup(
+            module.place,
+            subject="tensorflow",
+            message=f"TensorFlow {verdict.version} (line {verdict.requirement.place.line} of "
+            f"{verdict.requirement.place.file}) needs CUDA {build.cuda} and cuDNN {build.cudnn}, "
+            f"but the job loads {lack}: it will find no GPU",
+            fix=f"Load modules of CUDA {build.cuda} and cuDNN {build.cudnn}, or write "
+            f"{wanted_instead(verdict) or 'another release'}.",
             confidence="likely",
         )
+
+
+def _other_framework(image: Setup, requirement: PinnedRequirement) -> str:
+    """PyTorch or JAX, with TensorFlow for TensorBoard or its data sets; empty if there is none."""
+    if "gpu" in requirement.name:
+        return ""
+    base = image.base
+    if base is not None and base.framework not in ("", "tensorflow"):
+        return base.framework
+    names = (each.name for each in image.requirements if each.name in _OTHER_FRAMEWORKS)
+    return next(names, "")
 
 
 def _lack(base: BaseImage, build: TensorflowBuild) -> str:
@@ -218,7 +298,10 @@ def _fix(verdict: RequirementVerdict, build: TensorflowBuild) -> str:
 
 
 def _defective(setup: Setup) -> Iterator[SetupFinding]:
-    """Releases that bring the libraries and do not find them."""
+    """Releases that bring the libraries and do not find them, in an image without others."""
+    base = setup.base
+    if setup.has_own_cuda or (base is not None and base.cuda and base.flavour != "base"):
+        return
     for verdict in setup.verdicts:
         requirement = verdict.requirement
         if verdict.kind == "defect" and "and-cuda" in requirement.extras:

@@ -19,6 +19,42 @@ files and the groups.
 
 This follows AMD's documentation. It was not measured.
 
+## Fires on (machine)
+
+A user who is not in the group `render`.
+
+```toml
+start = "amd"
+[amd]
+device_nodes = [{path = "/dev/kfd", mode = "crw-rw----", group = "render", usable = false}, {path = "/dev/dri/renderD128", mode = "crw-rw----", group = "render", usable = false}]
+```
+
+A container without `/dev/kfd`.
+
+```toml
+start = "amd"
+[system.container]
+runtime = "docker"
+driver_mounts = {absent = "/proc/self/mountinfo"}
+[amd]
+device_nodes = {absent = "/dev/kfd, /dev/dri/renderD*"}
+rocm = {absent = "/opt/rocm/.info/version"}
+```
+
+## Quiet on (machine)
+
+```toml
+start = "amd"
+```
+
+## Cannot tell on (machine)
+
+```toml
+start = "amd"
+[amd]
+device_nodes = {unknown = "/dev/dri: permission denied"}
+```
+
 ## Fires on (log)
 
 ```
@@ -55,12 +91,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.amd_gpus import KFD, amd_driver, rocm_frameworks
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.render_nodes import DOCKER, access_remedies, unusable
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding, Remedy
+from whygpu.model.derived import display_name
+from whygpu.model.driver import DeviceNode
+from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
+from whygpu.model.observed import Known, Unknown
 from whygpu.model.remedy import shell_script
+from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
     "WG805",
@@ -70,6 +112,43 @@ CAUSE = cause(
     effect="cpu",
     explains=("gpu-unused", "non-nvidia-backend"),
 )
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    frameworks = rocm_frameworks(machine)
+    found = amd_driver(machine).device_nodes
+    if isinstance(found, Unknown):
+        yield Gap(f"who may use the AMD GPU: {found.reason}")
+        return
+    nodes = found.value if isinstance(found, Known) else ()
+    in_container = isinstance(machine.system.container, Known)
+    reason = _closed(nodes) or (_missing(nodes) if in_container else None)
+    if reason is None:
+        return
+    for framework in frameworks:
+        yield CAUSE.finding(
+            subject=framework.name,
+            message=f"{reason}, so {display_name(framework.name)} {framework.version} cannot use "
+            "the AMD GPU",
+            evidence=(seen(found, reason),),
+            remedies=tuple(access_remedies(machine, nodes, "amd")),
+            confidence="likely",
+        )
+
+
+def _closed(nodes: tuple[DeviceNode, ...]) -> str | None:
+    kfd = [node for node in nodes if node.path == KFD]
+    return unusable(kfd) or unusable([node for node in nodes if node.path != KFD])
+
+
+def _missing(nodes: tuple[DeviceNode, ...]) -> str | None:
+    if all(node.path != KFD for node in nodes):
+        return f"this container has no {KFD}"
+    if all(node.path == KFD for node in nodes):
+        return "this container has no /dev/dri/renderD*"
+    return None
+
 
 _REFUSED = late(r"[Uu]nable to open /dev/kfd[^\n]{0,40}Permission denied")
 _GROUP = late(r"is not (?:a )?member of \"?(?P<group>render|video)\"? group")
@@ -89,15 +168,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(refused.line, *((group.line,) if group else ())),
         remedies=(
             Remedy(
-                "Join the groups that own /dev/kfd, and log in again.",
-                shell_script('sudo usermod -aG render,video "$USER"'),
+                "Join the group that owns /dev/kfd, and log in again.",
+                shell_script('sudo usermod -aG "$(stat -c %G /dev/kfd)" "$USER"'),
             ),
             Remedy(
-                "In a container: give it both device files and the groups.",
-                shell_script(
-                    "docker run --device /dev/kfd --device /dev/dri --group-add video "
-                    "--group-add render IMAGE"
-                ),
+                "In a container: start it with both device files and the numbers of their groups.",
+                DOCKER["amd"],
             ),
         ),
         kind_of="non-nvidia-backend",

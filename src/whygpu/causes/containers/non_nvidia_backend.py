@@ -161,7 +161,7 @@ from whygpu.model.remedy import (
 )
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
-from whygpu.tables.graphics_devices import INTEL_INTEGRATED, display_only
+from whygpu.tables.graphics_devices import can_compute
 
 CAUSE = cause(
     "WG803",
@@ -183,9 +183,9 @@ _JUDGED = ("tensorflow", "jax", "torch")
 _MAKERS = {"amd": "an AMD GPU", "intel": "an Intel GPU", "apple": "Apple's GPU"}
 
 _UNFIT: dict[str, tuple[BuildKind, ...]] = {
-    "nvidia": ("rocm",),
-    "amd": ("cuda",),
-    "intel": ("cuda",),
+    "nvidia": ("rocm", "xpu"),
+    "amd": ("cuda", "xpu"),
+    "intel": ("cuda", "rocm"),
     "apple": ("cpu", "cuda"),
 }
 """Builds that cannot use a vendor's GPUs, and that another build could replace."""
@@ -196,8 +196,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     nvidia = nvidia_gpu(machine)
     others = _computing_devices(machine)
     if isinstance(nvidia, Known):
-        if any(device.vendor == "amd" for device in others):
-            # With cards of both vendors, a ROCm build may be intended.
+        if others:
+            # With cards of two vendors, a build for the other one may be intended.
             return
         yield from _judge(machine, "nvidia", seen(nvidia))
         return
@@ -213,18 +213,7 @@ def _computing_devices(machine: Snapshot) -> tuple[GraphicsDevice, ...]:
     """GPUs of other vendors that frameworks can compute on."""
     if not isinstance(machine.graphics, Known):
         return ()
-    return tuple(
-        device
-        for device in machine.graphics.value
-        if device.vendor == "apple"
-        or (device.vendor == "amd" and display_only("amd", device.device_id) is None)
-        or (device.vendor == "intel" and _is_card(device.address))
-    )
-
-
-def _is_card(address: str) -> bool:
-    """Whether Intel's GPU is a card; Windows shows no address, and most of these are integrated."""
-    return bool(address) and not address.endswith(INTEL_INTEGRATED)
+    return tuple(device for device in machine.graphics.value if can_compute(device))
 
 
 def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | Gap]:
@@ -247,7 +236,7 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
             )
 
 
-_WORDS = {"cuda": "CUDA (NVIDIA GPUs)", "rocm": "ROCm (AMD GPUs)"}
+_WORDS = {"cuda": "CUDA (NVIDIA GPUs)", "rocm": "ROCm (AMD GPUs)", "xpu": "XPU (Intel GPUs)"}
 
 _INSTALLS = {
     ("torch", "intel"): Install(("torch",), index_url=pytorch_index("xpu"), removes=("torch",)),
@@ -492,8 +481,8 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
                 _as_similar_card(log),
             ),
             Remedy(
-                "Join the groups that own /dev/kfd.",
-                shell_script('sudo usermod -aG video,render "$USER"'),
+                "Join the group that owns /dev/kfd, and log in again.",
+                shell_script('sudo usermod -aG "$(stat -c %G /dev/kfd)" "$USER"'),
             ),
         )
     if backend.startswith("Metal"):

@@ -91,6 +91,24 @@ spec:
       emptyDir: {medium: Memory}
 ```
 
+Each process is in a pod of its own.
+
+```
+==> ray.yaml <==
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: llm}
+spec:
+  headGroupSpec:
+    template:
+      spec:
+        containers:
+          - name: head
+            image: vllm/vllm-openai:v0.6.0
+            args: ["--tensor-parallel-size", "2", "--distributed-executor-backend", "ray"]
+            resources: {limits: {nvidia.com/gpu: 1}}
+```
+
 ## Sources
 
 - <https://github.com/pytorch/pytorch#docker-image>
@@ -135,4 +153,8 @@ def _reason(setup: Setup) -> str:
     if workers is not None:
         return f"{workers.file}:{workers.line} loads data in worker processes, which use it"
     several = setup.several_processes
-    return f"{several.text}: its processes exchange data there" if several is not None else ""
+    counts = [grant.gpus for grant in setup.given]
+    if several is None or (None not in counts and sum(each or 0 for each in counts) < 2):
+        # With one GPU, the other processes are in other containers.
+        return ""
+    return f"{several.text}: its processes exchange data there"

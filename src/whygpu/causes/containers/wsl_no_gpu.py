@@ -54,6 +54,16 @@ start = "no-gpu"
 wsl = 1
 ```
 
+A user who may not open the device node.
+
+```toml
+start = "no-gpu"
+[system]
+wsl = 2
+[driver]
+device_nodes = [{path = "/dev/dxg", mode = "crw-rw----", group = "root", usable = false}]
+```
+
 ## Quiet on (machine)
 
 ```toml
@@ -79,6 +89,19 @@ start = "no-gpu"
 wsl = 2
 [driver]
 device_nodes = [{path = "/dev/dxg", mode = "crw-rw-rw-", group = "root", usable = true}]
+```
+
+A build for AMD GPUs.
+
+```toml
+start = "no-gpu"
+only = ["torch"]
+[system]
+wsl = 2
+[driver]
+device_nodes = [{path = "/dev/dxg", mode = "crw-rw-rw-", group = "root", usable = true}]
+[target.frameworks.torch.build]
+kind = "rocm"
 ```
 
 ## Fires on (log)
@@ -115,6 +138,8 @@ Epoch 1/3 loss: 0.61
 - <https://docs.nvidia.com/cuda/wsl-user-guide>
 - <https://learn.microsoft.com/windows/ai/directml/gpu-cuda-in-wsl>
 - <https://learn.microsoft.com/windows/wsl/wsl-config>
+- <https://rocm.docs.amd.com/projects/radeon-ryzen/en/latest/>
+- <https://github.com/ROCm/librocdxg/issues/34>
 """
 
 from __future__ import annotations
@@ -134,13 +159,15 @@ from whygpu.causes.evidence.driver_state import (
 from whygpu.causes.evidence.log_cuda_start import ends_after, failed_at, lines_with, story_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
-from whygpu.model.driver import DriverLibrary
+from whygpu.model.derived import display_name
+from whygpu.model.driver import DeviceNode, DriverLibrary
 from whygpu.model.finding import MACHINE, Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.observed import Absent, Known, NotApplicable, need
+from whygpu.model.observed import Absent, Known, NotApplicable, need, need_or
 from whygpu.model.remedy import PrependPath, Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import BuildKind
 
 CAUSE = cause("WG802", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
 
@@ -166,19 +193,59 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         return
     if cuda_starts(machine):
         return
-    if all(node.path != WSL_NODE for node in device_nodes(machine)):
+    node = next((node for node in device_nodes(machine) if node.path == WSL_NODE), None)
+    if node is None:
         yield _without_node(machine)
+        return
+    if not node.usable:
+        yield _closed_node(machine, node)
         return
     library = machine.driver.cuda_library
     if isinstance(library, Known) and library.value.kind == "driver":
         yield _linux_driver(machine, library)
     elif isinstance(library, Absent):
+        yield from _of_other_makers(machine)
         yield Gap(
             "whether Windows has an NVIDIA GPU: it offers graphics to WSL (/dev/dxg), but no "
             "NVIDIA driver; if it has one, install NVIDIA's driver in Windows and run wsl --update"
         )
     else:
         need(library)
+
+
+_NEEDS: dict[BuildKind, str] = {
+    "rocm": "AMD's guide for WSL lists the GPUs; before ROCm 7.13 it also needs the variable "
+    "HSA_ENABLE_DXG_DETECTION=1",
+    "xpu": "it needs Intel's driver in Windows, and Level Zero with Intel's compute runtime in WSL",
+}
+
+
+def _of_other_makers(machine: Snapshot) -> Iterator[Gap]:
+    """Builds for GPUs that need another driver than NVIDIA's, of which WSL shows nothing."""
+    for framework in need_or(machine.target.frameworks, ()):
+        kind = framework.build.kind
+        needs = _NEEDS.get(kind.value) if isinstance(kind, Known) else None
+        if needs is not None:
+            name = f"{display_name(framework.name)} {framework.version}"
+            yield Gap(f"whether {name} can use the GPU of Windows is not examined: {needs}")
+
+
+def _closed_node(machine: Snapshot, node: DeviceNode) -> Finding:
+    text = f"{node.mode}, group {node.group}"
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"this user may not open {WSL_NODE} ({text}), through which programs in WSL use the "
+        "GPU",
+        evidence=(seen(machine.driver.device_nodes, f"{WSL_NODE}: {text}"),),
+        remedies=(
+            Remedy(
+                "Allow all users to open it, which is the default of WSL. It lasts until WSL is "
+                "started again.",
+                command_line("sudo chmod 0666 /dev/dxg"),
+            ),
+        ),
+        confidence="likely",
+    )
 
 
 def _first_generation(machine: Snapshot) -> Finding:

@@ -15,11 +15,15 @@ placement is allowed. An operation without a kernel for any device fails in ever
 - `No OpKernel was registered to support Op 'X' ... Registered devices: [CPU, GPU]`.
 - `Cannot colocate nodes ... because no device type supports both of those nodes`.
 - XLA: `... not implemented on GPU`.
+- XLA: `Detected unsupported operations when trying to compile graph ... on XLA_GPU_JIT: CudnnRNN`.
+  The operation has a GPU kernel, but none for XLA, and the program compiles the whole step with it
+  (`jit_compile=True`).
 
 ## Fix
 
 Allow soft placement, so that such operations run on the CPU, or pin only operations with a GPU
-kernel.
+kernel. If XLA is what cannot compile the operation, switch XLA off for the step:
+`jit_compile=False`.
 
 ## Fires on (log)
 
@@ -40,6 +44,14 @@ Registered kernels:
 InvalidArgumentError: Could not satisfy device specification '/job:localhost/replica:0/task:0/device:GPU:0'. enable_soft_placement=0. Supported device types [CPU]. All available devices [/job:localhost/replica:0/task:0/device:CPU:0, /job:localhost/replica:0/task:0/device:GPU:0].
 ```
 
+XLA cannot compile an operation that runs on the GPU without XLA.
+
+```
+tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:
+
+Detected unsupported operations when trying to compile graph __inference_one_step_on_data_993[] on XLA_GPU_JIT: CudnnRNN (No registered 'CudnnRNN' OpKernel for XLA_GPU_JIT devices compatible with node {{node CudnnRNN}}){{node CudnnRNN}}
+```
+
 ## Quiet on (log)
 
 The device itself is missing.
@@ -58,6 +70,7 @@ tensorflow.python.framework.errors_impl.NotFoundError: Op type not registered 'T
 
 - <https://www.tensorflow.org/guide/gpu>
 - <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/common_runtime/placer.cc>
+- <https://github.com/keras-team/keras/issues/18456>
 - <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/op_kernel.cc>
 """
 
@@ -88,8 +101,18 @@ _XLA = late(
 )
 
 
+_JIT = late(
+    r"unsupported operations when trying to compile graph [^\n]{1,400}? on XLA_(?P<on>[CG]PU)_JIT: "
+    r"(?P<op>\w{2,60})"
+)
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
+    compiled = log.first(_JIT)
+    if compiled is not None:
+        yield _not_compiled(log, compiled)
+        return
     without = [p for p in placements(log) if misplaced(p) != "no-device"]
     xla = next((match for match in log.find(_XLA) if not _is_remark(log, match)), None)
     if not without and xla is None:
@@ -113,6 +136,32 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             ),
         ),
         confidence="certain" if without and misplaced(without[0]) else "likely",
+    )
+
+
+def _not_compiled(log: Log, match: Match) -> Finding:
+    recurrent = (
+        (
+            Remedy(
+                "Or, if it is the kernel of an LSTM or GRU layer, let the layer use its own: "
+                "use_cudnn=False in Keras 3."
+            ),
+        )
+        if "RNN" in (match.groups["op"] or "")
+        else ()
+    )
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"XLA has no kernel for the operation {match.groups['op']}, and the program "
+        "compiles the whole step with XLA (jit_compile)",
+        evidence=log.evidence(match.line),
+        remedies=(
+            Remedy(
+                "Run the step without XLA: model.compile(..., jit_compile=False), or no "
+                f"jit_compile=True in tf.function. It still runs on the {match.groups['on']}."
+            ),
+            *recurrent,
+        ),
     )
 
 

@@ -370,8 +370,8 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                 fix=f"Write {meant}.",
                 edits=_renamed(setting, meant),
             )
-        elif setting.value and (setting.name != _CAPABILITIES or computes):
-            problem = value_problem(setting.name, setting.value, set_names)
+        elif setting.known and (setting.name != _CAPABILITIES or computes):
+            problem = value_problem(setting.name, setting.known, set_names)
             if problem:
                 yield CAUSE.in_setup(
                     setting.place,

@@ -105,15 +105,16 @@ from whygpu.causes.evidence.log_cuda_start import lines_with
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.causes.evidence.probe_ends import GPU_USERS, imported
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name, gpu_proven_by, nvidia_gpu
+from whygpu.model.derived import display_name, gpu_for, gpu_proven_by, usable_gpu
 from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.outside_text import excerpt
-from whygpu.model.probe import Probe, ProbeOperation
-from whygpu.model.remedy import PYTHON, command_line, shell_script
+from whygpu.model.probe import Probe, ProbeName, ProbeOperation
+from whygpu.model.remedy import PYTHON, Action, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import BuildKind
 from whygpu.tables.gpu_vocabulary import message_is_about_gpu
 
 CAUSE = cause("WG404", __name__, __doc__, severity="error", effect="cpu")
@@ -129,28 +130,33 @@ _LINES = 5
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    need(nvidia_gpu(machine))
+    need(usable_gpu(machine))
     for name in GPU_USERS:
-        if isinstance(machine.framework(name), Absent):
+        framework = machine.framework(name)
+        if isinstance(framework, Absent):
+            continue
+        if isinstance(framework, Known) and isinstance(gpu_for(machine, framework.value), Absent):
+            # The GPU is of another maker than this build is for: non-nvidia-backend.
             continue
         probe = machine.probe(name)
         if isinstance(probe, Unknown):
             yield Gap(probe.reason)
         elif isinstance(probe, Known):
-            yield from _judge(probe.value)
+            kind = framework.value.build.kind if isinstance(framework, Known) else framework
+            yield from _judge(probe.value, kind.value if isinstance(kind, Known) else None)
 
 
-def _judge(probe: Probe) -> Iterator[Finding | Gap]:
+def _judge(probe: Probe, kind: BuildKind | None) -> Iterator[Finding | Gap]:
     if probe.ended == "exception" and imported(probe):
         what = f"{_title(probe)} imports, but fails at {probe.stage}: {excerpt(probe.how)}"
-        yield _finding(probe, what, "broken")
+        yield _finding(probe, what, "broken", kind)
         return
     if probe.ended != "finished" or gpu_proven_by(probe):
         return
     on_gpu = [operation for operation in probe.operations if operation.kind == "gpu"]
     failed = [operation for operation in on_gpu if isinstance(operation.ran_on, Unknown)]
     if failed:
-        yield _finding(probe, _failure(probe, failed[0]), "broken")
+        yield _finding(probe, _failure(probe, failed[0]), "broken", kind)
     elif on_gpu:
         # It computed there, but wrongly: wrong-results-on-gpu.
         return
@@ -161,6 +167,7 @@ def _judge(probe: Probe) -> Iterator[Finding | Gap]:
             probe,
             f"{_title(probe)} lists no GPU and computes on the CPU, although this machine has one",
             "cpu",
+            kind,
         )
 
 
@@ -177,13 +184,13 @@ def _failure(probe: Probe, operation: ProbeOperation) -> str:
     )
 
 
-def _finding(probe: Probe, what: str, effect: Effect) -> Finding:
+def _finding(probe: Probe, what: str, effect: Effect, kind: BuildKind | None) -> Finding:
     name = display_name(probe.name)
     return CAUSE.finding(
         subject=probe.name,
         message=f"{what}; if no other finding explains it, the reason is unknown",
         evidence=tuple(_trace(probe)) or (Evidence("probe", f"{name} probe", what),),
-        remedies=_remedies(probe),
+        remedies=_remedies(probe, kind),
         effect=effect,
     )
 
@@ -198,17 +205,26 @@ def _trace(probe: Probe) -> Iterator[Evidence]:
         yield Evidence("probe", f"{name} probe", line)
 
 
-def _remedies(probe: Probe) -> tuple[Remedy, ...]:
-    asks = {
-        "tensorflow": shell_script(
-            "TF_CPP_VMODULE=dso_loader=1,gpu_device=1 ",
-            PYTHON,
-            " -c 'import tensorflow as tf; tf.config.list_physical_devices()'",
-        ),
-        "torch": shell_script(PYTHON, " -c 'import torch; torch.cuda.init()'"),
-    }
-    with_jax = shell_script("JAX_PLATFORMS=cuda ", PYTHON, " -c 'import jax; print(jax.devices())'")
-    action = asks.get(probe.name, with_jax)
+_QUESTIONS: dict[tuple[ProbeName, BuildKind | None], Action] = {
+    ("tensorflow", None): shell_script(
+        "TF_CPP_VMODULE=dso_loader=1,gpu_device=1 ",
+        PYTHON,
+        " -c 'import tensorflow as tf; tf.config.list_physical_devices()'",
+    ),
+    ("torch", None): shell_script(PYTHON, " -c 'import torch; torch.cuda.init()'"),
+    ("torch", "xpu"): shell_script(PYTHON, " -c 'import torch; torch.xpu.init()'"),
+    ("jax", None): shell_script(
+        "JAX_PLATFORMS=cuda ", PYTHON, " -c 'import jax; print(jax.devices())'"
+    ),
+    ("jax", "rocm"): shell_script(
+        "JAX_PLATFORMS=rocm ", PYTHON, " -c 'import jax; print(jax.devices())'"
+    ),
+}
+"""What makes a framework say why it has no GPU; None for any other build."""
+
+
+def _remedies(probe: Probe, kind: BuildKind | None) -> tuple[Remedy, ...]:
+    action = _QUESTIONS.get((probe.name, kind)) or _QUESTIONS[probe.name, None]
     return (Remedy(f"Make {display_name(probe.name)} print the reason.", action),)
 
 

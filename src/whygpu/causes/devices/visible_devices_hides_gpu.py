@@ -414,8 +414,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     for_gpu = (setup.for_gpu or setup.given) and not setup.for_cpu
     settings = [each for each in setup.variables if each.name == "CUDA_VISIBLE_DEVICES"]
-    values = {each.value for each in settings}
-    if not for_gpu or len(values) != 1:
+    values = {each.known for each in settings}
+    if not for_gpu or len(values) != 1 or None in values:
         # A script that sets it several times does different things with it.
         return
     setting = settings[-1]
@@ -436,5 +436,6 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
         message=f"CUDA_VISIBLE_DEVICES={value} {why}",
         fix="Remove the line: a container or job sees only the GPUs that it asks for.",
         confidence="likely",
-        severity="warning",
+        # An image may be for both. Then this is only its default, which a user can change.
+        severity="warning" if setup.given else "info",
     )

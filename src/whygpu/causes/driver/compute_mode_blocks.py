@@ -103,11 +103,9 @@ from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.desktop_programs import DESKTOP_PROGRAMS
 
 CAUSE = cause("WG109", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
-
-_DESKTOP = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "plasmashell")
-"""Desktop processes without a CUDA context, which exclusive mode does not count."""
 
 _SHARES = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
 
@@ -143,7 +141,8 @@ def _owners(gpu: Gpu) -> tuple[GpuProcess, ...]:
     names = {process.pid: _name(process) for process in processes}
     if any(name in _SHARES for name in names.values()):
         return ()
-    return tuple(process for process in processes if names[process.pid] not in _DESKTOP)
+    # A desktop has no CUDA context, and exclusive mode does not count it.
+    return tuple(process for process in processes if names[process.pid] not in DESKTOP_PROGRAMS)
 
 
 def _name(process: GpuProcess) -> str:

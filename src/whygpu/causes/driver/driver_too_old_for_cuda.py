@@ -171,6 +171,8 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.architectures import TEGRA
+from whygpu.tables.driver_branches import first_branch_for, is_after, last_branch_for
 from whygpu.tables.driver_floors import FAMILIES_FROM, driver_floors
 from whygpu.tables.tensorflow_builds import BUILDS, build_of
 from whygpu.tables.versions import release_numbers
@@ -231,6 +233,13 @@ class _Needed(NamedTuple):
     @property
     def release(self) -> str:
         return self.driver if self.version is None else f"{self.version} or newer"
+
+    def is_after(self, branch: int) -> bool:
+        """Whether only later driver branches run this CUDA release."""
+        if self.version is not None:
+            return is_after(self.version, branch)
+        first = first_branch_for(release_numbers(self.cuda)[:1])
+        return first is not None and first.branch > branch
 
 
 class _Driver(NamedTuple):
@@ -297,12 +306,36 @@ def _driver(machine: Snapshot) -> _Driver:
     return _Driver(known, cuda, seen(version, f"driver {known}"))
 
 
+class _LastDriver(NamedTuple):
+    branch: int
+    gpu: str
+    """The GPU that later branches do not support."""
+
+
+def _last_driver(machine: Snapshot) -> _LastDriver | None:
+    """The last driver branch for all GPUs; None if the newest supports what is known of them."""
+    found = []
+    for gpu in machine.driver.gpus.value if isinstance(machine.driver.gpus, Known) else ():
+        if isinstance(gpu.compute_capability, Known):
+            numbers = release_numbers(gpu.compute_capability.value)
+            last = last_branch_for((numbers[0], numbers[1])) if len(numbers) == 2 else None
+            if last is not None and numbers not in TEGRA:
+                found.append(_LastDriver(last.branch, gpu.name))
+    return min(found, default=None)
+
+
 def _remedies(
     machine: Snapshot, framework: Framework, needed: _Needed, driver: _Driver
 ) -> tuple[Remedy, ...]:
     other = _other_build(framework, driver)
     verb = "Update" if other is None else "Or update"
-    if isinstance(machine.system.wsl, Known):
+    last = _last_driver(machine)
+    if last is not None and needed.is_after(last.branch):
+        update = Remedy(
+            f"Keep this driver: branch {last.branch} is the last one that supports {last.gpu}. No "
+            f"driver for this GPU runs CUDA {needed.cuda}."
+        )
+    elif isinstance(machine.system.wsl, Known):
         update = Remedy(f"{verb} the NVIDIA driver in Windows: {needed.driver} is required.")
     elif isinstance(machine.system.container, Known):
         update = Remedy(
@@ -312,8 +345,9 @@ def _remedies(
     else:
         distribution = machine.system.distribution
         ubuntu = isinstance(distribution, Known) and distribution.value.startswith("Ubuntu")
+        limit = f", up to branch {last.branch}, the last one for {last.gpu}" if last else ""
         update = Remedy(
-            f"{verb} the NVIDIA driver to {needed.release}, then restart the machine.",
+            f"{verb} the NVIDIA driver to {needed.release}{limit}, then restart the machine.",
             command_line("sudo ubuntu-drivers install") if ubuntu else None,
         )
     return (update,) if other is None else (other, update)

@@ -43,6 +43,13 @@ times = 2
 last_second = 90061
 ```
 
+A product under load (`whygpu check --stress`) failed with a hardware fault.
+
+```toml
+[stress.0.test.rates.tf32]
+speeds = {unknown = "RuntimeError: CUDA error: uncorrectable ECC error encountered"}
+```
+
 ## Quiet on (machine)
 
 Xid 31 is about a program, and 63 is a repair that was made.
@@ -111,6 +118,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from whygpu.causes.evidence.driver_state import CONSEQUENCES
 from whygpu.causes.evidence.log_status_families import decided_by_code
@@ -121,7 +129,7 @@ from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.observed import Absent, Known, Unknown, need, need_or
+from whygpu.model.observed import Absent, Known, Observed, Unknown, need, need_or
 from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.tables.xids import XIDS, XidAction, follows_a_program, is_of_the_hardware
@@ -191,14 +199,21 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _failed_in_probes(machine: Snapshot) -> Iterator[Evidence]:
-    """Operations that failed with the message of a hardware fault."""
+    """Operations that failed with the message of a hardware fault, also under load."""
     for probe in machine.probes:
         for operation in probe.operations:
-            if isinstance(operation.ran_on, Unknown) and any(
-                word in operation.ran_on.reason.lower() for word in _HARDWARE_WORDS
-            ):
-                where = f"{display_name(probe.name)} probe, {operation.operation}"
-                yield Evidence("probe", where, operation.ran_on.reason)
+            where = f"{display_name(probe.name)} probe, {operation.operation}"
+            yield from _hardware_fault(operation.ran_on, where)
+    for tested in machine.stress.value if isinstance(machine.stress, Known) else ():
+        for rate in tested.test.value.rates if isinstance(tested.test, Known) else ():
+            yield from _hardware_fault(rate.speeds, f"GPU {tested.number} under load, {rate.name}")
+
+
+def _hardware_fault(result: Observed[Any], where: str) -> Iterator[Evidence]:
+    if isinstance(result, Unknown) and any(
+        word in result.reason.lower() for word in _HARDWARE_WORDS
+    ):
+        yield Evidence("probe", where, result.reason)
 
 
 def _logged(machine: Snapshot) -> Iterator[Finding]:

@@ -127,7 +127,7 @@ def _pending(gpu: Gpu, what: str, evidence: Evidence) -> Finding:
         evidence,
         (
             Remedy(
-                "End all programs on the GPU and reset it.",
+                "End all programs on the GPU, also the desktop and monitoring such as DCGM, and reset it.",
                 command_line("sudo nvidia-smi --gpu-reset -i", a_number(gpu.number)),
             ),
         ),

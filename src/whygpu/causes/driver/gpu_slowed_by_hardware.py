@@ -35,6 +35,13 @@ Old drivers do not say which of both it is.
 slowdowns = ["hardware"]
 ```
 
+It is cool while nothing runs, and too hot under load (`whygpu check --stress`).
+
+```toml
+[stress.0.test.state]
+slowdowns = ["power-cap", "thermal"]
+```
+
 ## Quiet on (machine)
 
 The limits of the driver itself, under full load.
@@ -61,6 +68,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.gpu_health import of_each_gpu
+from whygpu.causes.evidence.load_tests import load_tests
 from whygpu.model.cause import cause
 from whygpu.model.driver import Gpu, Slowdown
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
@@ -78,23 +86,47 @@ _REASONS: dict[Slowdown, str] = {
 """The most specific first: the last one is set together with the others."""
 
 
+Slowdowns = Known[tuple[Slowdown, ...]]
+
+
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    hot = set()
+    for gpu, slowdowns in _under_load(machine):
+        reason = _reason(slowdowns)
+        if reason is not None:
+            hot.add(gpu.number)
+            yield _finding(gpu, slowdowns, reason, "under load")
     for item in of_each_gpu(machine, "slowdowns", lambda health: health.slowdowns):
         if isinstance(item, Gap):
             yield item
             continue
         gpu, slowdowns = item
-        reason = next((name for name in _REASONS if name in slowdowns.value), None)
-        if reason is not None:
-            yield _finding(gpu, slowdowns, reason)
+        reason = _reason(slowdowns)
+        if reason is not None and gpu.number not in hot:
+            yield _finding(gpu, slowdowns, reason, "now")
 
 
-def _finding(gpu: Gpu, slowdowns: Known[tuple[Slowdown, ...]], reason: Slowdown) -> Finding:
+def _under_load(machine: Snapshot) -> Iterator[tuple[Gpu, Slowdowns]]:
+    """What was seen while whygpu itself put the GPUs under load, if it did."""
+    if not isinstance(machine.stress, Known):
+        return
+    for item in load_tests(machine):
+        if not isinstance(item, Gap):
+            gpu, test = item
+            if isinstance(test.state.slowdowns, Known):
+                yield gpu, test.state.slowdowns
+
+
+def _reason(slowdowns: Slowdowns) -> Slowdown | None:
+    return next((name for name in _REASONS if name in slowdowns.value), None)
+
+
+def _finding(gpu: Gpu, slowdowns: Slowdowns, reason: Slowdown, when: str) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"the hardware holds the clocks of GPU {gpu.number} ({gpu.name}) down now, because "
-        f"{_REASONS[reason]}",
+        message=f"the hardware holds the clocks of GPU {gpu.number} ({gpu.name}) down {when}, "
+        f"because {_REASONS[reason]}",
         evidence=(seen(slowdowns, f"slowdowns in effect: {', '.join(slowdowns.value)}"),),
         remedies=(
             Remedy(

@@ -61,7 +61,7 @@ _GPU_WANTED = late(
     r"|visible device count is (?:-1|0)\b|CUDA (?:is|was) not available|CUDA unavailable"
     r"|[Nn]ot enough GPUs?\b|GPU (?:device )?(?:is |was )?(?:required|not (?:found|available|detected))"
     r"|no CUDA devices (?:are |were )?(?:found|available|detected)|Failed to infer device type"
-    r"|No supported gpu backend found"
+    r"|No supported gpu backend found|(?:GPU|CUDA)Accelerator`? can ?not run on your system"
     r"|requires? (?:a |an )?(?:CUDA|NVIDIA|GPU)|without (?:a )?(?:GPU|CUDA)"
     r"|only be used (?:on|with) (?:a )?(?:CUDA|GPU)"
     r"|[Cc]an(?:not|'t) (?:find|access|use) (?:a |any |the )?(?:CUDA|GPU)"

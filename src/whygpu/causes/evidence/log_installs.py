@@ -109,8 +109,8 @@ STATEMENTS = late(
             r"Package '?(?P<package>[\w.-]{2,60})'? requires a different Python: \S{1,12} not"
             r" in '?(?P<range>[^'\n]{2,60})",
             rf"(?P<nowheels>{_WORD})(?P<nowheels_rest>{_TAIL})\s{{1,12}}"
-            + _wrapped(r"ha(?:s|ve) no (?:usable )?wheels with a matching ")
-            + r"(?P<tag>Python|platform)?",
+            + _wrapped(r"ha(?:s|ve) no (?:usable )?wheels with a (?:matching )?")
+            + r"(?P<tag>Python|platform|free-threading)?",
             r"Unable to find installation candidates for "
             rf"(?P<poetry>{_NAME}) ?(?:\((?P<poetry_version>[\w.+]{{1,40}})\))?",
             r"(?P<conda>(?:PackagesNotFoundError|ResolvePackageNotFound|(?:LibMamba)?UnsatisfiableError"
@@ -244,7 +244,7 @@ def _refusal(log: Log, groups: dict[str, str | None]) -> Refusal:
     if groups["package"]:
         return "python"
     if groups["tag"]:
-        return "python-tag" if groups["tag"] == "Python" else "platform"
+        return "platform" if groups["tag"] == "platform" else "python-tag"
     skipped = log.first(_SKIPPED) if groups["poetry"] else None
     if skipped:
         return "platform" if skipped.groups["tags"] == "platform" else "python-tag"
@@ -357,7 +357,7 @@ _PYTHON_SEEN = late(
 )
 _OF_THE_TOOL = late(r"pipx|venvs/poetry|lib/poetry|share/uv/tools")
 _FREE_THREADED = late(
-    r"\bpython3\.\d{1,2}t\b|free-threading build|\(e\.g\.,\s{1,12}`cp3\d{1,2}t`\)"
+    r"\bpython3\.\d{1,2}t\b|free-threading (?:build|compatible)|\(e\.g\.,\s{1,12}`cp3\d{1,2}t`\)"
     r"|CPython\s{1,12}3\.\d{1,2}\s{1,12}\(`cp3\d{1,2}t`\)"
 )
 _PYPY = late(r"\bpypy(?:3(?:\.\d{1,2})?)?\b|\[PyPy |`pypy3|`pp3", re.IGNORECASE)

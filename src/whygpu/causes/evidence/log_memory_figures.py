@@ -12,11 +12,11 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Log
 from whygpu.model.units import logged_size
 from whygpu.tables.gpu_memory import sizes_of
-from whygpu.tables.out_of_memory import bytes_of_shape
+from whygpu.tables.out_of_memory import ALLOCATOR_IN_USE, ALLOCATOR_LIMIT, bytes_of_shape
 
 _AMOUNT = r"(?P<number>\d{1,15}(?:\.\d{1,3})?) ?(?P<unit>[KMGT]iB)?"
-_LIMIT = late(rf"\b(?:Limit: {{1,24}}|memory_limit_: ){_AMOUNT}")
-_IN_USE = late(rf"\bInUse: {{1,24}}{_AMOUNT}")
+_LIMIT = late(rf"\b(?:{ALLOCATOR_LIMIT}|memory_limit_: ){_AMOUNT}")
+_IN_USE = late(rf"\b{ALLOCATOR_IN_USE}{_AMOUNT}")
 _REGIONS = late(rf"total_region_allocated_bytes_: {_AMOUNT}")
 _ROUND = 512 << 20
 _MOST_RECORDS = 8

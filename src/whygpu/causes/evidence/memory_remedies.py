@@ -14,13 +14,14 @@ _OF_APPLE = late(
     r"\bMPS (?:backend out of memory|allocated)|kIOGPUCommandBuffer\w{0,40}OutOfMemory"
 )
 _OF_AMD = late(
-    r"\bHIP out of memory|hipErrorOutOfMemory|AMDGPU version ?: gfx|\brocm\d|PYTORCH_HIP_ALLOC_CONF"
+    r"\bHIP (?:error|out of memory)|\bhipError[A-Z]|AMDGPU version ?: gfx|\brocm\d"
+    r"|PYTORCH_HIP_ALLOC_CONF"
 )
 _OF_INTEL = late(r"\bXPU out of memory|UR_RESULT_ERROR_OUT_OF|PI_ERROR_OUT_OF")
 
 
 def maker_of(log: Log) -> Literal["apple", "amd", "intel", "nvidia"]:
-    """Whose GPU ran out of memory: NVIDIA's, unless the log names another."""
+    """Whose GPU the log is about: NVIDIA's, unless the log names another."""
     if log.says(_OF_APPLE) or log.platform == "macos":
         return "apple"
     if log.says(_OF_AMD):

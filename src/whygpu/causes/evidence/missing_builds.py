@@ -167,6 +167,10 @@ def _python_build(attempt: Attempt) -> Reason | None:
         return None
     if build == "32-bit" and any("win32" in row.platforms for row in rows):
         return None
+    if build == "free-threaded" and any(
+        attempt.environment.python in row.free_threaded for row in rows
+    ):
+        return None
     sure = build != "free-threaded" or attempt.refusal == "python-tag"
     return Reason(
         "python-build", "certain" if sure else "likely", name=build, supported=_supported(rows)

@@ -9,6 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from whygpu.model.cause import Cause
 from whygpu.model.deployment import BaseImage, Setup, SetupFinding
 from whygpu.model.requirement_file import ProblemKind, RequirementVerdict
+from whygpu.tables.versions import release_numbers
 
 
 def wanted_instead(verdict: RequirementVerdict) -> str:
@@ -28,6 +29,18 @@ def already_in_base(verdict: RequirementVerdict, base: BaseImage | None) -> bool
         return SpecifierSet(wanted).contains(base.version)
     except InvalidSpecifier:
         return True
+
+
+def has_removed_package(verdict: RequirementVerdict, base: BaseImage | None) -> bool:
+    """Whether the base image has the old package tensorflow-gpu, so that pip installs nothing.
+
+    The images for GPUs were built with it before it was removed. Tags with `py3` ended in 2020.
+    """
+    if base is None or base.framework != "tensorflow" or not base.uses_gpu:
+        return False
+    if verdict.kind != "removed" or verdict.requirement.specifier:
+        return False
+    return "py3" in base.tag or bool(base.version and release_numbers(base.version) < (2, 12))
 
 
 def unfit_requirements(cause: Cause, setup: Setup, kind: ProblemKind) -> Iterator[SetupFinding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.model.program import Program
@@ -20,12 +21,16 @@ class TrainingLoop(NamedTuple):
     """The statements that run in each step: not those below an `if`, or in an inner loop."""
 
 
-def training_loops(program: Program) -> Iterator[TrainingLoop]:
-    if "torch" not in program.imports:
-        return
-    for node in ast.walk(program.tree):
-        if not isinstance(node, _LOOPS):
-            continue
+@lru_cache(maxsize=1)
+def training_loops(program: Program) -> tuple[TrainingLoop, ...]:
+    """Four detectors ask for those of a program, one after the other."""
+    if "torch" not in program.imports or "backward" not in program.text:
+        return ()
+    return tuple(_training_loops(program.tree))
+
+
+def _training_loops(tree: ast.Module) -> Iterator[TrainingLoop]:
+    for node in _loops(tree):
         statements = tuple(_every_step(node.body))
         losses = frozenset(
             call.func.value.id
@@ -38,6 +43,15 @@ def training_loops(program: Program) -> Iterator[TrainingLoop]:
         )
         if losses:
             yield TrainingLoop(node, losses, statements)
+
+
+def _loops(parent: ast.AST) -> Iterator[ast.For | ast.While]:
+    """All loops, found by looking at statements only, which are a tenth of the nodes."""
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for node in getattr(parent, field, ()):
+            if isinstance(node, _LOOPS):
+                yield node
+            yield from _loops(node)
 
 
 def _every_step(body: list[ast.stmt]) -> Iterator[ast.stmt]:

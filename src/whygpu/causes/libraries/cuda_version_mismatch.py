@@ -10,6 +10,10 @@ toolkit of another major release cannot replace it, whether older or newer.
 `Could not load dynamic library 'libcudart.so.10.0'` on a machine with CUDA 11, an ImportError, or
 no message and no GPU.
 
+When an extension is compiled: `The detected CUDA version (11.8) mismatches the version that was
+used to compile PyTorch (12.1)`, or `unsupported GNU version! gcc versions later than 11 are not
+supported!`, if the toolkit is older than the compiler of the machine.
+
 ## Fix
 
 Install the CUDA libraries of the framework's release in addition to the installed ones (as wheels
@@ -167,6 +171,7 @@ from whygpu.model.remedy import (
     Action,
     Install,
     InstallFramework,
+    UnsetVariable,
     a_number,
     command_line,
     shell_script,
@@ -247,8 +252,9 @@ _STATEMENTS = late(
     r"|[Cc]uda version [\d.]{1,8} does not match|is only supported on CUDA [\d.]{2,5} and above"
     r"|find CUDA\w{0,12}: Found unsuitable version \"(?P<there3>[\d.]+)\", but required is (?:at least|exact"
     r" version) \"(?P<wanted3>[\d.]+)\""
-    # The host compiler is newer than nvcc, or nvcc newer than the host compiler.
-    r"|unsupported (?:GNU|clang|Microsoft Visual Studio|HP-UX|ICC configuration!? ?) ?version!"
+    # nvcc works with a range of releases of the host's compiler.
+    r"|unsupported (?P<compiler>GNU|clang|Microsoft Visual Studio|ICC configuration!? ?) ?version!"
+    r"(?: gcc versions later than (?P<newest>\d{1,2}) )?"
     # Headers of one release and a compiler of another.
     r"|\b(?:cooperative_groups|cuda_fp16|cuda_bf16|crt|cuda/std)[\w./]{0,80}\.h\w{0,4}\(\d{1,6}\): error: "
     r"identifier \"\w{1,80}\" is undefined"
@@ -341,35 +347,78 @@ def _unmet(log: Log, unmet: Unmet) -> Finding:
     )
 
 
+_TOO_OLD_FOR_JAX = late(
+    r"Outdated (?:CUDA|cu[A-Za-z]{2,8}) installation found|but JAX was built against version"
+)
+
+
 def _stated_mismatch(log: Log, statement: Match) -> Finding:
     groups = statement.groups
+    if groups["compiler"]:
+        return _other_host_compiler(log, statement)
     there = groups["there"] or groups["there2"] or groups["there3"]
     wanted = groups["wanted"] or groups["wanted2"] or groups["wanted3"]
     versions = f": CUDA {there} is installed, CUDA {wanted} is needed" if there and wanted else ""
     what = "CUDA" if _MIXED_PYTORCH.search(statement.text) is None else "PyTorch or CUDA"
+    too_old_for_jax = _TOO_OLD_FOR_JAX.search(statement.text) is not None
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken",
         confidence="certain" if what == "CUDA" else "likely",
-        message=f"two components were built for different releases of {what}{versions}",
+        message="JAX finds a CUDA library that is older than the one that it was built against"
+        if too_old_for_jax
+        else f"two components were built for different releases of {what}{versions}",
         evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
-        remedies=(
-            Remedy(
-                f"Use CUDA {wanted}: install that toolkit and set CUDA_HOME to its folder."
-                if wanted
-                else "Install all components for one CUDA release.",
-                shell_script("export CUDA_HOME=/usr/local/cuda-", a_number(wanted))
-                if wanted
-                else None,
-            ),
-            Remedy(
-                f"Or install the framework's build for CUDA {there}."
-                if there
-                else "Or install PyTorch again, then the packages that depend on it.",
-                _pytorch_for(there) if log.framework == "torch" else None,
-            ),
-        ),
+        remedies=_NEWER_FOR_JAX if too_old_for_jax else tuple(_one_release(log, there, wanted)),
     )
+
+
+_NEWER_FOR_JAX = (
+    Remedy(
+        "If LD_LIBRARY_PATH names a CUDA toolkit, JAX takes the library from there: start it "
+        "without.",
+        UnsetVariable(("LD_LIBRARY_PATH",)),
+    ),
+    Remedy(
+        "Install JAX again together with the CUDA libraries that its plugin needs.",
+        InstallFramework("jax", options=("upgrade",)),
+    ),
+)
+
+
+def _other_host_compiler(log: Log, statement: Match) -> Finding:
+    newest = statement.groups["newest"]
+    older = (
+        Remedy(
+            f"Compile with gcc {newest}, which can be installed beside the newer one.",
+            shell_script("export NVCC_PREPEND_FLAGS='-ccbin g++-", a_number(newest), "'"),
+        )
+        if newest
+        else Remedy("Compile with a compiler that this CUDA toolkit supports (nvcc -ccbin).")
+    )
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken",
+        message="the compiler of this machine is not one that the CUDA toolkit (nvcc) supports"
+        + (f": it supports gcc up to {newest}" if newest else ""),
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
+        remedies=(older, Remedy("Or install a newer CUDA toolkit, which supports this compiler.")),
+    )
+
+
+def _one_release(log: Log, there: str | None, wanted: str | None) -> Iterator[Remedy]:
+    if wanted:
+        yield Remedy(
+            f"Use CUDA {wanted}: install that toolkit and set CUDA_HOME to its folder.",
+            shell_script("export CUDA_HOME=/usr/local/cuda-", a_number(wanted)),
+        )
+    else:
+        yield Remedy("Install all components for one CUDA release.")
+    action = _pytorch_for(there) if log.framework == "torch" else None
+    if there:
+        yield Remedy(f"Or install the framework's build for CUDA {there}.", action)
+    elif log.framework in ("torch", ""):
+        yield Remedy("Or install PyTorch again, then the packages that depend on it.", action)
 
 
 def _pytorch_for(cuda: str | None) -> Action | None:

@@ -400,7 +400,7 @@ def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _S
         return _Story(
             "Windows has no virtual memory left: its paging file is too small", _FOR_PAGING
         )
-    if _SHARED.search(texts):
+    if any(a.place == "shared-memory" for a in refused) or _SHARED.search(texts):
         return _Story(
             "the shared memory (/dev/shm) through which worker processes pass data is full",
             _for_shared(log),

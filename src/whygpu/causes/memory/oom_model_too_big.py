@@ -89,7 +89,10 @@ _ARRAYS = ("cupy", "numba")
 _OWN_LIMIT = late(r"\bis free\. (?P<limit>[\d.]{1,8} [KMG]iB) allowed;")
 """PyTorch was told to use a fraction of the GPU."""
 _WHOLE_DATA_SET = late(r"_EagerConst|from_tensor_slices")
-_SERVING = late(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization|text.generation")
+_SERVING = late(
+    r"\bv(?:llm|LLM)\b|KV cache|max_model_len|llama|gpu_memory_utilization|text.generation"
+)
+_VLLM = late(r"\bv(?:llm|LLM)\b")
 _INFERENCE = late(
     r"\bin (?:generate|predict|sample|transcribe|infer\w{0,8})\b|\.(?:generate|predict|transcribe)\("
     r"|\b[Ii]nference\b|diffusers|\bpipeline\(|ComfyUI|stable.diffusion|\bkoboldcpp\b|\bollama\b"
@@ -147,6 +150,12 @@ def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
         )
     trains = log.says(_TRAINING)
     if log.says(_SERVING) and not trains:
+        if log.says(_VLLM):
+            yield Remedy(
+                "Lower the share of the GPU that vLLM fills with its cache "
+                "(--gpu-memory-utilization; its default is 0.9), or let it work on fewer requests "
+                "at once (--max-num-seqs)."
+            )
         yield Remedy(
             "Serve a shorter context (max_model_len), a quantized model, or put fewer layers on "
             "the GPU."

@@ -14,9 +14,7 @@ error and you can ignore this message)`.
 
 ## Fix
 
-None is needed, if training continues with the next epoch or ends as planned. `Your input ran out of
-data` means that the data set has fewer batches than steps_per_epoch requires: repeat() it, or use
-fewer steps.
+None is needed, if training continues with the next epoch or ends as planned.
 
 ## Fires on (log)
 
@@ -56,7 +54,7 @@ CAUSE = cause("WG914", __name__, __doc__, severity="info", effect="none")
 MESSAGE = late(
     r"aborting with status: (?:OUT_OF_RANGE|CANCELLED)|StartAbort (?:Out of range|Cancelled|OUT_OF_RANGE|CANCELLED)"
     r"|Local rendezvous recv item cancelled|this does not indicate an error and you can ignore"
-    r"|Error occurred when finalizing \w{1,40} iterator: |Your input ran out of data; interrupting"
+    r"|Error occurred when finalizing \w{1,40} iterator: "
     r"|did not fully read the dataset being cached|Filling up shuffle buffer|Shuffle buffer filled"
 )
 

@@ -8,8 +8,7 @@ ZenDNN). It adds numbers in another order, so the last digits can differ from ea
 ## What it looks like
 
 `oneDNN custom operations are on. You may see slightly different numerical results due to
-floating-point round-off errors from different computation orders.` Older builds with MKL print the
-size of their thread pool.
+floating-point round-off errors from different computation orders.`
 
 ## Fix
 
@@ -20,10 +19,6 @@ imported.
 
 ```
 2023-09-12 19:40:07.447120: I tensorflow/core/util/port.cc:111] oneDNN custom operations are on. You may see slightly different numerical results due to floating-point round-off errors from different computation orders. To turn them off, set the environment variable `TF_ENABLE_ONEDNN_OPTS=0`.
-```
-
-```
-2020-11-10 18:10:20.550000: I tensorflow/core/common_runtime/process_util.cc:146] Creating new thread pool with default inter op setting: 2. Tune using inter_op_parallelism_threads for best performance.
 ```
 
 ## Quiet on (log)
@@ -46,7 +41,7 @@ from whygpu.model.lazy_regex import late
 CAUSE = cause("WG904", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(
-    r"(?:oneDNN|ZenDNN) custom operations are on|Tune using inter_op_parallelism_threads"
+    r"(?:oneDNN|ZenDNN) custom operations are on"
     r"|set the environment variable `TF_ENABLE_(?:ONEDNN|ZENDNN)_OPTS"
 )
 

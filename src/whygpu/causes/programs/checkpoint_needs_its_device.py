@@ -92,7 +92,7 @@ _OF_WEIGHTS = late(r"\.pth?\b|\.pth\.tar|\.ckpt|\.bin\b|model|weight|checkpoint|
 _OF_DATA = late(r"data|dataset|feature|embed|graph|processed", 2)
 
 
-@CAUSE.on_code("torch.load", "import load")
+@CAUSE.on_code("torch.load", "import load", needs=("is_available()",))
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not _CHOICE.search(program.text) or _SAVED_FROM_CPU.search(program.text):
         return

@@ -248,7 +248,7 @@ def _for_servers(log: Log) -> Iterator[Remedy]:
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
-@CAUSE.on_code("multiprocessing", "num_workers", "ProcessPoolExecutor", "os.fork")
+@CAUSE.on_code("multiprocessing", "num_workers", "ProcessPoolExecutor", "os.fork", needs=("cuda",))
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     if "torch" not in program.imports or _spawns(program):
         return

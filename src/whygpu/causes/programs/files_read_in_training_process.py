@@ -91,9 +91,9 @@ _READS_FILES = frozenset({"ImageFolder", "DatasetFolder"})
 _READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode", "decode_jpeg"})
 
 
-@CAUSE.on_code("DataLoader")
+@CAUSE.on_code("DataLoader", needs=("backward",))
 def detect(program: Program) -> Iterator[CodeFinding]:
-    if not uses_gpu(program) or not any(training_loops(program)):
+    if not uses_gpu(program) or not training_loops(program):
         return
     reading = _READS_FILES | set(_reading_classes(program))
     for call in program.calls(_LOADER):

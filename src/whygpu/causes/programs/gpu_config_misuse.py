@@ -422,7 +422,9 @@ _GPU_OPTIONS = frozenset(
 
 
 @CAUSE.on_code(
-    *(name.removeprefix("config.") for name in _SETTERS), "ConfigProto", "memory_fraction"
+    *(name.removeprefix("config.") for name in _SETTERS),
+    *("ConfigProto", "memory_fraction"),
+    needs=("tensorflow", "keras"),
 )
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     yield from _too_late(program)

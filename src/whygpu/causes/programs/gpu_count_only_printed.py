@@ -67,7 +67,7 @@ from whygpu.model.values import Result
 CAUSE = cause("WG727", __name__, __doc__, severity="info", effect="none")
 
 
-@CAUSE.on_code("_devices")
+@CAUSE.on_code("_devices", needs=("fit(",))
 def detect(program: Program) -> Iterator[CodeFinding]:
     listings = [call for call in program.calls() if gpus_listed(Result(call))]
     trained = [c for c in program.calls() if c.method == "fit" and is_keras_model(c.receiver)]

@@ -88,7 +88,7 @@ _DECIDED = late(r"soft_(?:device_)?placement|is_gpu_available|is_built_with_cuda
 """The program has thought of machines without a GPU."""
 
 
-@CAUSE.on_code("device(")
+@CAUSE.on_code("device(", needs=("Session",))
 def detect(program: Program) -> Iterator[CodeFinding]:
     if _DECIDED.search(program.text):
         return

@@ -72,7 +72,7 @@ from whygpu.model.program import Edit, Place, Program
 CAUSE = cause("WG734", __name__, __doc__, severity="warning", effect="none")
 
 
-@CAUSE.on_code("backward")
+@CAUSE.on_code("backward", needs=("torch",))
 def detect(program: Program) -> Iterator[CodeFinding]:
     for loop in training_loops(program):
         for statement in loop.every_step:

@@ -61,7 +61,11 @@ _TOO_LARGE = 256 << 30
 """More than the memory of any GPU, and of nearly any computer."""
 
 
-@CAUSE.on_code("random.rand", ".ones(", ".full(", "random_sample")
+@CAUSE.on_code(
+    *("np.ones(", "numpy.ones(", "np.full(", "numpy.full("),
+    *("random.rand(", "random.randn(", "random.random(", "random_sample("),
+    needs=("numpy",),
+)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
         return

@@ -123,7 +123,7 @@ _STRATEGIES = frozenset(
 _FIX = "Make and compile the model inside with strategy.scope():."
 
 
-@CAUSE.on_code("distribute")
+@CAUSE.on_code("MirroredStrategy")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not eager(program):
         return

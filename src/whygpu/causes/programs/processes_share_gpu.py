@@ -92,7 +92,7 @@ _LIMITS = late(
 )
 
 
-@CAUSE.on_code("multiprocessing", "ProcessPoolExecutor")
+@CAUSE.on_code("multiprocessing", "ProcessPoolExecutor", needs=("tensorflow", "jax"))
 def detect(program: Program) -> Iterator[CodeFinding]:
     if _LIMITS.search(program.text):
         return

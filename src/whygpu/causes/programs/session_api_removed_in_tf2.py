@@ -275,7 +275,7 @@ _KERAS_SESSION = frozenset(
 )
 
 
-@CAUSE.on_code(*_WORDS)
+@CAUSE.on_code(*_WORDS, needs=("tensorflow",))
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     if program.tensorflow in ("1", "either"):
         return

@@ -82,7 +82,7 @@ CAUSE = cause("WG717", __name__, __doc__, severity="warning", effect="none")
 _OPTIONS = ("allow_growth", "per_process_gpu_memory_fraction", "visible_device_list")
 
 
-@CAUSE.on_code("ConfigProto", "GPUOptions")
+@CAUSE.on_code("ConfigProto", "GPUOptions", needs=("tensorflow", "keras"))
 def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls():
         if tf_name(call.path) not in ("ConfigProto", "GPUOptions"):

@@ -100,7 +100,7 @@ CAUSE = cause("WG735", __name__, __doc__, severity="info", effect="none")
 _READING = frozenset({"item", "cpu", "tolist", "numpy"})
 
 
-@CAUSE.on_code("backward")
+@CAUSE.on_code("backward", needs=("torch",))
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not uses_gpu(program):
         return

@@ -351,7 +351,7 @@ _TOGETHER = frozenset(
 )
 
 
-@CAUSE.on_code("cuda")
+@CAUSE.on_code("cuda", needs=("torch",))
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     if "torch" not in program.imports or not plain(program):
         return

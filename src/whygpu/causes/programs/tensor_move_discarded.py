@@ -73,7 +73,7 @@ from whygpu.model.program import Edit, Place, Program
 CAUSE = cause("WG726", __name__, __doc__, severity="error", effect="none")
 
 
-@CAUSE.on_code(".to(", ".cuda(", ".cpu(")
+@CAUSE.on_code(".to(", ".cuda(", ".cpu(", needs=("torch",))
 def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls():
         if call.method not in ("to", "cuda", "cpu") or call.path or not is_tensor(call.receiver):

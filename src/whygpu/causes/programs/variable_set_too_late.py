@@ -165,7 +165,11 @@ _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask",
 """A program that imports these may set a variable for other processes."""
 
 
-@CAUSE.on_code(*sorted({row.variable for row in ROWS}), "jax_platform", "set_backend")
+@CAUSE.on_code(
+    *sorted({row.variable for row in ROWS}),
+    *("jax_platform", "set_backend"),
+    needs=("environ", "putenv", "jax_platform", "set_backend"),
+)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if program.imports & _CHILDREN or _starts_others(program):
         return

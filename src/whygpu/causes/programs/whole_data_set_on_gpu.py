@@ -83,7 +83,10 @@ _WRAPS = ("torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor")
 _LOADS = ("numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.memmap")
 
 
-@CAUSE.on_code("TensorDataset", "from_tensor_slices", "from_numpy", "torch.tensor", ".data.")
+@CAUSE.on_code(
+    *("TensorDataset", "from_tensor_slices", "from_numpy", "torch.tensor", ".data."),
+    needs=(".cuda(", ".to(", "device("),
+)
 def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls():
         if call.path.endswith(".TensorDataset") and call.path.startswith("torch."):
