@@ -78,6 +78,7 @@ def every_example() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @each("text", every_example(), ids=range(len(every_example())))
 def test_what_is_fixed_parses_and_stays(text: str) -> None:
     once = fix(text)

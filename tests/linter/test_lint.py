@@ -89,6 +89,7 @@ def test_files_without_any_word_about_devices_are_not_parsed(tmp_path: pathlib.P
     assert [problem.kind for problem in named.problems] == ["python2", "syntax"]
 
 
+@pytest.mark.slow
 def test_many_files_give_the_same_answer_as_one_at_a_time(tmp_path: pathlib.Path) -> None:
     texts = {f"f{n:03}": DEFECT if n % 3 else "import torch\n" for n in range(100)}
     together = lint(tmp_path, **texts)
@@ -251,6 +252,7 @@ def test_the_same_item_taken_twice_is_told_once() -> None:
     assert codes(whygpu.lint(text)) == ["WG719"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_listed_is_reported(tmp_path: pathlib.Path) -> None:
     (tmp_path / "good.py").write_text("x = 1\n")
     locked = tmp_path / "locked"

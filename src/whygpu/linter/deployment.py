@@ -23,10 +23,11 @@ from whygpu.linter.pod_setups import pod_setups
 from whygpu.linter.project_files import ProjectFiles, kind_of, load_from
 from whygpu.linter.service_setups import service_setups
 from whygpu.linter.yaml_file import NotRead
-from whygpu.model.deployment import Setup, VariableSetting
+from whygpu.model.deployment import BaseImage, Setup, VariableSetting
 from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import dev_container, dockerfile
 from whygpu.readers.requirement_files import read_requirements
+from whygpu.tables.base_images import base_image
 
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>.*)$")
 
@@ -39,11 +40,11 @@ def setups_of(path: str, text: str, files: ProjectFiles, judge: Judge) -> list[S
     if kind == "compose":
         return list(service_setups(path, text, files, judge))
     if kind == "yaml":
-        return list(pod_setups(path, text))
+        return list(pod_setups(path, text, files))
     if kind == "workflow":
         return list(workflow_setups(path, text, judge))
     if kind == "job":
-        return list(job_setups(path, text, files))
+        return list(job_setups(path, text, files, judge))
     if kind == "dev container":
         return list(_dev_container(path, text, files, judge))
     if kind == "variables":
@@ -115,4 +116,28 @@ def _requirements(path: str, files: ProjectFiles, judge: Judge) -> Iterator[Setu
         return
     place = FileLine(path, 1, "")
     verdicts = judge(read, machine_with(""))
-    yield Setup("requirements", "", place, requirements=read.requirements, verdicts=verdicts)
+    base = None
+    if any(verdict.kind == "removed" for verdict in verdicts):
+        base = _base_of_image_beside(path, files)
+    yield Setup(
+        "requirements",
+        "",
+        place,
+        base=base,
+        requirements=read.requirements,
+        verdicts=verdicts,
+    )
+
+
+def _base_of_image_beside(path: str, files: ProjectFiles) -> BaseImage | None:
+    """The base of an image that installs this file, which may have its packages already."""
+    folder, name = os.path.split(path)
+    for place in dict.fromkeys((folder, os.path.dirname(folder))):
+        for other in files.names(place or os.curdir):
+            if kind_of(other) != "dockerfile":
+                continue
+            text = files.read(os.path.join(place, other)) or ""
+            stages = dockerfile.read(other, text).stages if name in text else ()
+            if stages and stages[-1].base is not None:
+                return base_image(stages[-1].base, stages[-1].place)
+    return None

@@ -12,6 +12,7 @@ from whygpu.linter.project_files import ProjectFiles, load_from
 from whygpu.linter.started_script import needs_gpu, program_of
 from whygpu.model.deployment import (
     BaseImage,
+    CopiedFile,
     Reason,
     Setup,
     ShellCommand,
@@ -38,14 +39,19 @@ from whygpu.readers.requirement_files import format_of, read_requirements
 from whygpu.tables.base_images import TOOL_IMAGES, base_image
 
 _OWN_CUDA = re.compile(
-    r"cuda(?:-|$)|cudnn|libcudnn|libcublas|cudatoolkit|nvidia-cuda|nvidia-cudnn|nvidia-pyindex"
+    r"cuda(?:-|$)|cudnn|libcudnn|libcublas|cudatoolkit|nvidia-(?:cuda|cudnn|cublas|pyindex)"
     r"|cuda_\d|tensorrt"
 )
 _CUDA_DOWNLOAD = re.compile(r"cudnn-|cuda_\d{1,2}[\w.]{0,60}\.run|cuda-repo|cuda-keyring|libcudnn")
 _PYTHON_WORD = re.compile(
     r"(?:.*/)?(?:python|pip)(\d\.\d+)(?:-(?:dev|distutils|venv|full|minimal))?"
 )
-_OTHER_PYTHON = re.compile(r"deadsnakes|pyenv|conda|mamba|uv python|virtualenv -p|\bpoetry\b")
+_OTHER_PYTHON = re.compile(
+    r"deadsnakes|pyenv|conda|mamba|uv python|virtualenv -p|\bpoetry\b|python\.org/ftp|Python-\d"
+)
+_SYSTEM_PYTHON = frozenset(
+    {"python3", "python3-pip", "python3-dev", "python3-full", "python3-venv"}
+)
 _PYTHON_FOLDERS = re.compile(
     r"venv|site-packages|dist-packages|/usr/local|/opt|\.local|conda|install|/app"
 )
@@ -63,6 +69,9 @@ CPU_COMMENT = re.compile(
     r"|no gpu|without (?:an? )?gpu",
     re.IGNORECASE,
 )
+DEFAULT_RUNTIME = "where NVIDIA's runtime is the default, the variable gives it GPUs"
+ONLY_A_NAME = "only a name says so"
+_PYTORCH_IMAGE = re.compile(r"(?:docker\.io/)?pytorch/pytorch(?::|@|$)")
 _GPU_NAME = re.compile(r"(?:^|[._/-])(?:gpu|cuda\d*|nvidia)(?:[._/-]|$)", re.IGNORECASE)
 _GPU_IMAGE = re.compile(
     r"(?:.*[._-])?gpu(?::.*)?|[^:]*:(?:.*[._-])?(?:gpu|cu(?:da)?[\d.]*)(?:-(?:jupyter|devel|runtime))?",
@@ -114,11 +123,18 @@ def image_setup(
         for_gpu=tuple(_for_gpu(dockerfile, built, variables, program)),
         for_cpu=tuple(_for_cpu(dockerfile, last)),
         base=built.base,
-        has_own_cuda=_has_own_cuda(commands, requirements),
+        has_own_cuda=_has_own_cuda(commands, requirements) or _copies_cuda(built),
+        python=python,
         requirements=requirements,
         verdicts=answer,
         variables=variables,
         commands=commands,
+        copies=tuple(
+            CopiedFile(source, copy.target, copy.place)
+            for stage in built.stages
+            for copy in stage.copies
+            for source in copy.sources
+        ),
         program=program,
         unknown=tuple(installs.unknown),
     )
@@ -140,8 +156,15 @@ def published_image(reference: str, place: FileLine) -> Setup:
     own_name = base.reference.rpartition("/")[2]
     named = base.uses_gpu is None and _GPU_IMAGE.fullmatch(own_name) is not None
     for_gpu = (base.uses_gpu or named) and not TOOL_IMAGES.search(base.reference)
-    reasons = (Reason(f"its image is {base.reference}", place),) if for_gpu else ()
+    doubt = "only the name of the image says so" if named else _doubt_about(base)
+    reasons = (Reason(f"its image is {base.reference}", place, doubt),) if for_gpu else ()
     return Setup("image", "", place, for_gpu=reasons, base=base)
+
+
+def _doubt_about(base: BaseImage) -> str:
+    """Why an image that can use a GPU may be used without one."""
+    by_pytorch = _PYTORCH_IMAGE.match(base.reference)
+    return "PyTorch publishes no other image for the CPU" if by_pytorch else ""
 
 
 def _built(dockerfile: Dockerfile, last: Stage) -> _Built:
@@ -174,14 +197,15 @@ def _for_gpu(
     program: StartedProgram | None,
 ) -> Iterator[Reason]:
     if built.base is not None and built.base.uses_gpu:
-        yield Reason(f"it is built from {built.base.reference}", built.base.place)
+        doubt = _doubt_about(built.base)
+        yield Reason(f"it is built from {built.base.reference}", built.base.place, doubt)
     for setting in variables:
-        wanted = setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in (None, *_NO_GPUS)
+        wanted = setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.known not in (None, *_NO_GPUS)
         if wanted:
-            yield Reason("it sets NVIDIA_VISIBLE_DEVICES", setting.place)
+            yield Reason("it sets NVIDIA_VISIBLE_DEVICES", setting.place, DEFAULT_RUNTIME)
     name = os.path.basename(dockerfile.path)
     if _GPU_NAME.search(name) and built.stages:
-        yield Reason(f"its file is called {name}", built.stages[-1].place)
+        yield Reason(f"its file is called {name}", built.stages[-1].place, ONLY_A_NAME)
     if program is not None and program.needs_gpu is not None:
         yield needs_gpu(program.needs_gpu)
 
@@ -191,7 +215,8 @@ def _for_cpu(dockerfile: Dockerfile, last: Stage) -> Iterator[Reason]:
     for name in (file, os.path.basename(folder), last.name):
         if _CPU_NAME.search(name):
             yield Reason(f"it is called {name}", last.place)
-    for comment in dockerfile.comments:
+    # The comments of a file for GPUs speak of the CPU to warn of it.
+    for comment in dockerfile.comments if not _GPU_NAME.search(file) else ():
         if CPU_COMMENT.search(comment.text):
             yield Reason("a comment says so", comment)
 
@@ -206,6 +231,16 @@ def _has_own_cuda(
     ) or any(_OWN_CUDA.match(each.name) for each in requirements)
 
 
+def _copies_cuda(built: _Built) -> bool:
+    """COPY --from=nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04 /usr/local/cuda /usr/local/cuda"""
+    return any(
+        _OWN_CUDA.search(path.rpartition("/")[2]) or "/cuda" in path
+        for stage in built.stages
+        for copy in stage.copies
+        for path in (*copy.sources, copy.target)
+    )
+
+
 def _python(
     base: BaseImage | None, installs: Sequence[PackageInstall], commands: Sequence[ShellCommand]
 ) -> str:
@@ -217,7 +252,14 @@ def _python(
         line = " ".join(command.words)
         if _OTHER_PYTHON.search(line) or any(map(_PYTHON_WORD.fullmatch, command.words)):
             return ""
-    return base.python if base is not None and not named else ""
+    if base is None or named or not (base.brings_python or _installs_python(commands)):
+        return ""
+    return base.python
+
+
+def _installs_python(commands: Sequence[ShellCommand]) -> bool:
+    """Whether the Python of the system is installed: images of systems and of CUDA have none."""
+    return any(not _SYSTEM_PYTHON.isdisjoint(system_packages(command)) for command in commands)
 
 
 def _judged(
@@ -269,6 +311,9 @@ class _Installs:
         self.unknown += [f"{item.place.line}: {item.reason}" for item in install.unread]
         for name in install.files:
             self._add_file(name, install, stage, run)
+        found_locks = (self._found_lock(name, stage, run) for name in install.locks)
+        if (lock := next(filter(None, found_locks), None)) is not None:
+            self._read(lock, install)
         for folder in install.projects:
             wanted = f"{folder.rstrip('/')}/pyproject.toml"
             if (path := self._found(wanted, stage, run)) is not None:
@@ -280,6 +325,14 @@ class _Installs:
             self.unknown.append(f"{name} was not found")
         else:
             self._read(path, install)
+
+    def _found_lock(self, name: str, stage: Stage, run: Run) -> str | None:
+        """A file that is copied, or mounted for the one command that needs it."""
+        found = self._found(name, stage, run)
+        if found is not None or not run.mounts:
+            return found
+        paths = (os.path.join(context, name) for context in self._contexts)
+        return next((path for path in paths if self._files.read(path) is not None), None)
 
     def _read(self, path: str, install: PackageInstall) -> None:
         try:

@@ -2,58 +2,192 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
 
+from whygpu.errors import UsageError
 from whygpu.linter.image_setup import Judge, machine_with, published_image
-from whygpu.linter.project_files import ProjectFiles
+from whygpu.linter.project_files import ProjectFiles, kind_of, load_from
 from whygpu.linter.started_script import needs_gpu, program_of
 from whygpu.linter.yaml_file import documents_of
-from whygpu.model.deployment import Grant, Reason, Setup, ShellCommand, StartedProgram
-from whygpu.model.requirement_file import RequirementsFile
+from whygpu.model.deployment import (
+    CudaModule,
+    Grant,
+    Reason,
+    Setup,
+    ShellCommand,
+    StartedProgram,
+)
+from whygpu.model.requirement_file import FileLine, PinnedRequirement, RequirementsFile
 from whygpu.readers.deployment import batch_job, workflow
 from whygpu.readers.deployment.package_installs import package_installs
+from whygpu.readers.requirement_files import read_requirements
 
 _DROPS = re.compile(r"\s--(?:gres=(?:none|gpu:0)|gpus(?:-per-\w+)?=0)(?=\s)|\s-G ?0(?=\s)")
 _STARTS_PYTHON = re.compile(r"(?:^|[\s/])(?:python[\d.]*|torchrun|accelerate|deepspeed)\s")
 _ELSEWHERE = frozenset({"docker-machine", "ssh", "eval", "cml", "cml-runner", "sky", "modal"})
 """Commands after which others may run on another machine."""
 _NEEDS_GPU = re.compile(r"^(?:sudo )?nvidia-smi(?: -L)?$|^(?:sudo )?docker run (?:.* )?--gpus[= ]")
+_MODULE_NAME = re.compile(r"(cuda|cudatoolkit|cudnn)[/-](\d+\.\d+)[\w.-]*", re.IGNORECASE)
+_GPU_PARTITION = re.compile(r"gpu|[avhp]100", re.IGNORECASE)
+_CPU_PARTITION = re.compile(r"cpu|no-?gpu|non-?gpu", re.IGNORECASE)
+_CPU_NAME = re.compile(r"(?:^|[._-])cpu(?:[._-]|$)", re.IGNORECASE)
+_CPU_OPTION = re.compile(
+    r"\s--?(?:(?:use[-_])?cpu(?:[-_]only)?|no[-_]?(?:gpu|cuda)"
+    r"|(?:device|accelerator|platform|backend)[= ]cpu)(?=\s|$)"
+)
+_SUBMITS = re.compile(
+    r"^[^#\n]{0,200}\b(?:sbatch|qsub|bsub)\s(?:[^\n]|\\\n){0,400}?"
+    r"(?:--gres|--gpus|ngpus|-gpu\b|-G )",
+    re.MULTILINE,
+)
 _JOB_WANTS_GPU = re.compile(
     r"^(?:nvidia-smi|nvcc)$|^(?:cuda|cudnn|nvhpc)(?:[/\d.-]|$)|--(?:nv|gpus?)$", re.IGNORECASE
 )
 
+_LOADS = ("module", "ml", "singularity", "apptainer")
+_ASKS = re.compile(
+    r"^#(?:SBATCH|PBS|BSUB)\s[^\n]{0,200}(?:gres[=: ]\S{0,20}gpu|--gpus|-G ?\d|ngpus=|-gpu )",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MOST_BESIDE = 200
+"""Names of a folder in which other jobs are looked for."""
 
-def job_setups(path: str, text: str, files: ProjectFiles) -> Iterator[Setup]:
-    if not any(mark in text for mark in ("#SBATCH", "#PBS", "#BSUB")):
+
+def job_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> Iterator[Setup]:
+    if not any(mark in text for mark in batch_job.MARKS.values()):
         return
     job = batch_job.read(path, text)
     if job is None:
         return
-    reasons = []
-    if re.search(r"gpu|a100|v100|h100", job.partition, re.IGNORECASE) and job.partition_place:
-        reasons.append(Reason(f"it goes to {job.partition}", job.partition_place))
-    for command in job.commands:
-        wanted = next((word for word in command.words if _JOB_WANTS_GPU.search(word)), None)
-        starts = command.words[0] in ("module", "ml", "nvidia-smi", "singularity", "apptainer")
-        if wanted is not None and starts and _runs_python(job):
-            reasons.append(Reason(f"it runs {' '.join(command.words[:4])}", command.place))
     program = _program(path, job.commands, files)
-    if program is not None and program.needs_gpu is not None:
-        reasons.append(needs_gpu(program.needs_gpu))
+    requirements = _requirements(path, job.commands, files)
+    file = RequirementsFile(path, "requirements.txt", requirements)
+    reasons = tuple(_job_reasons(path, job, program, files)) if not job.grants else ()
     yield Setup(
         kind="job",
         name="",
         place=job.place,
-        for_gpu=tuple(reasons),
+        for_gpu=reasons,
+        for_cpu=tuple(_job_for_cpu(path, job)),
         grants=(*job.grants, *_dropped(job)),
-        grant_elsewhere=job.grant_elsewhere,
+        grant_elsewhere=job.grant_elsewhere or _submitted_with_gpus(path, files),
         commented_grant=job.commented_grant,
+        requirements=requirements,
+        verdicts=judge(file, machine_with("")) if requirements else (),
         variables=job.variables,
         commands=job.commands,
+        cuda_module=_cuda_module(job.commands),
         program=program,
     )
+
+
+def _job_reasons(
+    path: str, job: batch_job.Job, program: StartedProgram | None, files: ProjectFiles
+) -> Iterator[Reason]:
+    """What shows that a job without a request was made for a GPU.
+
+    Jobs of a project share their lines, so a step that prepares data loads CUDA as well: that
+    counts only if the request is commented out, or if another job starts the same program with a
+    GPU. Where jobs get whole nodes, none asks for GPUs; one that does shows that this is not such
+    a cluster.
+    """
+    beside = list(_jobs_with_gpus(path, job, files))
+    doubt = "" if beside else "where jobs get whole nodes, it has one anyway"
+    if program is not None and program.needs_gpu is not None:
+        yield needs_gpu(program.needs_gpu)._replace(doubt=doubt)
+    for command in job.commands if _runs_python(job) else ():
+        if not any(map(_JOB_WANTS_GPU.search, command.words)):
+            continue
+        reason = Reason(f"it runs {' '.join(command.words[:4])}", command.place, doubt)
+        had_request = job.commented_grant is not None or _starts_the_same(job, beside)
+        if command.words[0] == "nvidia-smi" or (command.words[0] in _LOADS and had_request):
+            yield reason
+    if _is_for_gpus(job.partition) and job.partition_place:
+        computes = _runs_python(job) or job.commented_grant is not None
+        doubt = doubt or ("" if computes else "what it runs may need none")
+        yield Reason(f"it goes to {job.partition}", job.partition_place, doubt)
+
+
+def _job_for_cpu(path: str, job: batch_job.Job) -> Iterator[Reason]:
+    """Jobs for the CPU are mostly copies of those for GPUs, with the same modules."""
+    name = os.path.basename(path)
+    if _CPU_NAME.search(name):
+        yield Reason(f"it is called {name}", job.place)
+    if _CPU_PARTITION.search(job.partition) and job.partition_place:
+        yield Reason(f"it goes to {job.partition}", job.partition_place)
+    for command in job.commands:
+        if _CPU_OPTION.search(" ".join(command.words)):
+            yield Reason("its command asks for the CPU", command.place)
+
+
+def _jobs_with_gpus(path: str, job: batch_job.Job, files: ProjectFiles) -> Iterator[str]:
+    """The texts of the jobs beside this one, for the same scheduler, that ask for GPUs."""
+    folder, own = os.path.split(path)
+    for name in files.names(folder or os.curdir)[:_MOST_BESIDE]:
+        if name == own or kind_of(name) != "job":
+            continue
+        text = files.read(os.path.join(folder, name)) or ""
+        if batch_job.MARKS[job.scheduler] in text and _ASKS.search(text):
+            yield text
+
+
+def _starts_the_same(job: batch_job.Job, others: Sequence[str]) -> bool:
+    words = (word for command in job.commands for word in command.words)
+    scripts = [os.path.basename(word) for word in words if word.endswith(".py")]
+    return any(script in text for script in scripts for text in others)
+
+
+def _cuda_module(commands: Sequence[ShellCommand]) -> CudaModule | None:
+    """module load cuda/11.8 cudnn/8.6; None if a job loads several, as for different steps."""
+    found: dict[str, tuple[str, FileLine]] = {}
+    for command in commands:
+        if command.words[0] not in ("module", "ml"):
+            continue
+        for match in filter(None, map(_MODULE_NAME.fullmatch, command.words[1:])):
+            kind = "cudnn" if "cudnn" in match[1].lower() else "cuda"
+            version = match[2] if kind == "cuda" else match[2].partition(".")[0]
+            if found.setdefault(kind, (version, command.place))[0] != version:
+                return None
+    if "cuda" not in found:
+        return None
+    return CudaModule(found["cuda"][0], found.get("cudnn", ("",))[0], found["cuda"][1])
+
+
+def _requirements(
+    path: str, commands: Sequence[ShellCommand], files: ProjectFiles
+) -> tuple[PinnedRequirement, ...]:
+    """What the job itself installs, also from files of requirements beside it."""
+    found: list[PinnedRequirement] = []
+    for install in package_installs(commands):
+        found += install.requirements
+        for name in install.files:
+            beside = os.path.join(os.path.dirname(path), name)
+            if "$" not in name and files.read(beside) is not None:
+                with contextlib.suppress(UsageError):
+                    found += read_requirements(beside, load_from(files)).requirements
+    return tuple(found)
+
+
+def _is_for_gpus(partition: str) -> bool:
+    """Whether all partitions that a job may go to have GPUs, by their names."""
+    names = partition.split(",")
+    return all(_GPU_PARTITION.search(name) and not _CPU_PARTITION.search(name) for name in names)
+
+
+def _submitted_with_gpus(path: str, files: ProjectFiles) -> str:
+    """A script beside the job may submit it with the options that it does not have itself."""
+    folder, name = os.path.split(path)
+    for other in files.names(folder or os.curdir):
+        if other == name or not (kind_of(other) == "job" or other.lower() == "makefile"):
+            continue
+        text = files.read(os.path.join(folder, other)) or ""
+        submits = _SUBMITS.search(text)
+        if submits is not None and (name in text or "$" in text[submits.start() :]):
+            return f"{other} submits jobs with GPUs"
+    return ""
 
 
 def _program(

@@ -20,14 +20,37 @@ class Crash(Exception):
     """A bug in a detector, with its cause. The findings of other detectors are kept."""
 
 
-def words_in(causes: Sequence[Cause], text: str) -> tuple[str, ...]:
-    """The words of the text that findings of these causes need."""
-    if not any(word in text for word in _ABOUT_GPUS):
-        return ()
-    return tuple(word for word in _words_of(tuple(causes)) if word in text)
+def is_about_gpus(text: str) -> bool:
+    return any(word in text for word in _ABOUT_GPUS)
+
+
+def possible(causes: Sequence[Cause], text: str) -> tuple[Cause, ...]:
+    """The causes whose frameworks the text names; nearly all texts name one of them at most."""
+    given = tuple(causes)
+    met = frozenset(
+        needs for needs in _needs_of(given) if not needs or any(word in text for word in needs)
+    )
+    return _with_needs(given, met)
 
 
 @lru_cache(maxsize=64)
+def _needs_of(causes: tuple[Cause, ...]) -> frozenset[tuple[str, ...]]:
+    return frozenset(cause.code_needs for cause in causes if cause.code_detector is not None)
+
+
+@lru_cache(maxsize=1024)
+def _with_needs(causes: tuple[Cause, ...], met: frozenset[tuple[str, ...]]) -> tuple[Cause, ...]:
+    return tuple(
+        cause for cause in causes if cause.code_detector is not None and cause.code_needs in met
+    )
+
+
+def words_in(causes: Sequence[Cause], text: str) -> tuple[str, ...]:
+    """The words of the text that findings of these causes need."""
+    return tuple(word for word in _words_of(tuple(causes)) if word in text)
+
+
+@lru_cache(maxsize=1024)
 def _words_of(causes: tuple[Cause, ...]) -> tuple[str, ...]:
     """Each word once."""
     return tuple(dict.fromkeys(word for cause in causes for word in cause.code_words))
@@ -35,10 +58,11 @@ def _words_of(causes: tuple[Cause, ...]) -> tuple[str, ...]:
 
 def relevant(causes: Sequence[Cause], words: Collection[str]) -> list[Cause]:
     """The causes whose defect a text with these words may have."""
+    present = frozenset(words)
     return [
         cause
         for cause in causes
-        if cause.code_detector is not None and any(word in words for word in cause.code_words)
+        if cause.code_detector is not None and not present.isdisjoint(cause.code_words)
     ]
 
 

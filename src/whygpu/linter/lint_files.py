@@ -21,7 +21,8 @@ OnProgress = Callable[[int, int], None]
 
 _WORTH_A_POOL = 48
 """Starting processes takes as long as linting this many files."""
-_FILES_PER_COLLECTION = 128
+_LARGEST_CHUNK = 64
+_FILES_PER_COLLECTION = 1024
 MOST_REPORTED = 10_000
 """The most findings, and the most problems, of one report; each takes some kilobytes."""
 
@@ -42,7 +43,16 @@ def lint_files(
         results: Iterable[FileResult] = (lint_file(file, settings, causes) for file in files)
         return report(len(files), _counted(results, len(files), on_progress))
     with WorkerPool(partial(_start_worker, settings)) as pool:
-        return report(len(files), _counted(pool.results(_work, files), len(files), on_progress))
+        results = pool.results(_work, files, chunk=_chunk(len(files)))
+        return report(len(files), _counted(results, len(files), on_progress))
+
+
+def _chunk(count: int) -> int:
+    """How many neighbouring files a process gets at once.
+
+    Files of a folder share requirements and imported modules, which each process reads for itself.
+    """
+    return max(1, min(_LARGEST_CHUNK, count // (8 * cores())))
 
 
 def report(count: int, results: Iterable[FileResult]) -> LintReport:
@@ -53,17 +63,25 @@ def report(count: int, results: Iterable[FileResult]) -> LintReport:
     findings: list[Located] = []
     ignored: list[Located] = []
     problems: list[FileProblem] = []
-    total = 0
+    total = templates = 0
     seen: set[tuple[str, int, int, str]] = set()
     for result in results:
         # Several Dockerfiles may install the file of requirements that has the defect.
+        templates += result.is_template
         new = [item for item in result.findings if not _is_in(seen, item)]
         total += len(new) + len(result.problems)
         findings += new[: MOST_REPORTED - len(findings)]
         ignored += result.ignored[: MOST_REPORTED - len(ignored)]
         problems += result.problems[: MOST_REPORTED - len(problems)]
     left_out = total - len(findings) - len(problems)
-    return LintReport(count, tuple(findings), tuple(ignored), tuple(problems), left_out=left_out)
+    return LintReport(
+        count,
+        tuple(findings),
+        tuple(ignored),
+        tuple(problems),
+        left_out=left_out,
+        templates=templates,
+    )
 
 
 def _is_in(seen: set[tuple[str, int, int, str]], item: Located) -> bool:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from whygpu.host.files import is_substituted, read_given, read_start
 from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
-from whygpu.linter.judge import judge, relevant, words_in
+from whygpu.linter.imported_modules import NO_WRAPPERS, ImportedModules, Wrappers
+from whygpu.linter.judge import is_about_gpus, judge, possible, relevant, words_in
 from whygpu.linter.neighbours import all_for_1
 from whygpu.linter.pins import tensorflow_hint, tensorflow_pin
 from whygpu.linter.project_files import DiskFiles, kind_of
@@ -19,7 +20,7 @@ from whygpu.linter.settings import Settings
 from whygpu.linter.setup_file import analyse_setup, located
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
-from whygpu.model.program import TensorFlowLine, excerpt_of
+from whygpu.model.program import Origin, TensorFlowLine, excerpt_of
 from whygpu.model.units import size_text
 from whygpu.readers import limits
 from whygpu.readers.code.evaluate import TooComplex
@@ -31,12 +32,14 @@ from whygpu.readers.code.source import (
     parse,
     program,
 )
+from whygpu.readers.code.walk import FindModule, ImportedModule
 
 
 class FileResult(NamedTuple):
     findings: tuple[Located, ...] = ()
     ignored: tuple[Located, ...] = ()
     problems: tuple[FileProblem, ...] = ()
+    is_template: bool = False
 
 
 class Analysis(NamedTuple):
@@ -57,13 +60,34 @@ def read(path: str) -> bytes:
     return read_start(path, limits.SOURCE_FILE + 1)
 
 
-def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Analysis:
-    """Raises SourceProblem if the content cannot be read as Python."""
+def analyse(
+    path: str,
+    content: bytes,
+    settings: Settings,
+    causes: Sequence[Cause],
+    *,
+    follows: bool = True,
+) -> Analysis:
+    """Raises SourceProblem if the content cannot be read as Python.
+
+    `follows`: functions of other files of the project are followed where the program calls them.
+    """
     source = load(path, content)
     problems = _broken_cells(source)
     wanted = settings.causes_for(path, causes)
-    words = words_in(wanted, source.text)
-    chosen = relevant(wanted, frozenset(words))
+    words: tuple[str, ...] = ()
+    find_module: FindModule = _no_module
+    if is_about_gpus(source.text):
+        imported = ImportedModules(path)
+        wrappers = imported.called_in(source.text) if follows else NO_WRAPPERS
+        if wrappers.names:
+            # The functions of other files may be about other frameworks.
+            find_module = imported.find
+            words = (*_words_of_wrappers(wanted, wrappers), *wrappers.names)
+        else:
+            wanted = possible(wanted, source.text)
+        words = (*words_in(wanted, source.text), *words)
+    chosen = relevant(wanted, words)
     if not chosen and path not in settings.named:
         # Without these words there is nothing to find, whether or not it is valid Python.
         return Analysis(source, [], problems)
@@ -71,7 +95,7 @@ def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Caus
     if not chosen:
         return Analysis(source, [], problems)
     try:
-        found, crashes = _judged(source, tree, settings, chosen, words)
+        found, crashes = _judged(source, tree, settings, chosen, words, find_module)
     except RecursionError:
         raise SourceProblem("too-large", "its code is nested too deeply to be analysed") from None
     except TooComplex as error:
@@ -83,8 +107,32 @@ def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Caus
         [
             (item, ignores.reason(item.place, item.finding.code, item.finding.cause))
             for item in found
+            if item.origin is None or not _is_found_there(item, item.origin, settings, causes)
         ],
         problems,
+    )
+
+
+def _words_of_wrappers(causes: Sequence[Cause], wrappers: Wrappers) -> tuple[str, ...]:
+    return words_in(causes, wrappers.text) if is_about_gpus(wrappers.text) else ()
+
+
+def _no_module(module: str, level: int) -> ImportedModule | None:
+    return None
+
+
+def _is_found_there(
+    item: CodeFinding, origin: Origin, settings: Settings, causes: Sequence[Cause]
+) -> bool:
+    """Whether the file of the function has the finding by itself, without this call."""
+    try:
+        content = read(origin.path)
+        alone = analyse(origin.path, content, settings, causes, follows=False)
+    except (OSError, SourceProblem):
+        return True
+    return any(
+        other.finding.code == item.finding.code and other.place.start[0] == origin.line
+        for other, _ in alone.found
     )
 
 
@@ -94,6 +142,7 @@ def _judged(
     settings: Settings,
     causes: Sequence[Cause],
     words: Sequence[str],
+    find_module: FindModule,
 ) -> tuple[list[CodeFinding], list[str]]:
     folder = os.path.dirname(source.path) or os.curdir
     in_project = os.path.isfile(source.path)
@@ -101,7 +150,7 @@ def _judged(
         tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
     hint = (lambda: _hinted(source.path)) if in_project else (lambda: None)
-    return judge(program(source, tree, target, hint, words), causes)
+    return judge(program(source, tree, target, hint, words, find_module), causes)
 
 
 def _hinted(path: str) -> TensorFlowLine | None:
@@ -173,6 +222,7 @@ def _lint_setup(
         tuple(item for item in shown if item.reason is None),
         tuple(item for item in shown if item.reason is not None),
         analysis.problems,
+        analysis.is_template,
     )
 
 

@@ -2,35 +2,102 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 from collections.abc import Iterator
 
-from whygpu.linter.image_setup import published_image
+from whygpu.linter.container_command import computes
+from whygpu.linter.image_setup import CPU_COMMENT, published_image
+from whygpu.linter.project_files import ProjectFiles, kind_of
 from whygpu.linter.started_script import several_processes
-from whygpu.linter.yaml_file import NotRead, documents_of
+from whygpu.linter.yaml_file import IsTemplate, NotRead, documents_of
 from whygpu.model.deployment import Grant, Reason, Setup
+from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import kubernetes, yaml_tree
 from whygpu.tables.base_images import TOOL_IMAGES
 
-_MANAGES_NODES = frozenset({"DaemonSet", "ClusterPolicy", "CustomResourceDefinition"})
+_DEFINITION = "CustomResourceDefinition"
+_MANAGES_NODES = frozenset({"DaemonSet", "ClusterPolicy", _DEFINITION})
+_HELPERS = re.compile(
+    r"(?:^|/)(?:busybox|nginx|redis|fluentd|fluent-bit|envoy|curl|kubectl|minio|postgres(?:ql)?|mysql"
+    r"|mongo(?:db)?|rabbitmq|kafka|qdrant|milvus|etcd|prometheus|grafana|traefik|haproxy|mc|git)"
+    r"(?::|@|$)"
+)
+_GIVES_GPUS = re.compile(
+    r"^[^#\n]{0,200}nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]", re.MULTILINE
+)
+_MOST_BESIDE = 200
+"""Manifests in which a patch of a pod is looked for."""
 _TEMPLATES = re.compile(r"\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
 """Kinds that another object refers to, and to whose containers it may add the GPUs."""
+_KINDS = re.compile(r"^kind:[ \t]{0,9}[\"']?(\w{1,99})", re.MULTILINE)
 
 
-def pod_setups(path: str, text: str) -> Iterator[Setup]:
-    if "apiVersion" not in text or "containers" not in text or yaml_tree.is_template(text):
+def pod_setups(path: str, text: str, files: ProjectFiles) -> Iterator[Setup]:
+    if "apiVersion" not in text or "containers" not in text:
+        return
+    if yaml_tree.is_template(text):
+        raise IsTemplate
+    if set(_KINDS.findall(text)) == {_DEFINITION}:
+        # It describes pods that others may write, in a megabyte of YAML, and runs none.
         return
     try:
         documents = documents_of(path, text)
     except NotRead as error:
-        if error.is_syntax and ("{{" in text or not _begins_as_manifest(text)):
-            # A template of another kind, or a text that only contains manifests.
+        if error.is_syntax and "{{" in text:
+            raise IsTemplate from error
+        if error.is_syntax and not _begins_as_manifest(text):
+            # A text that only contains manifests.
             return
         raise
     pods = kubernetes.read(path, documents, text)
+    for_cpu = tuple(_said_in_comments(path, text))
     granted = {(pod.kind, pod.name) for pod in pods if _has_gpus(pod)}
     for pod in pods:
-        yield from _containers(pod, (pod.kind, pod.name) in granted)
+        for setup in _containers(pod, (pod.kind, pod.name) in granted):
+            elsewhere = setup.grant_elsewhere
+            if setup.for_gpu and not setup.grants and not elsewhere:
+                elsewhere = _granted_beside(path, pod.name, files)
+            yield setup._replace(for_cpu=for_cpu, grant_elsewhere=elsewhere)
+
+
+def _granted_beside(path: str, pod: str, files: ProjectFiles) -> str:
+    """Another manifest may give GPUs to the object of this name: a patch, or its other variant."""
+    if not pod:
+        return ""
+    named = re.compile(
+        rf"\bname:\s{{0,5}}[\"']?{re.escape(pod)}[\"']?\s{{0,5}}(?:[,}}#]|$)", re.MULTILINE
+    )
+    for other in itertools.islice(_manifests_around(path, files), _MOST_BESIDE):
+        text = files.read(other) or ""
+        if _GIVES_GPUS.search(text) and named.search(text):
+            return f"{other} gives GPUs to {pod}"
+    return ""
+
+
+def _manifests_around(path: str, files: ProjectFiles) -> Iterator[str]:
+    """Those of its folder and of the folders in it; for a base of Kustomize, also its overlays."""
+    folder = os.path.dirname(path) or os.curdir
+    listed = files.names(folder)
+    folders = [folder, *(os.path.join(folder, name) for name in listed)]
+    if any(name.lower().startswith("kustomization") for name in listed):
+        above = os.path.dirname(folder) or os.curdir
+        beside = [os.path.join(above, name) for name in files.names(above)]
+        overlays = os.path.join(above, "overlays")
+        folders += [*beside, *(os.path.join(overlays, name) for name in files.names(overlays))]
+    for each in dict.fromkeys(map(os.path.normpath, folders)):
+        for name in () if kind_of(each) else files.names(each):
+            other = os.path.normpath(os.path.join(each, name))
+            if kind_of(name) == "yaml" and other != os.path.normpath(path):
+                yield other
+
+
+def _said_in_comments(path: str, text: str) -> Iterator[Reason]:
+    for number, line in enumerate(text.split("\n"), 1):
+        _, mark, comment = line.partition("#")
+        if mark and CPU_COMMENT.search(comment):
+            yield Reason("a comment says so", FileLine(path, number, line.strip()))
 
 
 def _begins_as_manifest(text: str) -> bool:
@@ -42,6 +109,19 @@ def _begins_as_manifest(text: str) -> bool:
 
 def _has_gpus(pod: kubernetes.Pod) -> bool:
     return any(grant for each in pod.containers for grant in each.grants if not grant.refused)
+
+
+def _only_helpers_have_gpus(containers: list[kubernetes.Container]) -> bool:
+    """Whether the limit is on the wrong container: one that cannot compute on a GPU."""
+    return all(_HELPERS.search(each.image) for each in containers if each.grants)
+
+
+def _asks_the_runtime(container: kubernetes.Container) -> bool:
+    """If NVIDIA's runtime is the default of a node, this variable gives GPUs without a limit."""
+    return any(
+        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in ("", "none", "void")
+        for setting in container.variables
+    )
 
 
 def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup]:
@@ -58,22 +138,26 @@ def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup
     elif has_gpus_elsewhere and not granted:
         # The head of a Ray cluster and the launcher of an MPI job run the image of the workers.
         elsewhere = f"another pod of this {pod.kind} has the GPUs"
+    elif not all(container.image for container in plain):
+        elsewhere = "it is a patch of another manifest"
     elif pod.has_claims:
         elsewhere = "it has a resource claim"
     elif any(container.other_device for container in plain):
         elsewhere = "it asks for another accelerator"
-    for number, container in enumerate(plain):
+    elif pod.annotation:
+        elsewhere = f"what reads {pod.annotation} may give it a GPU"
+    elif pod.mounts_devices or any(container.is_privileged for container in plain):
+        elsewhere = "it has the device files of its node"
+    elif any(_asks_the_runtime(container) for container in plain):
+        elsewhere = "the runtime of its node may give it the GPUs in NVIDIA_VISIBLE_DEVICES"
+    for container in plain:
         image = None
-        reasons: list[Reason] = []
         if container.image and not TOOL_IMAGES.search(container.image):
             image = published_image(container.image, container.image_place)
-            reasons += [] if granted and not container.grants else image.for_gpu
-        if pod.node_choice is not None and number == 0 and not granted:
-            reasons.append(
-                Reason(f"{pod.node_choice_text} puts it on a node with GPUs", pod.node_choice)
-            )
-        if TOOL_IMAGES.search(container.image):
-            reasons = []
+        is_beside = granted and not container.grants and not _only_helpers_have_gpus(plain)
+        reasons = (
+            () if is_beside else _reasons(pod, container, image, is_first=container is plain[0])
+        )
         in_init = [
             Grant(grant.text, grant.place, refused="it is in an init container, which ends before")
             for other in initial
@@ -93,3 +177,23 @@ def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup
             has_default_memory=container.has_default_memory,
             several_processes=several_processes(container.command, container.place),
         )
+
+
+def _reasons(
+    pod: kubernetes.Pod, container: kubernetes.Container, image: Setup | None, *, is_first: bool
+) -> Iterator[Reason]:
+    """Why a container is meant for a GPU: its image, its node, or a limit that is commented out."""
+    if image is None or image.base is None or _HELPERS.search(container.image):
+        return
+    had_limit = container.commented_grant is not None
+    replaces = container.replaces_program
+    if had_limit or computes(image.base, container.command, replaces_program=replaces):
+        yield from image.for_gpu
+    if image.base.is_plain:
+        return
+    if pod.node_choice is not None and is_first:
+        doubt = "" if had_limit or image.for_gpu else "what it runs there may need none"
+        yield Reason(f"{pod.node_choice_text} puts it on a node with GPUs", pod.node_choice, doubt)
+    elif pod.toleration is not None and had_limit:
+        # Many pods that compute nothing tolerate these nodes, so that they find room.
+        yield Reason("it tolerates nodes with GPUs", pod.toleration)

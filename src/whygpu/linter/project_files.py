@@ -22,7 +22,8 @@ _WORKFLOWS = re.compile(r"(?:^|[/\\])\.github[/\\]workflows$")
 _NAMES: tuple[tuple[re.Pattern[str], FileKind], ...] = (
     (
         re.compile(
-            r"(?:dockerfile|containerfile)(?!\.(?:md|py|sh|txt|dockerignore|j2|jinja2?|in|tmpl|tpl)$)"
+            r"(?:dockerfile|containerfile)"
+            r"(?!.*\.(?:md|py|sh|txt|dockerignore|j2|jinja2?|in|tmpl|tpl)$)"
             r"(?:[._-].*)?|.*\.(?:dockerfile|containerfile)"
         ),
         "dockerfile",
@@ -33,7 +34,7 @@ _NAMES: tuple[tuple[re.Pattern[str], FileKind], ...] = (
     (
         re.compile(
             r"(?:[\w-]+[_.-])?requirements?[\w.-]*\.(?:txt|in)|environment[\w.-]*\.ya?ml"
-            r"|pyproject\.toml|(?:uv|poetry|pixi)\.lock"
+            r"|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|(?:[\w.-]+[.-])?conda-lock\.ya?ml"
         ),
         "requirements",
     ),
@@ -45,8 +46,13 @@ _NAMES: tuple[tuple[re.Pattern[str], FileKind], ...] = (
 def kind_of(path: str) -> FileKind | None:
     """What a file is, by its name; None for Python, notebooks and anything else."""
     folder, name = os.path.split(path.lower())
-    if name == ".gitlab-ci.yml" or (_WORKFLOWS.search(folder) and name.endswith((".yml", ".yaml"))):
+    if name == ".gitlab-ci.yml" or (name.endswith((".yml", ".yaml")) and _WORKFLOWS.search(folder)):
         return "workflow"
+    return _kind_by_name(name)
+
+
+@lru_cache(maxsize=4096)
+def _kind_by_name(name: str) -> FileKind | None:
     return next((kind for pattern, kind in _NAMES if pattern.fullmatch(name)), None)
 
 

@@ -6,51 +6,74 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from whygpu.linter.image_setup import CPU_COMMENT, Judge, built_image, published_image
+from whygpu.linter.container_command import computes
+from whygpu.linter.image_setup import (
+    CPU_COMMENT,
+    DEFAULT_RUNTIME,
+    ONLY_A_NAME,
+    Judge,
+    built_image,
+    published_image,
+)
 from whygpu.linter.project_files import ProjectFiles, kind_of
 from whygpu.linter.started_script import needs_gpu, program_of, several_processes
-from whygpu.linter.yaml_file import documents_of
-from whygpu.model.deployment import Grant, Reason, Setup, StartedProgram, VariableSetting
+from whygpu.linter.yaml_file import IsTemplate, documents_of
+from whygpu.model.deployment import Grant, Reason, Setup, StartedProgram
 from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import compose, yaml_tree
 from whygpu.tables.base_images import TOOL_IMAGES
 
 _WANTS_GPU = re.compile(r"--gpus?(?:=|$)|^cuda(?::\d)?$|--device=cuda|--use[-_](?:gpu|cuda)")
 _GPU_WORD = re.compile(r"(?:^|[._-])(?:gpu|cuda)(?:[._-]|$)", re.IGNORECASE)
-_VIEWERS = re.compile(r"(?:.*/)?(?:tensorboard|mlflow|nginx|redis-server|streamlit)")
-"""Programs that show what others computed."""
+_OTHER_WORK = re.compile(
+    r"(?:.*/)?(?:tensorboard|mlflow|nginx|redis-server|streamlit|alembic|wget|curl|rsync|aws|gsutil"
+    r"|huggingface-cli|hf|flower|npm|sphinx-build|mkdocs|prefect|airflow)"
+)
+"""Programs that show what others computed, or that bring and look after their data."""
+_RUNS_WITH_GPUS = re.compile(
+    r"\bdocker run\s(?=(?:[^\n\\]|\\.|\\\n){0,800}?--(?:gpus|runtime[= ]nvidia))"
+    r"(?:[^\n\\]|\\.|\\\n){0,1600}"
+)
+_DEFAULT_RUNTIME = re.compile(r"default-runtime|nvidia-docker-compose")
+_STARTS_SERVICES = re.compile(r"\bcompose\s(?:[^\n]|\\\n){0,200}?\b(?:up|run|start)\b")
 _CPU = re.compile(r"(?:^|[-_=.])cpu(?:$|[-_.:])|--no-?(?:gpu|cuda)", re.IGNORECASE)
 
 
 def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> Iterator[Setup]:
     if yaml_tree.is_template(text):
-        return
-    granted = _granted_beside(path, files)
+        raise IsTemplate
+    beside = _granted_beside(path, files)
     services = compose.read(path, documents_of(path, text), text).services
     said = tuple(_said_above(path, text))
     for service in services:
         image = _image_of_service(service, path, files, judge)
-        reasons = list(image.for_gpu) if image is not None else []
-        reasons += _gpu_variables(service.variables)
+        reasons = list(_image_reasons(service, image))
         program = _program(service, path, image, files)
         if program is not None and program.needs_gpu is not None:
             reasons.append(needs_gpu(program.needs_gpu))
         reasons += _gpu_names(service, services)
         if any(map(_WANTS_GPU.search, service.command)):
             reasons.append(Reason("its command asks for a GPU", service.place))
+        reasons = list(_by_the_default_runtime(service, reasons))
         elsewhere = service.gets_more
-        if any(_same_image(service, other) and other.grants for other in services):
+        if any(_same_image(service, each) and _has_gpus(each, beside) for each in services):
             elsewhere = "another service runs the same image with a GPU"
         elif any(_same_image(service, other) for other in services[: services.index(service)]):
             elsewhere = "another service runs the same image, and is reported"
-        if service.name in granted:
-            elsewhere = f"{granted[service.name]} gives it GPUs"
+        if given := _given_beside(service, beside):
+            elsewhere = f"{given} gives it GPUs"
+        if reasons and not service.grants and not elsewhere:
+            elsewhere = _run_elsewhere(service, path, files)
         yield Setup(
             kind="service",
             name=service.name,
             place=service.place,
             for_gpu=tuple(reasons),
-            for_cpu=(*(image.for_cpu if image is not None else ()), *_for_cpu(service), *said),
+            for_cpu=(
+                *(image.for_cpu if image is not None else ()),
+                *_for_cpu(service),
+                *(said if not _is_gpu_variant(service) else ()),
+            ),
             grants=tuple(_runtime_grant(grant, service, image) for grant in service.grants),
             grant_elsewhere=elsewhere,
             commented_grant=service.commented_grant,
@@ -62,16 +85,69 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
         )
 
 
+def _image_reasons(service: compose.Service, image: Setup | None) -> tuple[Reason, ...]:
+    if image is None:
+        return ()
+    is_published = not service.build_folder and service.commented_grant is None
+    replaces = service.replaces_program
+    if is_published and not computes(image.base, service.command, replaces_program=replaces):
+        return ()
+    return image.for_gpu
+
+
+def _run_elsewhere(service: compose.Service, path: str, files: ProjectFiles) -> str:
+    """Files beside it may run its image with `docker run --gpus`, or name another runtime."""
+    folder = os.path.dirname(path)
+    runs, starts = "", False
+    for name in files.names(folder or os.curdir):
+        lower = name.lower()
+        if not (lower.startswith("readme") or lower == "makefile" or lower.endswith(".sh")):
+            continue
+        text = files.read(os.path.join(folder, name)) or ""
+        if _DEFAULT_RUNTIME.search(text):
+            return f"{name} says that NVIDIA's runtime is the default"
+        starts |= _STARTS_SERVICES.search(text) is not None
+        for command in _RUNS_WITH_GPUS.findall(text):
+            if service.image and service.image in command:
+                return f"{name} runs its image with GPUs"
+            runs = name
+    if service.is_only_built:
+        return "it is only built here"
+    return f"{runs} runs images with GPUs" if runs and not starts else ""
+
+
+def _by_the_default_runtime(service: compose.Service, reasons: list[Reason]) -> Iterator[Reason]:
+    """If NVIDIA's runtime is the default of the machine, a variable of the service gives GPUs."""
+    named = next(
+        (
+            setting
+            for setting in service.variables
+            if setting.name == "NVIDIA_VISIBLE_DEVICES"
+            and setting.value not in ("", "none", "void")
+        ),
+        None,
+    )
+    doubt = DEFAULT_RUNTIME if named else ""
+    if named is not None and service.commented_grant is not None:
+        yield Reason("it sets NVIDIA_VISIBLE_DEVICES", named.place)
+    yield from (reason._replace(doubt=reason.doubt or doubt) for reason in reasons)
+
+
 def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) -> list[Reason]:
     """A service that is called gpu, or the only one (that is built) in a file that is."""
     if _GPU_WORD.search(service.name) and not TOOL_IMAGES.search(service.name):
-        return [Reason("so its name says", service.place)]
+        return [Reason("so its name says", service.place, ONLY_A_NAME)]
     file = os.path.basename(service.place.file)
     built = [each for each in services if each.build_folder] or list(services)
     asked = any(each.grants or each.gets_more for each in services)
     if _GPU_WORD.search(file) and built == [service] and not asked:
-        return [Reason(f"its file is called {file}", service.place)]
+        return [Reason(f"its file is called {file}", service.place, ONLY_A_NAME)]
     return []
+
+
+def _is_gpu_variant(service: compose.Service) -> bool:
+    """Of two services in a file, a comment about the CPU is for the other one."""
+    return any(map(_GPU_WORD.search, (service.name, service.dockerfile, service.target)))
 
 
 def _program(
@@ -89,6 +165,9 @@ def _runtime_grant(grant: Grant, service: compose.Service, image: Setup | None) 
     """`runtime: nvidia` gives no GPU unless the image or the service says which ones."""
     base = image.base if image is not None else None
     is_runtime = grant.text == "runtime: nvidia" and len(service.grants) == 1
+    none = next((s for s in service.variables if s.name == "NVIDIA_VISIBLE_DEVICES"), None)
+    if is_runtime and none is not None and none.value in ("none", "void"):
+        return grant._replace(refused=f"NVIDIA_VISIBLE_DEVICES is {none.value}")
     if not is_runtime or image is None or base is None or not base.is_plain:
         return grant
     said = any(s.name == "NVIDIA_VISIBLE_DEVICES" for s in (*service.variables, *image.variables))
@@ -114,8 +193,8 @@ def _for_cpu(service: compose.Service) -> list[Reason]:
     # A service that is built may still name its image, as in "image: server-cpu:local".
     file = os.path.basename(service.place.file)
     words = (file, service.name, *re.split("[/:]", service.image), *service.command)
-    is_viewer = bool(service.command) and _VIEWERS.fullmatch(service.command[0]) is not None
-    for_cpu = is_viewer or any(map(_CPU.search, words))
+    is_other = bool(service.command) and _OTHER_WORK.fullmatch(service.command[0]) is not None
+    for_cpu = is_other or any(map(_CPU.search, words))
     return [Reason("it is for the CPU", service.place)] if for_cpu else []
 
 
@@ -126,14 +205,6 @@ def _said_above(path: str, text: str) -> Iterator[Reason]:
             return
         if CPU_COMMENT.search(line):
             yield Reason("a comment says so", FileLine(path, number, line.strip()))
-
-
-def _gpu_variables(variables: tuple[VariableSetting, ...]) -> list[Reason]:
-    return [
-        Reason("it sets NVIDIA_VISIBLE_DEVICES", setting.place)
-        for setting in variables
-        if setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in ("", "none", "void")
-    ]
 
 
 def _image_of_service(
@@ -150,12 +221,15 @@ def _image_of_service(
     return published_image(service.image, service.image_place)
 
 
-def _granted_beside(path: str, files: ProjectFiles) -> dict[str, str]:
-    """Services to which another compose file of the folder gives GPUs."""
+def _granted_beside(path: str, files: ProjectFiles) -> dict[str, list[compose.Service]]:
+    """The services with GPUs in other compose files of the folder."""
     folder = os.path.dirname(path)
-    found: dict[str, str] = {}
+    found: dict[str, list[compose.Service]] = {}
     for name in files.names(folder or os.curdir):
-        if kind_of(name) != "compose" or name == os.path.basename(path):
+        kind = kind_of(name)
+        if name == os.path.basename(path) or not (
+            kind == "compose" or (kind == "yaml" and _GPU_WORD.search(name))
+        ):
             continue
         other = os.path.join(folder, name)
         text = files.read(other)
@@ -165,5 +239,19 @@ def _granted_beside(path: str, files: ProjectFiles) -> dict[str, str]:
             read = compose.read(other, yaml_tree.load(other, text), text)
         except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
             continue
-        found.update({service.name: name for service in read.services if service.grants})
+        found[name] = [service for service in read.services if service.grants]
     return found
+
+
+def _given_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
+    """The file that gives GPUs to this service, to one that extends it, or to its image."""
+    for name, services in beside.items():
+        for other in services:
+            built = bool(service.build_folder) and _same_image(service, other)
+            if built or service.name in (other.name, other.extended):
+                return name
+    return ""
+
+
+def _has_gpus(service: compose.Service, beside: dict[str, list[compose.Service]]) -> bool:
+    return bool(service.grants) or bool(_given_beside(service, beside))

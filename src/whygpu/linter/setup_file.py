@@ -10,7 +10,7 @@ from whygpu.linter.ignores import Ignores
 from whygpu.linter.image_setup import Judge
 from whygpu.linter.project_files import DiskFiles, ProjectFiles
 from whygpu.linter.settings import Settings
-from whygpu.linter.yaml_file import NotRead
+from whygpu.linter.yaml_file import IsTemplate, NotRead
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, FileProblemKind, Located
 from whygpu.model.deployment import Setup, SetupFinding
@@ -26,6 +26,8 @@ class SetupAnalysis(NamedTuple):
     found: tuple[tuple[SetupFinding, str | None], ...] = ()
     """Each with the reason why it is suppressed, or None."""
     problems: tuple[FileProblem, ...] = ()
+    is_template: bool = False
+    """It was not checked, because another program fills it in first."""
 
 
 class _OneFirst:
@@ -51,6 +53,8 @@ def analyse_setup(
     files = _OneFirst(path, text, others or DiskFiles())
     try:
         setups = setups_of(path, text, files, _judge(settings))
+    except IsTemplate:
+        return SetupAnalysis(is_template=True)
     except NotRead as error:
         kind: FileProblemKind = "syntax" if error.is_syntax else "unreadable"
         return SetupAnalysis(problems=(FileProblem(path, 1, kind, str(error)),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from whygpu.model.requirement_file import FileLine
 from whygpu.readers.code.started_program import started_program
 
 _STARTS = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|mpirun|srun)")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _PROCESSES = re.compile(r"--(?:nproc[-_]per[-_]node|num[-_]processes|num[-_]gpus)=?")
 _PARALLEL = re.compile(r"--tensor[-_]parallel[-_]size=?|-tp=?|--tp=?")
 
@@ -36,7 +38,12 @@ def _script(words: Sequence[str]) -> str | None:
     if not any(map(_STARTS.fullmatch, flat)):
         return None
     scripts = [word for word in flat if word.endswith(".py") and "$" not in word]
-    return scripts[0] if scripts else None
+    if scripts:
+        return scripts[0]
+    # python -m package.train
+    modules = (b for a, b in itertools.pairwise(flat) if a == "-m")
+    module = next((each for each in modules if _MODULE.fullmatch(each)), None)
+    return f"{module.replace('.', '/')}.py" if module is not None else None
 
 
 def _candidates(script: str, folder: str) -> Iterator[str]:

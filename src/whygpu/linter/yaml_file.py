@@ -13,6 +13,10 @@ class NotRead(Exception):
         self.is_syntax = is_syntax
 
 
+class IsTemplate(Exception):
+    """A file that Helm, Jinja or another program fills in first: it was not checked."""
+
+
 def documents_of(path: str, text: str) -> list[yaml_tree.Node]:
     try:
         return yaml_tree.load(path, text)
