@@ -87,14 +87,18 @@ QUESTIONS = (
     ),
     Program(
         "variable-larger-than-the-gpu",
-        "A variable larger than the GPU raises ResourceExhaustedError when it is initialised.",
+        "A variable larger than the GPU raises ResourceExhaustedError when it is initialised. "
+        "It does not: main memory runs out before.",
         _V1
         + "big = tf.get_variable('big', [1 << 19, 1 << 20], initializer=tf.zeros_initializer())\n"
         "with tf.Session() as session:\n"
         "    try:\n        session.run(tf.global_variables_initializer())\n"
         "    except tf.errors.ResourceExhaustedError as error:\n"
         "        print('caught', type(error).__name__)\n",
-        "caught ResourceExhaustedError",
+        # The zeros are made in main memory, before anything is asked of the GPU.
+        r"Allocator \(mklcpu\) ran out of memory[\s\S]*InvalidArgumentError",
+        fails=True,
+        cause="host-oom",
     ),
     Program(
         "hidden-after-the-import",

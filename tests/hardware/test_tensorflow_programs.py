@@ -9,7 +9,7 @@ import pytest
 from tests.hardware.tensorflow_programs import PROGRAMS, Program
 from tests.hardware.test_run import PYTHON, _gpus, needs
 from tests.kit import explained
-from tools.record_gpu import run
+from tools.gpu_experiments import run_program
 
 pytestmark = pytest.mark.skipif(_gpus() != 1, reason="these programs are for exactly one GPU")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(_gpus() != 1, reason="these programs are for exa
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_program_does_what_is_expected(program: Program) -> None:
     needs("tensorflow")
-    ended = run(program, PYTHON)
+    ended = run_program(program, PYTHON)
     assert re.search(program.prints, ended.output), ended.output
     assert bool(ended.code) == program.fails
     if program.cause:

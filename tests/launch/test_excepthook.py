@@ -6,6 +6,9 @@ import pytest
 
 from tests.launch.programs import PYTHON, run
 
+pytestmark = pytest.mark.slow
+"""Each test starts programs."""
+
 START = """
 from whygpu.launch.excepthook import install
 install(lambda error: f"explained: {error}\\n" if "CUDA" in str(error) else "")

@@ -44,6 +44,7 @@ def test_a_live_folder_is_not_abandoned_and_a_dead_one_is() -> None:
     assert not os.path.exists(folder)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none()

@@ -15,6 +15,7 @@ import types
 import pytest
 
 from tests.cases import each
+from tests.patience import PATIENCE
 from whygpu import launch
 
 BOOTSTRAP = pathlib.Path(launch.__file__).parent / "bootstrap"
@@ -82,7 +83,12 @@ class Machine:
         }
         command = [sys.executable, *arguments]
         return subprocess.run(
-            command, env=environment, cwd=self.folder, capture_output=True, text=True, timeout=30
+            command,
+            env=environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
 
     def program(self, text: str) -> list[str]:
@@ -114,6 +120,7 @@ def test_the_program_sees_tensorflow_1_and_a_library_tensorflow_2(machine: Machi
     assert lines == ["a placeholder ['graphs'] 2.99.0", "True True", "None b'b'"]
 
 
+@pytest.mark.slow
 @each(
     "main",
     [
@@ -132,7 +139,12 @@ def test_a_traceback_has_no_frame_of_ours(machine: Machine, main: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(machine.packages)}
     command = [sys.executable, str(program)]
     bare = subprocess.run(
-        command, env=environment, cwd=machine.folder, capture_output=True, text=True, timeout=30
+        command,
+        env=environment,
+        cwd=machine.folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert "Error" in bare.stderr
     assert ours.stderr == bare.stderr
@@ -178,6 +190,7 @@ def test_modules_of_the_program_and_its_own_package_see_tensorflow_1(machine: Ma
     assert machine.python("-m", "installed").stdout == "a placeholder\n"
 
 
+@pytest.mark.slow
 def test_processes_that_the_program_starts_see_tensorflow_1(machine: Machine) -> None:
     lines = machine.program("""
         import multiprocessing, subprocess, sys
@@ -197,6 +210,7 @@ def test_processes_that_the_program_starts_see_tensorflow_1(machine: Machine) ->
     assert lines == ["a placeholder"] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "error", "words"),
     [

@@ -9,13 +9,16 @@ from tests.profiling import made
 from whygpu.model.profile import (
     Category,
     CodePlace,
+    FrameworkProfile,
     ProcessProfile,
     ProfileAnswer,
     ProfileOptions,
+    StageTime,
     StepMarks,
     WorkerUse,
 )
 from whygpu.profiling.judge import judged
+from whygpu.render.profile_text import render
 
 
 def answer(profile: ProcessProfile, *, on_gpu: bool = False) -> ProfileAnswer:
@@ -50,6 +53,18 @@ def test_a_program_that_computes_is_not_told_what_to_change() -> None:
     assert "nothing else takes a noticeable share" in found.headline
 
 
+TELLING = (
+    CodePlace("library", "keras/src/callbacks/callback_list.py", "on_train_batch_end", 160),
+    CodePlace("library", "keras/src/backend/jax/trainer.py", "fit", 480),
+    CodePlace("program", "/home/me/train.py", "<module>", 23, "model.fit(x, y)"),
+)
+TENSORBOARD = CodePlace("library", "keras/src/callbacks/tensorboard.py", "on_train_batch_end", 9)
+FORKING = (
+    CodePlace("standard", "logging/__init__.py", "_releaseLock", 237),
+    CodePlace("standard", "multiprocessing/popen_fork.py", "_launch", 66),
+    CodePlace("library", "torch/utils/data/dataloader.py", "__init__", 1176),
+    made.LOOP,
+)
 KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
     "a function for batches": (made.own("load_batch"), "input"),
     "a generator": (made.own("numbers", generator=True), "input"),
@@ -63,6 +78,10 @@ KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
     "a matrix product": (made.calling("torch.matmul"), "computing"),
     "a jitted function": (made.calling("jaxlib._jax.PjitFunction"), "computing"),
     "a copy": (made.calling("torch.Tensor.to"), "copies"),
+    "a callback of the program": (made.own("on_train_batch_end")[:1] + TELLING, "logging"),
+    "telling callbacks": (TELLING, "computing"),
+    "TensorBoard's callback": ((TENSORBOARD, *TELLING), "logging"),
+    "starting a worker": (FORKING, "input"),
     "something unknown": (made.calling("?"), "unknown"),
 }
 
@@ -101,6 +120,120 @@ def test_a_function_that_contains_the_training_is_no_evaluation() -> None:
     found = answer(made.profile([((made.BACKWARD, test), 10)]))
     assert found.total("evaluation") == 0
     assert found.verdict == "computing"
+
+
+def test_an_estimate_of_the_loss_is_an_evaluation() -> None:
+    step = [(made.COMPUTING, 6), (made.own("estimate_loss"), 4)]
+    assert answer(made.profile(step)).total("evaluation") == pytest.approx(0.4, abs=0.02)
+    step = [(made.COMPUTING, 6), (made.own("estimate_depth"), 4)]
+    assert answer(made.profile(step)).total("evaluation") == 0
+
+
+def test_no_pipeline_is_offered_for_arrays_in_memory() -> None:
+    """Keras makes the batches of them, in its own code or in a pipeline of tf.data."""
+    fit = CodePlace("program", "/home/me/train.py", "<module>", 9, "model.fit(x, y)")
+    slicing = CodePlace("library", "keras/src/trainers/data_adapters/array_slicing.py", "get", 7)
+    python = answer(made.profile([(made.COMPUTING, 6), ((slicing, fit), 4)], key="keras fit"))
+    assert python.total("input") == pytest.approx(0.4, abs=0.02)
+    assert python.gains == ()
+
+    step = CodePlace("library", "tensorflow/python/eager/context.py", "call_function", 7)
+    making = CodePlace(
+        "library", "keras/src/trainers/data_adapters/array_data_adapter.py", "get_tf_dataset", 9
+    )
+    compiled = made.profile([((step, fit), 10)], key="keras fit")._replace(
+        framework=FrameworkProfile(1.0, 0.4, (StageTime("ParallelMapV2", 0.4),))
+    )
+    assert answer(compiled).gains
+    of_arrays = answer(compiled._replace(places=(*compiled.places, making)))
+    assert of_arrays.total("input") == pytest.approx(0.4, abs=0.02)
+    assert of_arrays.gains == ()
+
+
+def test_what_comes_after_the_last_step_is_mentioned() -> None:
+    """Such as the evaluation of the only epoch, which no step follows."""
+    steps = made.profile([(made.COMPUTING, 10)], steps=40)
+    later = made.profile([(made.own("validate"), 10)], steps=40)
+    moved = len(steps.places)
+    both = steps._replace(
+        seconds=steps.seconds + later.seconds,
+        places=steps.places + later.places,
+        stacks=(*steps.stacks, tuple(place + moved for place in later.stacks[0])),
+        times=steps.times + tuple(steps.seconds + time for time in later.times[1:]),
+        stack_of=steps.stack_of + (len(steps.stacks),) * (len(later.times) - 1),
+        thread_seconds=steps.thread_seconds + later.thread_seconds[1:],
+        process_seconds=steps.process_seconds + later.process_seconds[1:],
+    )
+    found = answer(both)
+    assert found.total("evaluation") == 0
+    assert found.after_seconds == pytest.approx(later.seconds, abs=0.02)
+    assert found.after_mainly == "evaluation"
+    said = " ".join(render(found).split())
+    assert "2.0 s after them are not counted, most of it evaluation" in said
+    assert "after them" not in render(answer(steps))
+
+
+def test_a_fork_is_not_called_logging() -> None:
+    """It takes the locks of logging."""
+    fork = CodePlace("program", "/home/me/train.py", "<module>", 30, "os.fork()", "posix.fork")
+    lock = CodePlace("standard", "logging/__init__.py", "_acquireLock", 220)
+    handle = CodePlace("standard", "logging/__init__.py", "handle", 1600)
+    info = CodePlace("program", "/home/me/train.py", "<module>", 31, "logging.info(loss)")
+    forks = answer(made.profile([(made.COMPUTING, 6), ((lock, fork), 4)]))
+    assert forks.total("logging") == 0
+    logs = answer(made.profile([(made.COMPUTING, 6), ((lock, handle, info), 4)]))
+    assert logs.total("logging") == pytest.approx(0.4, abs=0.02)
+
+
+def test_what_an_event_loop_waits_for_is_not_known() -> None:
+    run = CodePlace("program", "/home/me/train.py", "<module>", 30, "asyncio.run(main())")
+    loop = CodePlace("standard", "asyncio/base_events.py", "_run_once", 1922)
+    select = CodePlace("standard", "selectors.py", "select", 468)
+    found = answer(made.profile([(made.COMPUTING, 4), ((select, loop, run), 6)]))
+    assert found.verdict == "unclear"
+    assert "60 % of it is of unknown kind" in found.headline
+    assert found.gains == ()
+
+
+def test_a_tf_function_that_looks_for_its_trace_does_not_compile() -> None:
+    compilation = "tensorflow/python/eager/polymorphic_function/tracing_compilation.py"
+    looks = (
+        CodePlace("library", compilation, "_maybe_define_function", 230),
+        CodePlace("library", compilation, "trace_function", 178),
+        CodePlace("program", "/home/me/train.py", "<module>", 9, "train_step(x)"),
+    )
+    traces = (CodePlace("library", compilation, "_create_concrete_function", 310), *looks)
+    step = [(looks, 6), (traces, 4)]
+    found = answer(made.profile(step, key="tensorflow train_step"))
+    assert found.total("computing") == pytest.approx(0.6, abs=0.02)
+    assert found.total("compilation") == pytest.approx(0.4, abs=0.02)
+
+
+def test_operations_of_jax_are_no_steps() -> None:
+    """A program that JAX compiles for operation by operation has not begun to train."""
+    compiles = CodePlace("library", "jax/_src/compiler.py", "backend_compile", 300)
+    line = CodePlace("program", "/home/me/train.py", "<module>", 8, "model.init(key, x)")
+    found = answer(made.profile([((compiles, line), 10)], key="jax-operation"))
+    assert found.verdict == "no-steps"
+    assert "no step was seen" in found.notes[-1]
+
+
+def test_small_shares_that_add_up_are_mentioned() -> None:
+    parts = [made.ONE_PROCESS, made.own("validate"), made.calling("builtins.print")]
+    found = answer(made.profile([(made.COMPUTING, 14), *((part, 2) for part in parts)]))
+    assert found.verdict == "computing"
+    assert found.headline == (
+        "The program computed for 70 % of the time: the other 30 % have no main reason."
+    )
+
+
+def test_a_share_that_a_few_samples_show_is_not_named() -> None:
+    step = [(made.COMPUTING, 4), (made.ONE_PROCESS, 1)]
+    few = answer(made.profile(step, steps=12))
+    assert few.total("input") > 0.15
+    assert few.verdict == "unclear"
+    assert "let it run for longer" in few.headline
+    assert answer(made.profile(step, steps=100)).verdict == "waiting"
 
 
 def test_much_of_unknown_kind_is_not_clear() -> None:
@@ -205,3 +338,15 @@ BROKEN = {
 def test_a_record_that_contradicts_itself_is_not_judged(name: str) -> None:
     profile = made.profile([(made.COMPUTING, 10)])._replace(**BROKEN[name])  # type: ignore[arg-type]
     assert answer(profile).verdict == "nothing-recorded"
+
+
+def test_without_an_optimizer_calls_of_backward_are_the_steps() -> None:
+    alone = made.profile([(made.COMPUTING, 5)], key="torch backward")
+    window = answer(alone).window
+    assert window is not None
+    assert window.made_by == "calls of backward()"
+    early = StepMarks("torch backward", 90, 1, alone.marks[0].times)
+    optimized = made.profile([(made.COMPUTING, 5)])
+    window = answer(optimized._replace(marks=(early, *optimized.marks))).window
+    assert window is not None
+    assert window.made_by == "steps of an optimizer"

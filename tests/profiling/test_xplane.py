@@ -6,7 +6,9 @@ import random
 
 import pytest
 
-from whygpu.profiling.xplane import BrokenProfile, read_planes, summary
+from whygpu.profiling.broken_profile import BrokenProfile
+from whygpu.profiling.tf_data_profile import summary
+from whygpu.profiling.xplane import read_planes
 
 FUNCTION = "EagerLocalExecute: __inference_step_12"
 NEXT = "IteratorGetNextOp::DoCompute"
@@ -54,6 +56,15 @@ def test_waiting_counts_inside_functions_only() -> None:
     assert found is not None
     assert found.seconds == pytest.approx(0.1)
     assert found.input_seconds == pytest.approx(0.06)
+
+
+def test_a_batch_that_was_ready_is_not_waited_for() -> None:
+    making = "Iterator::Root::Prefetch::ParallelMapV2#id=1#"
+    kept = ("Iterator::Root#id=2#", 20, 80), ("Iterator::Root::Prefetch", 20, 80)
+    data = space("/host:CPU", (FUNCTION, 0, 100), (NEXT, 20, 80), (making, 10, 30), *kept)
+    found = summary(read_planes(data))
+    assert found is not None
+    assert found.input_seconds == pytest.approx(0.01)
 
 
 def test_without_functions_there_is_nothing_to_divide() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.idle.__main__ import outcome
 from benchmarks.idle.cases import PLANTED, Planted
-from tests.patience import PATIENCE
+from benchmarks.idle.measure import outcome
+from tests.patience import PATIENCE, wait_until
 from tests.targets import python_of
 
 RUN = (sys.executable, "-I", "-m", "whygpu", "run", "--device", "cpu", "--no-repair", "--profile")
@@ -98,10 +98,17 @@ def test_ctrl_c_ends_the_program_and_not_the_answer(tmp_path: pathlib.Path) -> N
     file.write_text(ready + text)
     words = [*RUN, "--report", str(report), "--", python_of("torch"), str(file)]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
-    deadline = time.monotonic() + PATIENCE
-    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until((tmp_path / "ready").exists, process)
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=PATIENCE)
     assert json.loads(report.read_text())["profile"]["window"]["made_by"] == "steps of an optimizer"
+
+
+def test_a_program_without_an_optimizer_has_steps(tmp_path: pathlib.Path) -> None:
+    text = PROGRAM.format(steps=300).replace(
+        "optimizer.step()", "[p.data.add_(p.grad, alpha=-0.1) for p in model.parameters()]"
+    )
+    done, profile = run(text, tmp_path)
+    assert done.returncode == 0
+    assert profile["window"]["made_by"] == "calls of backward()"

@@ -17,7 +17,7 @@ train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
 
 with tf1.Session() as session:
     session.run(tf1.global_variables_initializer())
-    for _ in range(200):
+    for _ in range(1500):
         rows = []
         for row in range(64):
             rows.append([1.0] * 256 if CURED else [float((row * c) % 7) for c in range(256)])

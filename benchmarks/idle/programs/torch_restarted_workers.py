@@ -25,6 +25,6 @@ if __name__ == "__main__":
     loader = torch.utils.data.DataLoader(
         data, batch_size=32, num_workers=2, persistent_workers=CURED
     )
-    for _ in range(12):
+    for _ in range(60):
         for x, y in loader:
             train(x, y)

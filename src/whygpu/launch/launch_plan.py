@@ -239,5 +239,6 @@ def settings_of(plan: LaunchPlan) -> RunSettings:
         ),
         trace=plan.trace,
         profile=plan.profile,
+        profile_from=plan.profile_from,
         tf1=plan.policy.tf1,
     )

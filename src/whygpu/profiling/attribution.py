@@ -81,7 +81,8 @@ def samples_of(
         process = part * _difference(profile.process_seconds, number)
         kind = kinds[profile.stack_of[number]]
         found.append(Sample(seconds, kind, thread, process, min(until, end)))
-    return _with_overlap(found) if family == "jax" else found
+    # Whether a GPU computes meanwhile is recorded.
+    return _with_overlap(found) if family == "jax" and not on_gpu else found
 
 
 def _with_overlap(samples: list[Sample]) -> list[Sample]:

@@ -7,17 +7,19 @@ Only changes that would help are offered. Each prediction is a range: its lower 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
 from whygpu.model.profile import Category, Gain
+from whygpu.profiling import device_gains
 from whygpu.profiling.attribution import Spent
+from whygpu.profiling.step_costs import SMALLEST_SHARE, StepCosts
 
 WORTH_IT = 1.05
 """A change has to make steps at least this much faster, by the cautious end of its range."""
-SMALLEST_SHARE = 0.05
 IMPERFECT = 0.25
 """Of the shorter of two things that overlap, this much may not overlap."""
+MOST_COMPILING = 0.95
+"""Of a step: how long it takes without compiling was not seen."""
 MOST_WORKERS = 16
 MOST_WAITING = 4
 """Workers that wait for storage. How many it serves at once is not known."""
@@ -25,65 +27,49 @@ WORKS_HARD = 0.7
 """A worker that computes more than this much of the time is limited by the processor."""
 
 
-class StepCosts(NamedTuple):
-    """How a step spends its time, and what the machine has."""
-
-    step: float
-    """Seconds of one step."""
-    spent: Mapping[Category, Spent]
-    """Seconds of one step, by category."""
-    input_sources: Mapping[str, float]
-    """Seconds of one step, by kind of pipeline."""
-    cores: int
-    workers: Sequence[float]
-    """The share of a core that each worker process uses."""
-    parallel_stages: bool = False
-    """The tf.data pipeline already works on several elements at a time."""
-
-    def seconds(self, category: Category) -> float:
-        return self.spent[category].seconds if category in self.spent else 0.0
-
-    @property
-    def rest(self) -> float:
-        """A step without its input."""
-        return max(self.step - self.seconds("input"), 0.0)
-
-    @property
-    def rest_cpu(self) -> float:
-        """Processor seconds of a step without its input."""
-        return sum(spent.process_seconds for name, spent in self.spent.items() if name != "input")
-
-
 def predicted_gains(costs: StepCosts) -> tuple[Gain, ...]:
-    """The largest gain first."""
+    """Of removing what the GPU, or the CPU, waits for: the largest gain first."""
+    return _worthwhile(costs, _OFFERS)
+
+
+def computing_gains(costs: StepCosts) -> tuple[Gain, ...]:
+    """Of computing faster."""
+    return _worthwhile(costs, device_gains.COMPUTING)
+
+
+def _worthwhile(
+    costs: StepCosts, offers: Sequence[Callable[[StepCosts], Iterator[Gain]]]
+) -> tuple[Gain, ...]:
     if costs.step <= 0:
         return ()
     found = [
         gain
-        for offers in (_from_input, _from_compilation, _from_rare_work, _from_own_code)
-        for gain in offers(costs)
+        for offer in offers
+        for gain in offer(costs)
         if gain.at_most or gain.from_seconds / max(gain.to_high, 1e-9) >= WORTH_IT
     ]
-    return tuple(sorted(found, key=lambda gain: gain.to_high))
-
-
-def _matters(costs: StepCosts, seconds: float) -> bool:
-    return seconds >= SMALLEST_SHARE * costs.step
+    return tuple(sorted(found, key=lambda gain: gain.to_low))
 
 
 def _overlapped(costs: StepCosts, change: str, assuming: str, longest: float, cpu: float) -> Gain:
-    """The input is prepared while the step computes. All of it shares the cores of the machine."""
+    """The input is prepared while the step computes. All of it shares the cores of the machine.
+
+    If other programs use them, there may be no more for this one than it has already.
+    """
     rest = costs.rest
-    low = max(rest, longest, (cpu + costs.rest_cpu) / costs.cores)
-    high = low + IMPERFECT * min(rest, longest)
+    low = max(costs.shortest_rest, longest, (cpu + costs.rest_cpu) / costs.cores)
+    high = max(low, rest) + IMPERFECT * min(rest, longest)
+    # Where the thread waits for a core, work takes as much longer than its processor time.
+    wanted = cpu + costs.rest_cpu + costs.crowded * costs.step
+    high = max(high, wanted / costs.usable_cores)
     return Gain(change, assuming, costs.step, low, min(high, costs.step))
 
 
 def _from_input(costs: StepCosts) -> Iterator[Gain]:
-    if not _matters(costs, costs.seconds("input")) or not costs.input_sources:
+    if not costs.matters(costs.seconds("input")) or not costs.input_sources:
         return
     source = max(costs.input_sources, key=lambda name: costs.input_sources[name])
-    spent = costs.spent["input"]
+    spent = costs.input_work
     if source == "one process":
         wanted = _wanted_workers(costs, spent)
         yield _overlapped(
@@ -106,14 +92,15 @@ def _from_input(costs: StepCosts) -> Iterator[Gain]:
         )
     elif source == "tf.data":
         yield _tf_data(costs, spent)
-    else:
+    elif source != "keras arrays":
+        # Of arrays in memory, Keras makes the batches as fast as another pipeline could.
         yield _ahead(costs, spent, of_keras=source == "keras data")
 
 
 def _ahead(costs: StepCosts, spent: Spent, *, of_keras: bool) -> Gain:
     """Batches that the program makes itself, one after the other, are made ahead of the step."""
     wanted = _wanted_workers(costs, spent)
-    kind = ("process", "processes") if _works(spent) else ("thread", "threads")
+    kind = ("process", "processes") if _works(costs, spent) else ("thread", "threads")
     who = f"another {kind[0]}" if wanted == 1 else f"{wanted} other {kind[1]}"
     how = f" (workers={wanted} of a keras.utils.PyDataset)" if of_keras else ""
     return _overlapped(
@@ -125,15 +112,15 @@ def _ahead(costs: StepCosts, spent: Spent, *, of_keras: bool) -> Gain:
     )
 
 
-def _works(spent: Spent) -> bool:
-    """Whether the processor is busy meanwhile. If not, the program waits for something else."""
-    return spent.thread_seconds > spent.seconds / 2
+def _works(costs: StepCosts, spent: Spent) -> bool:
+    """Whether it takes, or waits for, a core. If not, the program waits for something else."""
+    return spent.thread_seconds + costs.crowded * spent.seconds > spent.seconds / 2
 
 
 def _wanted_workers(costs: StepCosts, spent: Spent) -> int:
     """As many as keep up with the step. More than there are cores can still wait together."""
     enough = math.ceil(spent.seconds / max(costs.rest, 1e-9)) + 1
-    return max(1, min(enough, costs.cores if _works(spent) else MOST_WAITING, MOST_WORKERS))
+    return max(1, min(enough, costs.cores if _works(costs, spent) else MOST_WAITING, MOST_WORKERS))
 
 
 def _more_workers(costs: StepCosts) -> Iterator[Gain]:
@@ -184,12 +171,15 @@ def _tf_data(costs: StepCosts, spent: Spent) -> Gain:
 
 def _from_compilation(costs: StepCosts) -> Iterator[Gain]:
     seconds = costs.seconds("compilation")
-    if _matters(costs, seconds):
+    if costs.matters(seconds):
+        # A function that was traced again is then optimised, where no frame shows it: at best, all
+        # of such a call is due to that, except what the step itself computes.
+        longest = min(max(seconds, costs.compiled_calls), MOST_COMPILING * costs.step)
         yield Gain(
-            "keep shapes and Python arguments the same from step to step",
-            "the steps compile again because of them, and then no longer do",
+            costs.compilation_cure,
+            "the steps compile again because of that, and then no longer do",
             costs.step,
-            costs.step - seconds,
+            costs.step - max(seconds, longest),
             costs.step - 0.8 * seconds,
         )
 
@@ -205,10 +195,10 @@ _RARE: tuple[tuple[Category, str, float], ...] = (
 def _from_rare_work(costs: StepCosts) -> Iterator[Gain]:
     for category, change, saved in _RARE:
         seconds = costs.seconds(category)
-        if _matters(costs, seconds):
+        if costs.matters(seconds):
             low = costs.step - saved * seconds
             high = costs.step - 0.8 * saved * seconds
-            assuming = "it takes as long each time as it did here"
+            assuming = "it, and the rest of a step, take as long as they did here"
             yield Gain(change, assuming, costs.step, low, high)
 
 
@@ -219,7 +209,21 @@ def _from_own_code(costs: StepCosts) -> Iterator[Gain]:
             "take this code out of the step, or make it work on whole arrays",
             "how much faster it can become is not known",
             costs.step,
-            costs.step - seconds,
+            # Without this code, the program launches a step while the GPU still computes another.
+            max(
+                costs.step - max(seconds, costs.own_code) - costs.seconds("launches"),
+                costs.fastest,
+            ),
             costs.step,
             at_most=True,
         )
+
+
+_OFFERS = (
+    _from_input,
+    _from_compilation,
+    _from_rare_work,
+    _from_own_code,
+    *device_gains.WAITING,
+    *device_gains.COMPUTING,
+)

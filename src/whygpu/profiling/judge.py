@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
+from whygpu.model.device_recording import Span
 from whygpu.model.profile import (
     Category,
+    Gain,
     ProcessProfile,
     ProfileAnswer,
     ProfileOptions,
@@ -15,19 +18,39 @@ from whygpu.model.profile import (
     percent_text,
 )
 from whygpu.profiling.attribution import Sample, Spent, samples_of, shares_of, spent_by
-from whygpu.profiling.gains import StepCosts, predicted_gains
-from whygpu.profiling.steps import StepsFound, find_steps, most_steps
+from whygpu.profiling.device_costs import DeviceCosts, device_costs
+from whygpu.profiling.device_notes import device_notes, with_device_details
+from whygpu.profiling.device_time import DeviceTime, part
+from whygpu.profiling.device_time import divided as divided_by_device
+from whygpu.profiling.gains import computing_gains, predicted_gains
+from whygpu.profiling.recompilation import why_recompiled
+from whygpu.profiling.spans import Lookup, common, joined, seconds_of
+from whygpu.profiling.stack_kinds import KERAS_ARRAYS
+from whygpu.profiling.step_costs import StepCosts
+from whygpu.profiling.steps import (
+    SLOWED_DOWN,
+    StepsFound,
+    find_steps,
+    most_steps,
+    slowdown,
+    steps_between,
+)
 
 FEWEST_SAMPLES = 40
 """With fewer, a share of 10 % would be two to six samples."""
 LARGEST_UNKNOWN = 0.25
 WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
+SURELY = 0.1
+"""What is named takes at least this share, by the lower end of its margin."""
 RECURRING_QUARTERS = 3
+NO_CORES = 0.1
+"""Of the cores; if fewer are idle, more processes only take turns."""
 CROWDED = 0.1
 """Of the time; above it, the answer says that the machine was busy with something else."""
 _HARMLESS: frozenset[Category] = frozenset({"computing", "synchronisation", "unknown"})
 """While the program waits for a result, the GPU computes: that is no bottleneck by itself."""
+_WORK: frozenset[Category] = frozenset({"computing", "unknown"})
 
 
 def judged(
@@ -69,56 +92,206 @@ def _is_consistent(profile: ProcessProfile) -> bool:
 def _answer(
     profile: ProcessProfile, steps: StepsFound, on_gpu: bool, notes: Sequence[str]
 ) -> ProfileAnswer:
-    samples = samples_of(
-        profile,
-        steps.begin,
-        steps.end,
-        family=steps.family,
-        step_name=steps.step_name,
-        on_gpu=on_gpu,
-    )
+    samples = _samples(profile, steps, steps.begin, steps.end, on_gpu)
+    samples, steps = _without_pauses(samples, steps, profile)
     samples, once = _without_single_compilation(samples)
     if once >= 0.05 * steps.window.seconds:
         notes = (*notes, f"{once:.1f} s of compilation came once, and is not counted")
-    window = steps.window._replace(seconds=max(steps.window.seconds - once, 1e-9))
-    steps = steps._replace(window=window)
-    samples = _with_framework_profile(samples, profile)
+    steps = _shorter(steps, once)
+    device = _device_time(samples, steps, profile) if on_gpu else None
+    effective = _effective_samples(samples)
+    if device is not None:
+        effective = _effective_samples(device.recorded)
+        device, steps = _without_recording(device, steps, profile)
+        samples = device.taken
+    divided = _with_framework_profile(samples, profile) if device is None else device.samples
+    free = _rate(profile.idle, steps) if profile.idle is not None else None
     crowded = _crowded_share(profile, steps)
-    if crowded >= CROWDED:
-        notes = (
-            *notes,
-            f"for {percent_text(crowded)} of the time the main thread waited for a free core: more "
-            f"runs on this machine than its {profile.cores} cores can do, so times vary",
-        )
-    sources = _input_sources(samples)
+    notes = (*notes, *_crowded(profile.cores, crowded, free))
+    divided = _with_restarts(divided)
+    sources = _input_sources(divided)
     workers = _worker_use(profile, steps)
-    shares = shares_of(samples, steps.window, _input_detail(sources, workers, profile))
-    count = steps.window.last - steps.window.first
+    shares = shares_of(divided, steps.window, _input_detail(sources, workers, profile))
+    recompiled = why_recompiled(profile.compilations, steps.begin, steps.end)
+    shares = tuple(
+        share._replace(detail=recompiled.text) if share.category == "compilation" else share
+        for share in shares
+    )
+    margin = _margin(shares, effective)
+    count = steps.window.steps
     costs = StepCosts(
         step=steps.window.step_seconds,
-        spent={name: _scaled(spent, count) for name, spent in spent_by(samples).items()},
+        spent={name: _scaled(spent, count) for name, spent in spent_by(divided).items()},
         input_sources={name: seconds / count for name, seconds in sources.items()},
         cores=profile.cores,
         workers=workers,
+        free_cores=math.inf if free is None else free,
+        crowded=crowded,
         parallel_stages=_is_parallel(profile),
+        compiled_calls=sum(
+            each.seconds for each in profile.compilations if steps.begin <= each.end <= steps.end
+        )
+        / count,
+        own_code=_in_own_code(divided) / count + margin * steps.window.step_seconds,
+        compilation_cure=recompiled.cure(steps.family),
+        input_work=_scaled(_input_work(samples, divided), count),
+        device=_device_costs(profile, steps, device),
     )
-    effective = _effective_samples(samples)
-    verdict = _verdict(shares, effective, on_gpu)
+    verdict = _verdict(shares, effective, margin, on_gpu=on_gpu, timed=device is not None)
     return ProfileAnswer(
         verdict,
         on_gpu,
+        gpu_timed=device is not None,
         window=steps.window,
-        shares=shares,
-        gains=predicted_gains(costs) if verdict == "waiting" else (),
+        shares=with_device_details(shares, costs),
+        gains=_gains(verdict, costs),
         samples=len(samples),
-        margin=_margin(shares, effective),
+        margin=margin,
         cost=profile.cost_seconds / max(profile.seconds, 1e-9),
+        crowded=costs.crowded,
         before_seconds=steps.begin,
         compiling_before=sum(
             each.seconds for each in profile.compilations if each.end <= steps.begin
         ),
-        notes=tuple(notes),
+        after_seconds=max(profile.seconds - steps.end, 0.0),
+        after_mainly=_main_category(_samples(profile, steps, steps.end, profile.seconds, on_gpu)),
+        notes=(*notes, *device_notes(profile, steps, costs.device)) if on_gpu else tuple(notes),
     )
+
+
+def _samples(
+    profile: ProcessProfile, steps: StepsFound, begin: float, end: float, on_gpu: bool
+) -> list[Sample]:
+    return samples_of(
+        profile, begin, end, family=steps.family, step_name=steps.step_name, on_gpu=on_gpu
+    )
+
+
+def _main_category(samples: Sequence[Sample]) -> Category | None:
+    """What took more than half of the time; None if nothing did, or it is not known."""
+    spent = {name: each.seconds for name, each in spent_by(samples).items()}
+    largest = max(spent, key=lambda name: spent[name], default=None)
+    if largest is None or largest == "unknown" or spent[largest] <= sum(spent.values()) / 2:
+        return None
+    return largest
+
+
+def _gains(verdict: ProfileVerdict, costs: StepCosts) -> tuple[Gain, ...]:
+    if verdict == "waiting":
+        return predicted_gains(costs)
+    return computing_gains(costs) if verdict == "computing" else ()
+
+
+def _without_pauses(
+    samples: list[Sample], steps: StepsFound, profile: ProcessProfile
+) -> tuple[list[Sample], StepsFound]:
+    """Leave out the time in which the program waited for the framework's profiler."""
+    pauses = joined(Span(*pause) for pause in profile.recording.pauses if len(pause) == 2)
+    if not pauses:
+        return samples, steps
+    inside = Lookup(pauses)
+    kept = []
+    for each in samples:
+        # No sample may have been taken during a pause: then the next one covers it.
+        stretch = [Span(each.end - each.seconds, each.end)]
+        paused = seconds_of(common(stretch, pauses))
+        if each.end not in inside and paused < each.seconds:
+            kept.append(part(each, 1 - paused / each.seconds))
+    window = [Span(steps.begin, steps.end)]
+    return kept, _shorter(steps, seconds_of(common(pauses, window)))
+
+
+def _without_recording(
+    device: DeviceTime, steps: StepsFound, profile: ProcessProfile
+) -> tuple[DeviceTime, StepsFound]:
+    """Leave out the steps that the framework's profiler slowed down, if enough others are there."""
+    slowed = slowdown(steps, profile.recording) or 1.0
+    if slowed < SLOWED_DOWN or _effective_samples(device.others) < FEWEST_SAMPLES:
+        return device, steps
+    run = profile.recording
+    count = steps_between(steps.marks, max(run.begin, steps.begin), min(run.end, steps.end))
+    recorded = common([Span(run.begin, run.end)], [Span(steps.begin, steps.end)])
+    shorter = _shorter(steps, seconds_of(recorded))
+    return (
+        device._replace(inside=[], recorded=[]),
+        shorter._replace(window=shorter.window._replace(left_out=count)),
+    )
+
+
+def _shorter(steps: StepsFound, seconds: float) -> StepsFound:
+    window = steps.window._replace(seconds=max(steps.window.seconds - seconds, 1e-9))
+    return steps._replace(window=window)
+
+
+def _device_time(
+    samples: Sequence[Sample], steps: StepsFound, profile: ProcessProfile
+) -> DeviceTime | None:
+    """None if the GPU's work was not recorded, or hardly any step of the window with it."""
+    if profile.device is None or not profile.device.kernels:
+        return None
+    found = divided_by_device(
+        samples,
+        profile.device,
+        inner_source=_tf_data_source(profile),
+        slowed=max(slowdown(steps, profile.recording) or 1.0, 1.0),
+    )
+    return found if _effective_samples(found.recorded) >= FEWEST_SAMPLES else None
+
+
+def _device_costs(
+    profile: ProcessProfile, steps: StepsFound, time: DeviceTime | None
+) -> DeviceCosts | None:
+    if time is None or profile.device is None:
+        return None
+    recording = profile.device
+    gpu = next((each for each in profile.gpus if each.number == recording.device), None)
+    count = steps_between(steps.marks, recording.begin, recording.end)
+    return device_costs(
+        recording,
+        time,
+        count or recording.seconds / steps.window.step_seconds,
+        family=steps.family,
+        backend=_backend(profile, steps),
+        calls=_executions(profile) / max(steps.marks.seen, 1),
+        gpu=gpu,
+    )
+
+
+def _executions(profile: ProcessProfile) -> int:
+    """Of functions that JAX has compiled, operations outside of a function included."""
+    jitted = ("jax ", "jax-operation")
+    return sum(marks.seen for marks in profile.marks if marks.key.startswith(jitted))
+
+
+def _backend(profile: ProcessProfile, steps: StepsFound) -> str:
+    """Of Keras: the framework whose profiler has seen its steps."""
+    if steps.family != "keras":
+        return ""
+    name = profile.recording.profiler.partition("'")[0]
+    return {"PyTorch": "torch", "JAX": "jax"}.get(name, "tensorflow")
+
+
+def _input_work(samples: Sequence[Sample], divided: Sequence[Sample]) -> Spent:
+    """What the thread spent on input: all of it, or what waited for it inside a function."""
+    nothing = Spent(0.0, 0.0, 0.0)
+    return max(
+        spent_by(samples).get("input", nothing),
+        spent_by(divided).get("input", nothing),
+        key=lambda spent: spent.seconds,
+    )
+
+
+def _crowded(cores: int, crowded: float, free: float | None) -> Iterator[str]:
+    """What else ran on the machine; `free` is how many cores had nothing to do."""
+    if crowded >= CROWDED:
+        yield (
+            f"for {percent_text(crowded)} of the time the main thread waited for a free core: more "
+            f"runs on this machine than its {cores} cores can do, so times vary"
+        )
+    if free is not None and free < NO_CORES * cores:
+        yield (
+            "no core of the machine was idle: what would use more of them would not be faster here"
+        )
 
 
 def _without_single_compilation(samples: list[Sample]) -> tuple[list[Sample], float]:
@@ -152,15 +325,20 @@ def _margin(shares: Sequence[TimeShare], effective: float) -> float:
     return 2 * (largest * (1 - largest) / effective) ** 0.5 if effective else 1.0
 
 
-def _verdict(shares: Sequence[TimeShare], samples: float, on_gpu: bool) -> ProfileVerdict:
+def _verdict(
+    shares: Sequence[TimeShare], samples: float, margin: float, *, on_gpu: bool, timed: bool
+) -> ProfileVerdict:
     unknown = sum(share.share for share in shares if share.category == "unknown")
-    largest = max((share.share for share in shares if share.category not in _HARMLESS), default=0.0)
+    harmless = _WORK if timed else _HARMLESS
+    largest = max((share.share for share in shares if share.category not in harmless), default=0.0)
     if samples < FEWEST_SAMPLES or unknown > max(LARGEST_UNKNOWN, largest):
         return "unclear"
     if largest < WORTH_NAMING:
         return "computing"
+    if largest - margin < SURELY:
+        return "unclear"
     # A GPU may have computed meanwhile: then it is the limit, and nothing else matters.
-    return "unclear" if on_gpu else "waiting"
+    return "unclear" if on_gpu and not timed else "waiting"
 
 
 def _scaled(spent: Spent, count: int) -> Spent:
@@ -191,23 +369,50 @@ def _with_framework_profile(samples: list[Sample], profile: ProcessProfile) -> l
             divided.append(sample)
             continue
         kind = sample.kind._replace(category="input", source=_tf_data_source(profile))
-        divided += [_part(sample, 1 - waiting), _part(sample._replace(kind=kind), waiting)]
+        divided += [part(sample, 1 - waiting), part(sample._replace(kind=kind), waiting)]
     return divided
 
 
 def _tf_data_source(profile: ProcessProfile) -> str:
-    """Keras passes the batches of a PyDataset or a generator through tf.data as well."""
+    """Keras passes arrays, and the batches of a PyDataset or a generator, through tf.data too."""
+    if any(place.file.startswith(KERAS_ARRAYS) for place in profile.places):
+        return "keras arrays"
     stages = profile.framework.stages if profile.framework is not None else ()
     from_python = bool(stages) and "Generator" in stages[0].name
     return "keras data" if from_python else "tf.data"
 
 
-def _part(sample: Sample, share: float) -> Sample:
-    return sample._replace(
-        seconds=sample.seconds * share,
-        thread_seconds=sample.thread_seconds * share,
-        process_seconds=sample.process_seconds * share,
-    )
+def _with_restarts(samples: list[Sample]) -> list[Sample]:
+    """Worker processes that start again have no batch yet: waiting for the first is due to that."""
+    found = []
+    restarted = False
+    for sample in samples:
+        if sample.kind.category != "input":
+            restarted = False
+        elif sample.kind.source == _RESTART:
+            restarted = True
+        elif restarted and sample.kind.source == "workers":
+            sample = sample._replace(kind=sample.kind._replace(source=_RESTART))
+        found.append(sample)
+    return found
+
+
+_RESTART = "starting workers"
+
+
+def _in_own_code(samples: Sequence[Sample]) -> float:
+    """Seconds in the function with most of the program's own code, whatever it does there."""
+    own: dict[tuple[str, str], float] = {}
+    whole: dict[tuple[str, str], float] = {}
+    for sample in samples:
+        called = sample.kind.called
+        if called is None:
+            continue
+        function = (called.file, called.function)
+        whole[function] = whole.get(function, 0.0) + sample.seconds
+        if sample.kind.category == "program":
+            own[function] = own.get(function, 0.0) + sample.seconds
+    return whole[max(own, key=lambda function: own[function])] if own else 0.0
 
 
 def _input_sources(samples: Sequence[Sample]) -> dict[str, float]:
@@ -263,6 +468,7 @@ _DETAILS = {
     "starting workers": "the DataLoader starts its worker processes again",
     "tf.data": "tf.data",
     "keras data": "Keras takes the data from Python",
+    "keras arrays": "Keras takes batches out of arrays in memory",
     "a generator": "a generator of the program",
     "a function": "a function of the program",
 }
@@ -278,12 +484,7 @@ def _notes(recorded: Sequence[ProcessProfile], on_gpu: bool) -> tuple[str, ...]:
     training = [profile for profile in recorded if most_steps(profile)]
     if len(training) > 1:
         notes.append(f"of {len(training)} processes that train, one was judged")
-    if on_gpu:
-        notes.append(
-            "the work of the GPU itself was not timed: computing is the time in the framework's "
-            "calls, in which it launches work or waits for it"
-        )
-    else:
+    if not on_gpu:
         notes.append(
             "there was no GPU: copies to it, launches and its clocks are left out, and waiting for "
             "a result counts as computing"

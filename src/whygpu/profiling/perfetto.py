@@ -10,18 +10,20 @@ from whygpu.model.profile import ProcessProfile, ProfileOptions
 from whygpu.profiling.attribution import samples_of
 from whygpu.profiling.judge import chosen_profile, steps_of
 
-_STEPS, _SAMPLES = 1, 2
+_STEPS, _SAMPLES, _KERNELS, _COPIES = 1, 2, 3, 4
+MOST_KERNELS = 100_000
 
 
 def trace_events(
     profiles: tuple[ProcessProfile, ...], options: ProfileOptions, *, on_gpu: bool
 ) -> dict[str, Any]:
-    """Steps on one track, and on another what the program was doing, sample by sample."""
+    """Tracks of the steps, of what the program was doing, and of what the GPU was doing."""
     profile = chosen_profile(profiles)
     events = [_named(_STEPS, "steps"), _named(_SAMPLES, "what the program was doing")]
     if profile is not None:
         events += _steps(profile, options)
         events += _slices(profile, options, on_gpu)
+        events += _device(profile)
     return {"displayTimeUnit": "ms", "traceEvents": events}
 
 
@@ -35,8 +37,8 @@ def _slice(track: int, name: str, begin: float, end: float, **more: Any) -> dict
         "pid": 1,
         "tid": track,
         "name": name,
-        "ts": round(begin * 1e6),
-        "dur": round((end - begin) * 1e6),
+        "ts": round(begin * 1e6, 3),
+        "dur": round((end - begin) * 1e6, 3),
         "args": more,
     }
 
@@ -49,6 +51,22 @@ def _steps(profile: ProcessProfile, options: ProfileOptions) -> Iterator[dict[st
     for number in range(1, len(times)):
         step = (number + 1) * found.marks.stride
         yield _slice(_STEPS, f"step {step}", times[number - 1], times[number])
+
+
+def _device(profile: ProcessProfile) -> Iterator[dict[str, Any]]:
+    """Kernels and copies, in the part of the time in which the framework's profiler ran."""
+    recording = profile.device
+    if recording is None:
+        return
+    yield _named(_KERNELS, f"GPU {recording.device}: kernels")
+    for kernel in recording.kernels[:MOST_KERNELS]:
+        yield _slice(_KERNELS, kernel.name, kernel.begin, kernel.end, blocks=kernel.blocks)
+    yield _named(_COPIES, f"GPU {recording.device}: copies")
+    for copy in recording.copies[:MOST_KERNELS]:
+        kind = {True: "pageable", False: "pinned", None: "unknown"}[copy.pageable]
+        yield _slice(
+            _COPIES, f"copy {copy.direction}", copy.begin, copy.end, bytes=copy.bytes, memory=kind
+        )
 
 
 def _slices(

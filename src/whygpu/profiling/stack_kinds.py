@@ -30,6 +30,8 @@ _EVALUATING = frozenset(
         "testing",
     )
 )
+_ESTIMATING = frozenset(("estimate", "loss"))
+"""All of these words together: estimate_loss(model, split)."""
 _SAVING = frozenset(
     (
         "checkpoint",
@@ -64,14 +66,16 @@ _COMPILING = (
     ("torch/_inductor/compile_fx.py", "compile"),
     ("tensorflow/python/framework/func_graph.py", "func_graph_from_py_func"),
     ("tensorflow_core/python/framework/func_graph.py", "func_graph_from_py_func"),
-    ("tensorflow/python/eager/polymorphic_function/tracing_compilation.py", "trace_function"),
+    ("tensorflow/python/eager/polymorphic_function/tracing_compilation.py", "_create_concrete"),
     ("tensorflow/python/eager/polymorphic_function/polymorphic_function.py", "_initialize"),
     ("jax/_src/compiler.py", ""),
     ("jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr"),
     ("jax/_src/interpreters/mlir.py", ""),
     ("keras/src/trainers/trainer.py", "_symbolic_build"),
 )
-"""(file, the beginning of the function's name)"""
+"""(file, the beginning of the function's name)
+
+Not trace_function of TensorFlow: each call of a tf.function looks there for what was traced."""
 _SAVING_FILES = (
     "torch/serialization.py",
     "keras/src/saving/",
@@ -85,6 +89,7 @@ _SAVING_FILES = (
     "flax/training/checkpoints.py",
 )
 _SAVING_CALLS = ("torch.save", "pickle.dump", "numpy.save", "joblib.dump")
+_LOGGING = "logging/__init__.py"
 _LOGGING_FILES = (
     "torch/utils/tensorboard/",
     "tensorboard/",
@@ -95,8 +100,18 @@ _LOGGING_FILES = (
     "matplotlib/",
     "keras/src/callbacks/",
     "keras/src/utils/progbar.py",
-    "logging/__init__.py",
+    _LOGGING,
 )
+_TELLS_CALLBACKS = (
+    "keras/src/callbacks/callback_list.py",
+    "keras/src/callbacks/callback.py",
+    "keras/src/callbacks/history.py",
+)
+"""A part of every fit, whether or not it has callbacks."""
+_LOCKS_OF_LOGGING = ("_acquireLock", "_releaseLock", "_after_at_fork_child_reinit_locks")
+"""A fork takes the locks of logging and gives them back, and calls these for that."""
+_EVENT_LOOP = ("asyncio/base_events.py", "uvloop/")
+_METRIC_FUNCTIONS = ("pythonify_logs", "_flush_futures")
 _LOGGING_CALLS = ("builtins.print", "_io.TextIOWrapper.write", "_io.TextIOWrapper.flush")
 _DATA_FILES = (
     "torch/utils/data/",
@@ -110,6 +125,11 @@ _DATA_FILES = (
     "grain/",
     "webdataset/",
 )
+KERAS_ARRAYS = (
+    "keras/src/trainers/data_adapters/array_data_adapter.py",
+    "keras/src/trainers/data_adapters/array_slicing.py",
+)
+"""How fit takes batches from arrays that the program gave to it."""
 _EVALUATION_FUNCTIONS = (
     ("keras/src/backend/", "evaluate"),
     ("keras/src/backend/", "predict"),
@@ -155,6 +175,15 @@ _WAITING_CALLS = frozenset(
     )
 )
 """Methods that return when the device has computed the value."""
+_WAITING_FUNCTIONS = (
+    ("jax/_src/array.py", ("_value", "block_until_ready", "item", "tolist", "__array__")),
+    ("jax/_src/api.py", ("block_until_ready",)),
+    ("torch/cuda/", ("synchronize",)),
+    ("torch/_tensor.py", ("__array__",)),
+    ("tensorflow/python/framework/ops.py", ("numpy", "_numpy", "__array__")),
+    ("tensorflow/python/framework/tensor.py", ("numpy", "_numpy", "__array__")),
+)
+"""(file, functions) of frameworks that do the same in Python."""
 _COPYING_CALLS = frozenset(
     (
         "cuda",
@@ -176,6 +205,8 @@ class StackKind(NamedTuple):
     """The program's innermost frame."""
     source: str = ""
     """For input: which kind of pipeline it is. For the rest empty."""
+    called: CodePlace | None = None
+    """The outermost of the program's functions that the training loop calls, if it is in one."""
 
 
 def words_of(name: str) -> frozenset[str]:
@@ -200,7 +231,7 @@ def training_frame(stack: Stack, family: str, step_name: str) -> int | None:
     if found is None or family == "torch":
         return found
     outside = [frame for frame in stack[found:] if frame.origin == "program"]
-    evaluates = any(words_of(frame.function) & _EVALUATING for frame in outside)
+    evaluates = any(_names_evaluation(words_of(frame.function)) for frame in outside)
     return None if evaluates else found
 
 
@@ -213,7 +244,7 @@ def kind_of(stack: Stack, enclosing: Collection[tuple[str, str]], on_gpu: bool) 
     inside = own[0] if own else None
 
     def found(category: Category, source: str = "") -> StackKind:
-        return StackKind(category, where, inside, source)
+        return StackKind(category, where, inside, source, called[-1] if called else None)
 
     if not stack or stack[0].origin == "whygpu":
         return found("unknown")
@@ -226,8 +257,12 @@ def kind_of(stack: Stack, enclosing: Collection[tuple[str, str]], on_gpu: bool) 
     leaf = stack[0]
     if leaf.origin == "program":
         return found(_of_call(leaf, stack, on_gpu))
+    if _in(leaf, ("selectors.py", *_EVENT_LOOP)) and any(_in(each, _EVENT_LOOP) for each in stack):
+        # What the event loop waits for is not on the stack.
+        return found("unknown")
     if any(_computes(frame) for frame in stack):
-        return found(_waiting(on_gpu) if _in_pythonify(stack) else "computing")
+        waits = _waits_for_metrics(stack) or _waits_for_value(stack)
+        return found(_waiting(on_gpu) if waits else "computing")
     if leaf.file.partition("/")[0] in _FRAMEWORKS:
         return found("computing")
     return found("program") if own else found("unknown")
@@ -246,13 +281,17 @@ def _compiles(stack: Stack, called: Stack) -> bool:
 
 
 def _evaluates(stack: Stack, called: Stack) -> bool:
-    if any(words_of(frame.function) & _EVALUATING for frame in called):
+    if any(_names_evaluation(words_of(frame.function)) for frame in called):
         return True
     return any(
         _in(frame, (file,)) and frame.function == function
         for frame in stack
         for file, function in _EVALUATION_FUNCTIONS
     )
+
+
+def _names_evaluation(words: frozenset[str]) -> bool:
+    return bool(words & _EVALUATING) or words >= _ESTIMATING
 
 
 def _saves(stack: Stack, called: Stack) -> bool:
@@ -264,16 +303,37 @@ def _saves(stack: Stack, called: Stack) -> bool:
 
 
 def _logs(stack: Stack, called: Stack) -> bool:
-    if _in_pythonify(stack):
+    if _waits_for_metrics(stack) or _forks(stack):
         return False
-    return any(_in(frame, _LOGGING_FILES) for frame in stack) or stack[0].calls.startswith(
-        _LOGGING_CALLS
+    # What encloses a frame comes after it: Keras tells its callbacks, which do something.
+    outside = next((at for at, frame in enumerate(stack) if _in(frame, _TELLS_CALLBACKS)), 0)
+    if any(frame.origin == "program" for frame in stack[:outside]):
+        return True
+    return any(
+        _in(frame, _LOGGING_FILES) and not _in(frame, _TELLS_CALLBACKS) for frame in stack
+    ) or stack[0].calls.startswith(_LOGGING_CALLS)
+
+
+def _forks(stack: Stack) -> bool:
+    """Whether logging was not called by logging: nothing but a fork calls only for its locks."""
+    calls = next((at for at, frame in enumerate(stack) if not _in(frame, (_LOGGING,))), 0)
+    return calls > 0 and stack[calls - 1].function in _LOCKS_OF_LOGGING
+
+
+def _waits_for_metrics(stack: Stack) -> bool:
+    """Keras turns the metrics of a batch into numbers, and so waits for the batch.
+
+    For some backends a thread does that, and the main one waits for it at the end of the epoch.
+    """
+    return any(frame.function in _METRIC_FUNCTIONS for frame in stack)
+
+
+def _waits_for_value(stack: Stack) -> bool:
+    return any(
+        _in(frame, (file,)) and frame.function in functions
+        for frame in stack
+        for file, functions in _WAITING_FUNCTIONS
     )
-
-
-def _in_pythonify(stack: Stack) -> bool:
-    """Keras turns the metrics of a batch into numbers, and so waits for the batch."""
-    return any(frame.function == "pythonify_logs" for frame in stack)
 
 
 _ENCLOSING: tuple[tuple[Category, Callable[[Stack, Stack], bool]], ...] = (
@@ -286,6 +346,9 @@ _ENCLOSING: tuple[tuple[Category, Callable[[Stack, Stack], bool]], ...] = (
 
 def _data_source(stack: Stack, called: Stack) -> str:
     """Which kind of input pipeline is at work; empty for none."""
+    if any(_in(frame, KERAS_ARRAYS) for frame in stack):
+        # Keras may pass them through a DataLoader.
+        return "keras arrays"
     for frame in stack:
         if _in(frame, ("torch/utils/data/",)):
             return _of_dataloader(stack)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
+from whygpu.model.device_recording import ProfilerRun
 from whygpu.model.profile import ProcessProfile, ProfileOptions, StepMarks, StepWindow
 
 WARM_UP = 10
@@ -13,9 +16,14 @@ SHORT_WARM_UP = 2
 ENOUGH = 3 * WARM_UP
 """With fewer steps than this, only the first two are left out."""
 FEWEST = 5
+SLOWED_DOWN = 1.03
+"""A profiler that makes steps so many times longer shows in them."""
+FEWEST_COMPARED = 10
+"""Steps inside and outside of a recording whose lengths can be compared."""
 
 _FAMILIES = ("keras", "torch", "session", "tensorflow", "jax")
 """The first of these that made steps: Keras makes steps of its backend, too."""
+_WITHOUT_OPTIMIZER = "torch backward"
 _MADE_BY = {
     "keras": "batches of fit",
     "torch": "steps of an optimizer",
@@ -61,13 +69,39 @@ def find_steps(
 
 
 def most_steps(profile: ProcessProfile) -> int:
-    return max((marks.seen for marks in profile.marks), default=0)
+    made = (marks.seen for marks in profile.marks if marks.key.partition(" ")[0] in _FAMILIES)
+    return max(made, default=0)
+
+
+def steps_between(marks: StepMarks, begin: float, end: float) -> int:
+    """How many steps ended in a part of the time."""
+    return marks.stride * sum(1 for time in marks.times if begin < time <= end)
+
+
+def slowdown(steps: StepsFound, run: ProfilerRun) -> float | None:
+    """How many times longer steps took while the framework's profiler ran; None if too few did."""
+    inside, outside = [], []
+    for before, now in pairwise(steps.marks.times):
+        if before >= run.begin and now <= run.end:
+            inside.append(now - before)
+        elif before >= steps.begin and not _meets(run.pauses, before, now):
+            outside.append(now - before)
+    if min(len(inside), len(outside)) < FEWEST_COMPARED:
+        return None
+    return median(inside) / max(median(outside), 1e-9)
+
+
+def _meets(pauses: Sequence[Sequence[float]], begin: float, end: float) -> bool:
+    return any(len(pause) == 2 and pause[0] < end and pause[1] > begin for pause in pauses)
 
 
 def _training(family: str, kinds: Sequence[StepMarks], called: Mapping[str, float]) -> StepMarks:
     """The kind of step that the training consists of."""
     if family in ("session", "tensorflow"):
         return max(kinds, key=lambda marks: marks.busy)
+    if family == "torch":
+        # Until the first step of an optimizer, calls of backward() are marked.
+        kinds = [marks for marks in kinds if marks.key != _WITHOUT_OPTIMIZER] or kinds
     if family != "jax":
         return max(kinds, key=lambda marks: marks.seen)
 
@@ -97,6 +131,8 @@ def _window(family: str, marks: StepMarks, options: ProfileOptions) -> StepsFoun
         return None
     (first, begin), (last, end) = numbered[0], numbered[-1]
     made_by = _MADE_BY[family]
+    if marks.key == _WITHOUT_OPTIMIZER:
+        made_by = "calls of backward()"
     if family in ("tensorflow", "jax"):
         made_by += f" ({_name(marks)})"
     return StepsFound(family, StepWindow(made_by, first, last, end - begin), begin, end, marks)

@@ -57,6 +57,7 @@ def _starter(framework: str, settings: "dict[str, Any]") -> "Callable[[Any], Non
         profiler = part("profile." + framework) if settings.get("profile") else None
         if profiler is not None:
             with process_record.noted("profiling %s" % framework):
+                part("profile.recorder").record_from(settings.get("profile_from", 0))
                 profiler.start(module)
         tracer = part("trace." + framework) if settings["trace"] else None
         if tracer is not None:

@@ -2,7 +2,7 @@
 
 Its keys are those of RunSettings in model/wire.py: `calls` and `readings` (the rows of
 policy/calls.py and policy/readings.py that the plan needs), `trace`, `profile` and `tf1` (true or
-false).
+false), `profile_from` (a number).
 Records go into the folder `reports` beside the file. Its path is not in the file: the variable
 holds the path as the operating system does, whatever its characters and the locale.
 """

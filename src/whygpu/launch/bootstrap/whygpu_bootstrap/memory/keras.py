@@ -70,7 +70,9 @@ def _within_fit(frame: "types.FrameType | None") -> bool:
     for _ in range(OUTER_FRAMES):
         if frame is None:
             return False
-        if frame.f_code.co_name == "fit" and "epoch_iterator" in frame.f_locals:
+        code = frame.f_code
+        # Not f_locals: that copies the variables, and what the last copy held is then freed here.
+        if code.co_name == "fit" and "epoch_iterator" in code.co_varnames + code.co_cellvars:
             return True
         frame = frame.f_back
     return False

@@ -94,11 +94,7 @@ def _described(node: "Any", frame: "types.FrameType") -> str:
         name = _named(node.func, frame)
         return _converted(node.args[0], name, frame) if name in NUMBERS and node.args else name
     if isinstance(node, ast.BinOp):
-        for side in (node.left, node.right):
-            value = _value(side, frame)
-            if value is not UNKNOWN and type(value).__module__ != "builtins":
-                return _type_name(value) + ".operator"
-        return "?"
+        return _of_operands(node, frame, "operator", "")
     if isinstance(node, ast.Subscript):
         value = _value(node.value, frame)
         return "?" if value is UNKNOWN else _type_name(value) + ".operator"
@@ -110,10 +106,25 @@ def _converted(node: "Any", name: str, frame: "types.FrameType") -> str:
     """float(loss) waits for a tensor as loss.item() does; float(text) does not."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    value = _value(node, frame)
-    if value is UNKNOWN:
-        return "?"
-    return name if type(value).__module__ == "builtins" else _type_name(value) + ".item"
+    return _of_operands(node, frame, "item", name)
+
+
+def _of_operands(node: "Any", frame: "types.FrameType", method: str, plain: str) -> str:
+    """A method of the operand that is not of Python itself; `plain` if all of them are."""
+    operands = _operands(node, frame)
+    for value in operands:
+        if value is not UNKNOWN and type(value).__module__ != "builtins":
+            return "%s.%s" % (_type_name(value), method)
+    return "?" if any(value is UNKNOWN for value in operands) else plain
+
+
+def _operands(node: "Any", frame: "types.FrameType") -> "list[Any]":
+    """What an expression such as (a * b) % 7 is computed from."""
+    if isinstance(node, ast.BinOp):
+        return _operands(node.left, frame) + _operands(node.right, frame)
+    if isinstance(node, ast.UnaryOp):
+        return _operands(node.operand, frame)
+    return [node.value if isinstance(node, ast.Constant) else _value(node, frame)]
 
 
 def _named(node: "Any", frame: "types.FrameType") -> str:

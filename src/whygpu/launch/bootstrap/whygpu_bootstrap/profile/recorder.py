@@ -5,11 +5,10 @@ Which part of it counts is decided later, by the process that reads the record.
 
 import os
 import sys
-import threading
 import time
 
 from whygpu_bootstrap import process_record
-from whygpu_bootstrap.profile import sampler, workers
+from whygpu_bootstrap.profile import device_window, gpu_state, sampler, workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,11 +17,12 @@ if TYPE_CHECKING:
 MOST_MARKS = 10000
 MOST_KEYS = 200
 MOST_COMPILATIONS = 1000
-ENOUGH_STEPS = 10
-"""After that many steps, what a framework does only once has been done."""
+FAMILIES = ("keras", "torch", "session", "tensorflow", "jax")
+"""The first of these that made steps: Keras makes steps of its backend, too."""
 
 _state: "dict[str, Any]" = {"sampler": None}
 _hooks: "set[str]" = set()
+_first_step = [device_window.FIRST_STEP]
 
 
 class Marks:
@@ -49,15 +49,23 @@ def begin(folder: "str | None" = None) -> None:
         sampler=started,
         folder=folder,
         marks={},
-        sources=[],
+        window=device_window.Window(started.now, _first_step[0]),
         compilations=[],
+        watchers=[],
         children=workers.Workers(),
+        gpus=gpu_state.GpuState(),
         began=time.time(),
         pid=os.getpid(),
     )
     started.start()
     if folder is None:
         process_record.profile_at_end(sys.modules[__name__])
+
+
+def record_from(step: int) -> None:
+    """Run the framework's profiler after this step, instead of after the first few."""
+    if step:
+        _first_step[0] = step
 
 
 def is_recording() -> bool:
@@ -85,8 +93,11 @@ def mark(key: str, seconds: float = 0.0) -> None:
     if kept is None:
         if len(marks) >= MOST_KEYS:
             return
+        family = key.partition(" ")[0]
+        if not any(each.startswith(family) for each in marks):
+            _state["sampler"].settle_later()
         kept = marks[key] = Marks()
-        _state["sampler"].thread = threading.get_ident()
+        _state["sampler"].follow()
     kept.seen += 1
     kept.busy += seconds
     if kept.seen % kept.stride == 0:
@@ -94,19 +105,46 @@ def mark(key: str, seconds: float = 0.0) -> None:
         if len(kept.times) >= MOST_MARKS:
             del kept.times[::2]
             kept.stride *= 2
+    if _state["window"].due:
+        _switch_window()
 
 
-def compiled(what: str, seconds: float) -> None:
-    """A framework has compiled something, which took that long and ends now."""
+def compiled(
+    what: str, seconds: float, why: "dict[str, Any]", ended: "float | None" = None
+) -> None:
+    """A framework has compiled something, which took that long and ended now or at a time.time().
+
+    `why` has what is known of the function and of what it was compiled for (Compilation in
+    model/profile.py). Of too many, the last are kept: the first steps are not judged.
+    """
     found = _state.get("compilations")
-    if found is not None and len(found) < MOST_COMPILATIONS:
-        end = round(_state["sampler"].now(), 4)
-        found.append({"what": what[:200], "end": end, "seconds": round(seconds, 4)})
+    if found is None:
+        return
+    end = _state["sampler"].now() if ended is None else ended - _state["began"]
+    found.append(dict(why, what=what[:200], end=round(end, 4), seconds=round(seconds, 4)))
+    if len(found) > MOST_COMPILATIONS:
+        del found[0]
 
 
-def add_source(source: "Any") -> None:
-    """A framework's own profiler: it has `between(steps, now)` and `result() -> file or None`."""
-    _state["sources"].append(source)
+def watch(watcher: "Any") -> None:
+    """Call watcher.look(now) about ten times a second, and at the end."""
+    _state["watchers"].append(watcher)
+
+
+def add_profiler(family: str, profiler: "Any") -> None:
+    """The profiler of a framework, for a few of its steps."""
+    _state["window"].add(family, profiler)
+
+
+def window() -> "Any":
+    """The recording of the framework's profiler; None if nothing is recorded."""
+    return _state.get("window")
+
+
+def _switch_window() -> None:
+    with process_record.noted("the profiler of the framework"):
+        _state["window"].switch()
+        _state["gpus"].look_at_processes()
 
 
 def file_beside_record(name: str) -> str:
@@ -116,20 +154,41 @@ def file_beside_record(name: str) -> str:
 
 
 def _between(now: float) -> None:
-    _state["children"].look(now)
-    steps = max([each.seen for each in list(_state["marks"].values())] or [0])
-    for source in _state["sources"]:
-        source.between(steps, now)
+    for watcher in [_state["children"], _state["gpus"], *_state["watchers"]]:
+        watcher.look(now)
+    steps = _steps_by_family()
+    family = next((name for name in FAMILIES if name in steps), "")
+    _state["window"].look(_profiled_by(family), steps.get(family, 0), now)
+    _state["sampler"].hurry(_state["window"].is_running())
+
+
+def _steps_by_family() -> "dict[str, int]":
+    steps: "dict[str, int]" = {}
+    for key, marks in list(_state["marks"].items()):
+        family = key.partition(" ")[0]
+        steps[family] = max(steps.get(family, 0), marks.seen)
+    return steps
+
+
+def _profiled_by(family: str) -> str:
+    """The framework whose profiler sees the steps of this kind."""
+    if family == "keras":
+        keras: "Any" = sys.modules.get("keras")
+        backend = getattr(getattr(keras, "backend", None), "backend", None)
+        return str(backend()) if backend is not None else "tensorflow"
+    return "tensorflow" if family == "session" else family
 
 
 def result() -> "dict[str, Any]":
     """The profile of this process, which ends the sampling."""
     taken = _state["sampler"]
     taken.stop()
-    files = []
-    for source in _state["sources"]:
-        with process_record.noted("the framework's own profile"):
-            files += source.result()
+    for watcher in _state["watchers"]:
+        with process_record.noted("a last look"):
+            watcher.look(taken.now())
+    device: "dict[str, Any]" = {}
+    with process_record.noted("the profiler of the framework"):
+        device = _state["window"].result()
     stacks = sorted(taken.stacks, key=taken.stacks.get)
     found = {
         "began": _state["began"],
@@ -144,9 +203,11 @@ def result() -> "dict[str, Any]":
         "marks": [_marks_of(key, each, taken.began) for key, each in _state["marks"].items()],
         "workers": _state["children"].found(),
         "waited": _state["children"].waited,
-        "compilations": _state["compilations"],
-        "files": files,
-        "cost_seconds": round(taken.spent, 4),
+        "idle": _state["children"].idle,
+        "compilations": list(_state["compilations"]),
+        "recording": device,
+        "gpus": _state["gpus"].result(),
+        "cost_seconds": round(taken.spent + _state["gpus"].spent, 4),
     }
     after_fork()
     return found
@@ -171,5 +232,7 @@ def _cores() -> int:
 
 def after_fork() -> None:
     """Forget everything. A child has no sampler: threads do not survive a fork."""
+    if _state["sampler"] is not None:
+        _state["sampler"].restore()
     _state.clear()
     _state["sampler"] = None

@@ -1,38 +1,72 @@
 """Samples the stack of one thread, from a thread of its own, for as long as the process runs.
 
-It wakes every few milliseconds. Its cost is measured: if a sample takes more than a hundredth of
-the time between two samples, it wakes less often. The number of samples is bounded: when there are
-too many, every other one is dropped, and from then on it wakes half as often.
+It wakes every few milliseconds at first, and less often when there are enough samples to judge.
+Its cost is measured: if a sample takes too large a part of the time between two samples, it wakes
+less often. The number of samples is bounded: when there are too many, every other one is dropped,
+and from then on it wakes half as often.
+
+When it wakes has to be independent of what the program does, or some of that is sampled too often:
+
+- The times between samples are random. Otherwise the samples of steps that take as long would all
+  show the same part of a step.
+- A thread that needs the interpreter's lock sleeps for the switch interval, and only then asks the
+  thread that holds it to let go. On a busy machine it may get a core much later. By then the
+  program may have reached a call that gives up the lock by itself, so that such calls would be seen
+  too often, and Python code too rarely. So the interval is short while the sampler sleeps. If it
+  was even shorter, the sampler would keep the program from letting go.
 """
 
+import os
+import random
 import sys
 import threading
 import time
 
 from whygpu_bootstrap import process_record
-from whygpu_bootstrap.profile import code_places
+from whygpu_bootstrap.profile import code_places, held_collector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import types
     from typing import Any, Callable
 
 SHORTEST_PERIOD = 0.005
+HURRIED_PERIOD = 0.002
+"""While the framework's profiler runs, which is short."""
+SETTLED_PERIOD = 0.02
+ENOUGH_SAMPLES = 1000
+"""After so many since the last start of the training, the period is the settled one."""
 MOST_SAMPLES = 12000
 SWITCH_INTERVAL = 0.0005
 """A thread that computes in Python lets others run only after an interval of 5 ms by default. Until
-then the sampler would wait, and see the program only where it lets others run: in calls of C."""
-LARGEST_COST = 0.01
-"""The share of the time that sampling may take."""
+then the sampler would wait, and see the program only where it lets others run: in calls of C. While
+a sample is taken, the program waits for this long before it asks for the lock."""
+ASKING_INTERVAL = 0.0001
+"""The switch interval while the sampler sleeps, unless other threads compete for the lock."""
+IDLE_THREAD = 0.0002
+"""Seconds of processor time between two samples: a thread that only waits takes less."""
+LONGEST_PERIOD = 0.1
+LARGEST_COST = 0.02
+"""The share of the time that the sampler's thread may take, until there are enough samples."""
+SETTLED_COST = 0.003
+"""And after that. The program loses about as much again: it gives up the interpreter's lock, and
+continues with colder caches."""
+LEAST_OF_PERIOD = 0.5
+"""A random time between two samples is this part of the period, or up to as much longer."""
 DEEPEST = 200
 LONGEST_WAIT = 0.5
+THREAD_CLOCK = 6
+"""In the number of a clock of Linux: the processor time of one thread, by the scheduler."""
 
 
 class Sampler:
     """`between` is called in the sampler's thread, about ten times a second."""
 
     def __init__(self, between: "Callable[[float], None]") -> None:
-        self.thread = threading.main_thread().ident
+        self.thread = threading.main_thread().ident or 0
         """The thread that is sampled: the main one, until another one makes steps."""
+        self._native = os.getpid()
+        """The number by which the kernel knows that thread; 0 if Python cannot tell."""
         self.places = code_places.Places()
         self.stacks: "dict[Any, int]" = {}
         self.times: "list[float]" = []
@@ -43,6 +77,14 @@ class Sampler:
         self.taken = 0
         self._base = SHORTEST_PERIOD
         self._between = between
+        self._collector = held_collector.Collector()
+        self._hurried = False
+        self._usual = (0.0, 0)
+        """Seconds, and number, of the samples that met no new place."""
+        self._random = random.Random()
+        self._settles_at = ENOUGH_SAMPLES
+        self._others: "dict[int, float]" = {}
+        """The processor time of the other threads of Python at the last sample."""
         self._stopping = False
         self._running = threading.Thread(target=self._run, name="whygpu-profile")
         self._running.daemon = True
@@ -51,15 +93,24 @@ class Sampler:
         self.began = time.perf_counter()
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(min(self._interval, SWITCH_INTERVAL))
+        self._collector.hold()
         self._running.start()
 
     def stop(self) -> None:
         self._stopping = True
-        if abs(sys.getswitchinterval() - SWITCH_INTERVAL) < 1e-9:
-            # Otherwise the program has set its own.
-            sys.setswitchinterval(self._interval)
         if threading.current_thread() is not self._running:
             self._running.join(LONGEST_WAIT)
+        self.restore()
+
+    def restore(self) -> None:
+        """Give the program its own switch interval and thresholds of the collector back."""
+        self._collector.restore()
+        if _is_ours(sys.getswitchinterval()):
+            sys.setswitchinterval(self._interval)
+
+    def hurry(self, hurried: bool) -> None:
+        """Sample as often as possible for a while, whatever it costs."""
+        self._hurried = hurried
 
     def now(self) -> float:
         """Seconds since the sampling began."""
@@ -67,24 +118,88 @@ class Sampler:
 
     def _run(self) -> None:
         with process_record.noted("sampling the program"):
-            due = 0.0
-            while not self._stopping:
-                time.sleep(self._period())
-                if self._stopping:
-                    return
-                before = time.perf_counter()
-                self._sample(before - self.began)
-                self.spent += time.perf_counter() - before
-                if before >= due:
-                    self._between(before - self.began)
-                    due = before + 0.1
+            try:
+                self._sample_until_stopped()
+            finally:
+                self.restore()
+
+    def _sample_until_stopped(self) -> None:
+        due = 0.0
+        # Waking up, and what is done between samples, is a part of the cost. Python 3.6 cannot
+        # tell a thread's own time: there, the rest of it is not counted.
+        clock = getattr(time, "thread_time", time.perf_counter)
+        spent = clock()
+        while True:
+            frame = self._sleep()
+            if self._stopping:
+                return
+            if clock is time.perf_counter:
+                spent = clock()
+            before = time.perf_counter()
+            known = len(self.places.all())
+            self._sample(before - self.began, frame)
+            del frame
+            if before >= due:
+                self._between(before - self.began)
+                due = before + 0.1
+            so_far = clock()
+            self.spent += so_far - spent
+            if len(self.places.all()) == known:
+                # A new place is examined once: later samples do not cost that.
+                self._usual = (self._usual[0] + so_far - spent, self._usual[1] + 1)
+            spent = so_far
+
+    def _sleep(self) -> "types.FrameType | None":
+        """Sleep until the next sample; then the innermost frame of the program's thread."""
+        period = self._period() * self._random.uniform(LEAST_OF_PERIOD, 2 - LEAST_OF_PERIOD)
+        if _is_ours(sys.getswitchinterval()):
+            sys.setswitchinterval(SWITCH_INTERVAL if self._competes() else ASKING_INTERVAL)
+        frames = self._collector.frames_after(period)
+        if _is_ours(sys.getswitchinterval()):
+            sys.setswitchinterval(SWITCH_INTERVAL)
+        return frames.get(self.thread)
+
+    def _competes(self) -> bool:
+        """Whether threads other than these two compute: then a short interval would slow them."""
+        known = self._others
+        natives = [getattr(thread, "native_id", None) for thread in threading.enumerate()]
+        ours = (self._native, getattr(threading.current_thread(), "native_id", None))
+        self._others = {
+            native: _thread_seconds(native)
+            for native in natives
+            if native is not None and native not in ours
+        }
+        return any(
+            seconds - known.get(thread, 0.0) > IDLE_THREAD
+            for thread, seconds in self._others.items()
+        )
+
+    def follow(self) -> None:
+        """Sample the thread that calls this."""
+        self.thread = threading.get_ident()
+        if threading.current_thread() is threading.main_thread():
+            self._native = os.getpid()
+        else:
+            # New in Python 3.8.
+            native = getattr(threading, "get_native_id", None)
+            self._native = native() if native is not None else 0
+
+    def settle_later(self) -> None:
+        """The training has begun: what was sampled before says nothing about it."""
+        self._settles_at = self.taken + ENOUGH_SAMPLES
 
     def _period(self) -> float:
-        cost = self.spent / self.taken if self.taken else 0.0
-        return max(self._base, cost / LARGEST_COST)
+        if self._hurried:
+            return HURRIED_PERIOD
+        spent, count = self._usual
+        cost = spent / count if count else 0.0
+        if self.taken < self._settles_at:
+            wanted = max(self._base, cost / LARGEST_COST)
+        else:
+            wanted = max(self._base, cost / SETTLED_COST, SETTLED_PERIOD)
+        return min(wanted, LONGEST_PERIOD)
 
-    def _sample(self, now: float) -> None:
-        frame = sys._current_frames().get(self.thread or 0)
+    def _sample(self, now: float, frame: "types.FrameType | None") -> None:
         stack: "list[int]" = []
         leaf = True
         while frame is not None and len(stack) < DEEPEST:
@@ -95,7 +210,7 @@ class Sampler:
         number = self.stacks.setdefault(tuple(stack), len(self.stacks))
         self.times.append(now)
         self.stack_of.append(number)
-        self.thread_seconds.append(_thread_seconds(self.thread))
+        self.thread_seconds.append(_thread_seconds(self._native))
         self.process_seconds.append(time.process_time())
         self.taken += 1
         if len(self.times) >= MOST_SAMPLES:
@@ -104,13 +219,20 @@ class Sampler:
             self._base *= 2
 
 
-def _thread_seconds(thread: "Any") -> float:
-    """The processor time of a thread; 0 if this Python cannot tell (before 3.7)."""
-    clock_of = getattr(time, "pthread_getcpuclockid", None)
-    if clock_of is None:
+def _is_ours(interval: float) -> bool:
+    """Otherwise the program has set its own switch interval, which stays."""
+    return any(abs(interval - each) < 1e-9 for each in (SWITCH_INTERVAL, ASKING_INTERVAL))
+
+
+def _thread_seconds(native: int) -> float:
+    """The processor time of a thread; 0 if it has ended, or is not known.
+
+    The number of its clock is made as the C library makes it. Python can ask that library too, but
+    only while the thread lives: it looks into the memory of the thread, and would crash later.
+    """
+    if not native or not sys.platform.startswith("linux"):
         return 0.0
     try:
-        return time.clock_gettime(clock_of(thread))
+        return time.clock_gettime((~native << 3) | THREAD_CLOCK)
     except OSError:
-        # The thread has ended.
         return 0.0

@@ -4,11 +4,11 @@ import sys
 import time
 
 from whygpu_bootstrap import process_record
-from whygpu_bootstrap.profile import keras, recorder, tensorflow_profiler
+from whygpu_bootstrap.profile import keras, recorder, signatures, tensorflow_profiler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Iterable
 
 FUNCTION = (
     ("tensorflow.python.eager.polymorphic_function.polymorphic_function", "Function"),
@@ -22,7 +22,7 @@ OWN_KERAS = ("tensorflow.python.keras.callbacks", "tensorflow_core.python.keras.
 def start(tensorflow: "Any") -> None:
     recorder.begin()
     with process_record.noted("preparing TensorFlow's profiler"):
-        recorder.add_source(tensorflow_profiler.Window(tensorflow))
+        recorder.add_profiler("tensorflow", tensorflow_profiler.Profiler(tensorflow))
     if not recorder.is_new("tensorflow"):
         return
     with process_record.noted("marking the calls of functions"):
@@ -46,6 +46,7 @@ def _marking_call(call: "Callable[..., Any]") -> "Callable[..., Any]":
 
     def __call__(instance: "Any", *arguments: "Any", **named: "Any") -> "Any":  # noqa: N807
         depth[0] += 1
+        traced = _traces(instance)
         began = time.perf_counter()
         try:
             return call(instance, *arguments, **named)
@@ -53,10 +54,36 @@ def _marking_call(call: "Callable[..., Any]") -> "Callable[..., Any]":
             depth[0] -= 1
             if not depth[0]:
                 # Only the outermost: a function that is called by another one is a part of it.
+                seconds = time.perf_counter() - began
                 name = getattr(instance, "__name__", "function")
-                recorder.mark("tensorflow %s" % name, time.perf_counter() - began)
+                if _traces(instance) != traced:
+                    _note_trace(name, seconds, instance, arguments, named)
+                recorder.mark("tensorflow %s" % name, seconds)
 
     return __call__
+
+
+def _traces(function: "Any") -> int:
+    """How often a tf.function has been traced; 0 if this release does not count that."""
+    count = getattr(function, "experimental_get_tracing_count", None)
+    return count() if count is not None else 0
+
+
+def _note_trace(
+    name: str, seconds: float, function: "Any", arguments: "tuple[Any, ...]", named: "Any"
+) -> None:
+    why: "dict[str, Any]" = {}
+    with process_record.noted("finding out why a tf.function was traced"):
+        described = signatures.arguments_of(
+            function.python_function, arguments, named, _leaves, lambda where, name: True
+        )
+        why = dict(signatures.place_of(function), arguments=described)
+    recorder.compiled(name, seconds, why)
+
+
+def _leaves(value: "Any") -> "Iterable[tuple[str, Any]]":
+    """An iterator over a data set stands for its elements; fit passes nothing else."""
+    return signatures.nested(getattr(value, "element_spec", value))
 
 
 def _mark_sessions() -> None:

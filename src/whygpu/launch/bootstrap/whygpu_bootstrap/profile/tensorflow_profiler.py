@@ -1,7 +1,7 @@
-"""TensorFlow's own profiler, for a few steps in the middle of the program.
+"""TensorFlow's profiler: what the GPU did, and how long compiled functions waited for their data.
 
 A step that takes its data from tf.data inside a tf.function, as Keras does, looks like one call
-from Python. The profiler shows how long that call waited for data.
+from Python. The profiler shows how long that call waited for data, also on a CPU.
 """
 
 import os
@@ -9,67 +9,47 @@ import sys
 
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.profile import recorder
+from whygpu_bootstrap.profile.device_window import giving_way
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FIRST_STEP = recorder.ENOUGH_STEPS
-LONGEST = 2.0
-MOST_STEPS = 60
-LARGEST_FILE = 16 << 20
+LARGEST_FILE = 64 << 20
+MARK = "whygpu mark"
 
 
-class Window:
-    """Starts the profiler once, after the first steps, and stops it soon after."""
+class Profiler:
+    name = "TensorFlow's profiler"
+    kind = "xplane"
 
     def __init__(self, tensorflow: "Any") -> None:
-        self._profiler: "Any" = sys.modules.get("tensorflow.python.profiler.profiler_v2")
-        self._state = "waiting" if self._profiler is not None else "done"
-        self._until = (0, 0.0)
+        self._native: "Any" = sys.modules.get("tensorflow.python.profiler.profiler_v2")
+        self._public: "Any" = getattr(getattr(tensorflow, "profiler", None), "experimental", None)
+        self._folder = ""
+        public: "Any" = self._public
+        if hasattr(public, "start") and recorder.is_new("tensorflow profiler"):
+            public.start = giving_way(public.start, recorder.window, self.name)
+
+    def ready(self) -> bool:
+        """TensorFlow 1 has another one, and with it no steps that wait for their data inside."""
+        return self._native is not None and self._public is not None
+
+    def safe(self) -> bool:
+        return True
+
+    def start(self) -> None:
         self._folder = recorder.file_beside_record("xplane")
-        if self._profiler is not None:
-            self._yield_to_program(tensorflow)
+        self._native.start(self._folder)
 
-    def between(self, steps: int, now: float) -> None:
-        if self._state == "waiting" and steps >= FIRST_STEP:
-            self._start()
-            self._until = (steps + MOST_STEPS, now + LONGEST)
-        elif self._state == "running" and (steps >= self._until[0] or now >= self._until[1]):
-            self._stop()
+    def mark(self) -> None:
+        with self._public.Trace(MARK):
+            pass
 
-    def _start(self) -> None:
-        self._state = "done"
-        with process_record.noted("TensorFlow's profiler"):
-            self._profiler.start(self._folder)
-            self._state = "running"
+    def stop(self) -> None:
+        self._native.stop()
 
-    def _stop(self) -> None:
-        self._state = "done"
-        with process_record.noted("TensorFlow's profiler"):
-            self._profiler.stop()
-
-    def _yield_to_program(self, tensorflow: "Any") -> None:
-        """There is one profiler in a process: if the program starts it, ours stops first."""
-        experimental: "Any" = getattr(getattr(tensorflow, "profiler", None), "experimental", None)
-        original = getattr(experimental, "start", None)
-        if original is None:
-            self._state = "done"
-            return
-
-        def start(*arguments: "Any", **named: "Any") -> "Any":
-            if self._state == "running":
-                self._stop()
-            self._state = "done"
-            return original(*arguments, **named)
-
-        start.__doc__ = original.__doc__
-        experimental.start = start
-
-    def result(self) -> "list[str]":
-        """The files that it has written."""
-        if self._state == "running":
-            self._stop()
+    def files(self) -> "list[str]":
         found = []
         for folder, _, names in os.walk(self._folder):
             found += [os.path.join(folder, name) for name in names if name.endswith(".xplane.pb")]

@@ -1,15 +1,19 @@
 """The processor time of child processes, such as the workers of a DataLoader, from /proc.
 
-And for how long the program's own thread was ready to run and had to wait for a free core.
+And for how long the program's own thread was ready to run and had to wait for a free core, and the
+cores of the machine had nothing to do.
 """
 
 import os
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 MOST_CHILDREN = 256
+SHORTEST_PERIOD = 0.3
+"""Seconds: reading /proc more often would cost more than it shows."""
 MOST_POINTS = 1000
 
 
@@ -19,11 +23,17 @@ class Workers:
     def __init__(self) -> None:
         self._found: "dict[int, dict[str, Any]]" = {}
         self._tick = os.sysconf("SC_CLK_TCK")
+        self._due = 0.0
         self.waited: "dict[str, Any]" = {"pid": os.getpid(), "times": [], "seconds": []}
+        self.idle: "dict[str, Any]" = {"pid": 0, "times": [], "seconds": []}
 
     def look(self, now: float) -> None:
         """Note how much processor time each child has taken up to now."""
+        if now < self._due:
+            return
+        self._due = now + SHORTEST_PERIOD
         _add(self.waited, now, _seconds_waited())
+        _add(self.idle, now, self._seconds_idle())
         for pid in self._children():
             known = self._found.get(pid)
             if known is None and len(self._found) < MOST_CHILDREN:
@@ -32,13 +42,16 @@ class Workers:
                 _add(known, now, self._seconds(pid))
 
     def _children(self) -> "list[int]":
+        """The children of Python's threads: a framework has hundreds more, which start none."""
         found: "list[int]" = []
-        try:
-            for task in os.listdir("/proc/self/task"):
-                with open("/proc/self/task/%s/children" % task) as file:
+        # Before Python 3.8, only that of the main thread is known.
+        threads = [getattr(thread, "native_id", None) for thread in threading.enumerate()]
+        for number in {os.getpid(), *(number for number in threads if number is not None)}:
+            try:
+                with open("/proc/self/task/%d/children" % number) as file:
                     found += [int(word) for word in file.read().split()]
-        except (OSError, ValueError):
-            pass
+            except (OSError, ValueError):
+                pass
         return found
 
     def _seconds(self, pid: int) -> "float | None":
@@ -47,6 +60,15 @@ class Workers:
                 # The name of the program stands in brackets, and may contain anything.
                 fields = file.read().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / self._tick
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def _seconds_idle(self) -> "float | None":
+        """For how long the cores of the machine have been idle, or waited for storage."""
+        try:
+            with open("/proc/stat") as file:
+                fields = file.readline().split()
+            return (int(fields[4]) + int(fields[5])) / self._tick
         except (OSError, ValueError, IndexError):
             return None
 

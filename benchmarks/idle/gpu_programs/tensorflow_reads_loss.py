@@ -1,0 +1,32 @@
+"""The loss is printed in every step."""
+
+import os
+import time
+
+import tensorflow as tf
+
+CURED = "CURED" in os.environ
+SECONDS = float(os.environ.get("IDLE_SECONDS", "4"))
+WIDTH, BATCH = 512, 512
+weights = tf.Variable(tf.ones((WIDTH, WIDTH)) / WIDTH)
+
+
+@tf.function
+def train_step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.tanh(tf.tanh(x @ weights) @ weights) ** 2)
+    weights.assign_sub(0.1 * tape.gradient(loss, weights))
+    return loss
+
+
+x = tf.ones((BATCH, WIDTH))
+train_step(x)
+end = time.monotonic() + SECONDS
+step = 0
+total = 0.0
+while time.monotonic() < end:
+    loss = train_step(x)
+    step += 1
+    if not CURED or step % 100 == 0:
+        total += float(loss)
+print(total)

@@ -1,0 +1,241 @@
+"""The thread that samples the program for `run --profile`: what it sees, what it leaves."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.patience import wait_until
+from whygpu.launch.inprocess import bootstrap
+
+pytestmark = pytest.mark.slow
+"""Each test samples a program that computes for a while."""
+
+recorder: Any = bootstrap("profile.recorder")
+sampler: Any = bootstrap("profile.sampler")
+held_collector: Any = bootstrap("profile.held_collector")
+
+
+@pytest.fixture
+def thresholds() -> tuple[int, int, int]:
+    """Those of the collector while no sampler holds it."""
+    return gc.get_threshold()
+
+
+@pytest.fixture
+def started(thresholds: tuple[int, int, int]) -> Iterator[Any]:
+    """A sampler of this thread."""
+    usual = sys.getswitchinterval(), thresholds
+    made = sampler.Sampler(lambda now: None)
+    made.follow()
+    made.start()
+    yield made
+    made.stop()
+    assert (sys.getswitchinterval(), gc.get_threshold()) == usual
+
+
+def compute_in_python(seconds: float) -> None:
+    end, value = time.perf_counter() + seconds, 1
+    while time.perf_counter() < end:
+        for _ in range(2000):
+            value = (value * 1103515245 + 12345) % 2147483648
+
+
+def wait_without_the_lock(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def seconds_in(made: Any, function: str) -> float:
+    places: list[dict[str, Any]] = made.places.all()
+    stacks = sorted(made.stacks, key=lambda stack: made.stacks[stack])
+    found = 0.0
+    for number in range(1, len(made.times)):
+        stack = stacks[made.stack_of[number]]
+        if any(places[place]["function"] == function for place in stack):
+            found += made.times[number] - made.times[number - 1]
+    return found
+
+
+def test_python_code_is_seen_as_often_as_calls_that_give_up_the_lock(started: Any) -> None:
+    """Also by the samples of a step that takes about as long as the time between two of them.
+
+    On a busy machine the system stops either thread now and then. One undisturbed second is enough:
+    a sampler that prefers one of the two prefers it in each.
+    """
+    errors: list[float] = []
+    while len(errors) < 20 and not (errors and errors[-1] < 0.3):
+        true = {"compute_in_python": 0.0, "wait_without_the_lock": 0.0}
+        already = {name: seconds_in(started, name) for name in true}
+        for _ in range(100):
+            for function, wanted in ((compute_in_python, 0.008), (wait_without_the_lock, 0.002)):
+                before = time.perf_counter()
+                function(wanted)
+                true[function.__name__] += time.perf_counter() - before
+        seen = {name: seconds_in(started, name) - already[name] for name in true}
+        share = seen["compute_in_python"] / (sum(seen.values()) or 1)
+        errors.append(abs(share - true["compute_in_python"] / sum(true.values())))
+    assert errors[-1] < 0.3, errors
+
+
+def test_a_switch_interval_of_the_program_stays() -> None:
+    usual = sys.getswitchinterval()
+    made = sampler.Sampler(lambda now: None)
+    made.start()
+    try:
+        sys.setswitchinterval(0.002)
+        wait_until(lambda: made.taken > 0)
+        assert sys.getswitchinterval() == pytest.approx(0.002)
+        made.stop()
+        assert sys.getswitchinterval() == pytest.approx(0.002)
+    finally:
+        made.stop()
+        sys.setswitchinterval(usual)
+
+
+def test_other_threads_that_compute_keep_a_longer_interval(started: Any) -> None:
+    """They would switch at every instruction."""
+    stopping = threading.Event()
+
+    def compute() -> None:
+        while not stopping.is_set():
+            compute_in_python(0.01)
+
+    other = threading.Thread(target=compute)
+    other.start()
+    try:
+        compute_in_python(0.3)
+        short = 0
+        for _ in range(50):
+            time.sleep(0.005)
+            short += sys.getswitchinterval() < 2e-4
+    finally:
+        stopping.set()
+        other.join()
+    assert short < 25
+
+
+def test_the_thread_that_it_samples_may_end() -> None:
+    """The C library would look for its clock in memory that is no longer there."""
+    made = sampler.Sampler(lambda now: None)
+
+    def train() -> None:
+        made.follow()
+        compute_in_python(0.05)
+
+    # The memory of a few threads is kept for the next ones.
+    threads = [threading.Thread(target=train) for _ in range(20)]
+    made.start()
+    try:
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        while max(made.thread_seconds, default=0.0) == 0.0:
+            compute_in_python(0.01)
+        taken = made.taken
+        while made.taken < taken + 10:
+            time.sleep(0.01)
+    finally:
+        made.stop()
+    assert made.thread_seconds[-1] == 0.0
+
+
+class Finalized:
+    """Garbage that only the collector finds, with a finalizer that lets other threads run."""
+
+    def __init__(self) -> None:
+        self.cycle = self
+
+    def __del__(self) -> None:
+        for _ in range(200):
+            pass
+
+
+def make_garbage(depth: int) -> int:
+    Finalized()
+    return make_garbage(depth - 1) + 1 if depth else 0
+
+
+def test_the_collector_never_runs_in_the_thread_of_the_sampler() -> None:
+    """There it would call the program's finalizers, and Python 3.11 would crash or hang."""
+    ran_in = set()
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        ran_in.add(threading.get_ident())
+
+    usual = gc.get_threshold()
+    # Before the sampler starts: thresholds that are set while it is awake count at once.
+    gc.set_threshold(20, *usual[1:])
+    made = sampler.Sampler(lambda now: None)
+    made.follow()
+    kept = []
+    gc.callbacks.append(note)
+    made.start()
+    try:
+        while made.taken < 200:
+            make_garbage(50)
+            # Without spare tuples of the size of the thresholds, reading them makes a new object.
+            kept.extend((0, 0, each) for each in range(20))
+    finally:
+        gc.callbacks.remove(note)
+        made.stop()
+        gc.set_threshold(*usual)
+    assert threading.get_ident() in ran_in
+    assert made._running.ident not in ran_in
+
+
+def test_thresholds_of_the_program_stay() -> None:
+    usual = gc.get_threshold()
+    made = sampler.Sampler(lambda now: None)
+    made.start()
+    try:
+        while made.taken < 5:
+            time.sleep(0.01)
+        gc.set_threshold(500, 20, *usual[2:])
+        taken = made.taken
+        while made.taken < taken + 5:
+            time.sleep(0.01)
+        # As a program does that has read ours and sets them again later.
+        gc.set_threshold(held_collector.OUT_OF_REACH, 20, *usual[2:])
+        while made.taken < taken + 10:
+            time.sleep(0.01)
+        # As one does that changes the first and leaves the others as it has read them.
+        gc.set_threshold(400, *[held_collector.OUT_OF_REACH] * 2)
+        while made.taken < taken + 15:
+            time.sleep(0.01)
+        made.stop()
+        assert gc.get_threshold() == (400, 20, *usual[2:])
+    finally:
+        made.stop()
+        gc.set_threshold(*usual)
+
+
+def test_a_forked_child_has_what_the_program_has_set(tmp_path: Any) -> None:
+    usual = sys.getswitchinterval(), gc.get_threshold()
+    recorder.begin(str(tmp_path))
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                recorder.after_fork()
+                same = (sys.getswitchinterval(), gc.get_threshold()) == usual
+                os._exit(0 if same else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        recorder.result()
+    assert (sys.getswitchinterval(), gc.get_threshold()) == usual
+
+
+def test_it_samples_less_often_when_there_are_enough(started: Any) -> None:
+    first = started._period()
+    started.taken = sampler.ENOUGH_SAMPLES
+    assert started._period() >= max(first, sampler.SETTLED_PERIOD)
+    started.settle_later()
+    assert started._period() < sampler.SETTLED_PERIOD or first >= sampler.SETTLED_PERIOD

@@ -1,0 +1,61 @@
+"""`with whygpu.profile():` in a real program."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+import whygpu
+from tests.launch.programs import environment
+from tests.patience import PATIENCE
+from tests.targets import python_of
+
+SOURCE = pathlib.Path(whygpu.__path__[0]).parent
+PROGRAM = """
+import json, torch, whygpu
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def slow_batches():
+    for _ in range(60):
+        sum(range(600000))
+        yield torch.ones(32, 64)
+
+def train():
+    for batch in slow_batches():
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+
+try:
+    with whygpu.profile(quiet=True) as profiled:
+        train()
+        END
+except KeyboardInterrupt:
+    print("interrupted")
+print(json.dumps([each.category for each in profiled.answer.shares]))
+"""
+
+
+def run(program: pathlib.Path) -> list[str]:
+    done = subprocess.run(
+        [python_of("torch"), str(program)],
+        env=environment(PYTHONPATH=str(SOURCE), CUDA_VISIBLE_DEVICES="-1"),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("end", ["pass", "raise KeyboardInterrupt"])
+def test_the_answer_is_there_also_after_ctrl_c(end: str, tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("END", end))
+    *before, last = run(program)
+    assert before == ([] if end == "pass" else ["interrupted"])
+    assert json.loads(last)[0] == "input"
