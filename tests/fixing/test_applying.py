@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,11 @@ import pytest
 from tests.fixing.small import content, environment, installs, judge
 from whygpu.fixing import applying, workshop
 from whygpu.fixing.applying import Result, undo
+from whygpu.fixing.exchange import exchange
 from whygpu.fixing.proof import prove
 from whygpu.fixing.workshop import NotApplied, NothingToUndo, fingerprint
 from whygpu.model.finding import Remedy
-from whygpu.model.remedy import PrependPath
+from whygpu.model.remedy import LinkFile, PrependPath
 from whygpu.model.report import Report
 
 REMEDIES = {"a": installs("a"), "b": installs("b")}
@@ -118,7 +121,12 @@ def test_a_saved_environment_that_is_gone_is_missed(tmp_path: Path) -> None:
 
 def test_nothing_of_the_variables_stays_in_the_saved_folder(tmp_path: Path) -> None:
     done = apply(environment(tmp_path / "env", "a"))
-    assert sorted(os.listdir(done.applied.saved_in)) == ["environment", "lock", "record.json"]
+    assert sorted(os.listdir(done.applied.saved_in)) == [
+        ".gitignore",
+        "environment",
+        "lock",
+        "record.json",
+    ]
 
 
 def test_an_environment_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
@@ -192,3 +200,121 @@ def test_a_file_system_that_cannot_exchange(
         apply(env)
     assert content(env) == before
     assert siblings(env) == []
+
+
+def test_links_lead_into_the_environment_and_not_into_the_saved_folder(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    (env / "bin" / "again").symlink_to(env / "bin" / "python")
+
+    def examine(folder: str, variables: Mapping[str, str]) -> Report:
+        link = LinkFile((f"{folder}/lib/numbers/large.so",), f"{folder}/lib")
+        report = judge(folder, variables, {"a": (Remedy("Link it.", link),)})
+        if not os.path.exists(f"{folder}/lib/large.so"):
+            return report
+        (framework,) = report.frameworks
+        return report._replace(findings=(), frameworks=(framework._replace(verdict="gpu"),))
+
+    environ = {"PATH": os.environ["PATH"]}
+    with workshop.workshop(str(env)) as shop:
+        seen = fingerprint(str(env))
+        first = examine(str(env), environ)
+        proof = prove(shop, first, environ, examine, lambda text: None, lambda finding: True)
+        done = applying.apply(
+            shop, proof, seen, environ, lambda variables: examine(str(env), variables)
+        )
+    workshop.remove(done.applied.saved_in)
+    assert (env / "lib" / "large.so").exists()
+    assert os.readlink(env / "lib" / "large.so") == f"{env}/lib/numbers/large.so"
+    assert os.readlink(env / "bin" / "again") == f"{env}/bin/python"
+
+
+def test_the_way_back_of_an_environment_with_a_similar_name_is_kept(tmp_path: Path) -> None:
+    env, other = environment(tmp_path / "venv", "a"), environment(tmp_path / ".venv", "b")
+    before = content(env)
+    apply(env)
+    apply(other)
+    undo(str(env), force=False)
+    assert content(env) == before
+    assert not (other / "lib" / "faults" / "b").exists()
+
+
+def test_the_way_back_stays_if_another_fix_came_between(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a", "b")
+    before = content(env)
+
+    def examine(folder: str, variables: Mapping[str, str]) -> Report:
+        return judge(folder, variables, REMEDIES)
+
+    environ = {"PATH": os.environ["PATH"]}
+    with workshop.workshop(str(env)) as shop:
+        seen = fingerprint(str(env))
+        proof = prove(
+            shop, examine(str(env), environ), environ, examine, lambda _: None, lambda _: True
+        )
+
+        def meanwhile(variables: Mapping[str, str]) -> Report:
+            # The first fix has exchanged, and examines the result.
+            (env / "lib" / "faults" / "a").write_text("")
+            apply(env, {"a": installs("a")})
+            return examine(str(env), variables)
+
+        applying.apply(shop, proof, seen, environ, meanwhile)
+    undo(str(env), force=False)
+    undo(str(env), force=True)
+    assert content(env) == before
+
+
+def test_two_fixes_at_once_are_one_after_the_other(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    before = content(env)
+    ended: list[str] = []
+
+    def once() -> None:
+        try:
+            apply(env)
+            ended.append("applied")
+        except NotApplied as reason:
+            ended.append(str(reason))
+
+    both = [threading.Thread(target=once) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert "applied" in ended
+    for _ in range(ended.count("applied")):
+        with suppress(NothingToUndo):
+            undo(str(env), force=False)
+    assert content(env) == before
+
+
+def test_a_signal_just_after_the_exchange_leaves_what_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = environment(tmp_path / "env", "a")
+    before = content(env)
+    calls: list[str] = []
+
+    def interrupted(one: str, other: str) -> None:
+        exchange(one, other)
+        calls.append(one)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(workshop, "exchange", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        apply(env)
+    assert (content(env), siblings(env)) == (before, [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+def test_root_leaves_the_environment_to_its_owner(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+    for path in (env, *env.rglob("*")):
+        os.chown(path, 1234, 1235, follow_symlinks=False)
+    done = apply(env)
+    saved = Path(done.applied.saved_in)
+    places = (env, *env.rglob("*"), saved, *saved.rglob("*"))
+    owners = {(path.lstat().st_uid, path.lstat().st_gid) for path in places}
+    assert (env / "bin" / "tool").exists()
+    assert owners == {(1234, 1235)}

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from tests.fixing.small import environment
+from tests.patience import stopped_in_time
 from whygpu.fixing.carrying_out import carry_out, variables_of
 from whygpu.model.remedy import (
     DropPath,
@@ -59,6 +60,17 @@ def test_packages_are_installed_and_files_linked(tmp_path: Path) -> None:
     assert os.readlink(env / "lib" / "pyvenv.cfg") == str(env / "pyvenv.cfg")
 
 
+def test_no_variable_of_the_user_leads_pip_elsewhere(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env")
+    (env / "bin" / "python").write_text("#!/bin/sh\nenv | grep ^PIP_ | sort\n")
+    given = {**ENVIRON, "PIP_TARGET": "/srv", "PIP_PYTHON": "/srv/python", "PIP_INDEX_URL": "here"}
+    done = carry_out(Install(("a",)), installer(env), given, str(tmp_path))
+    names = [line.partition("=")[0] for line in done.output]
+    assert "PIP_INDEX_URL" in names
+    assert not {"PIP_TARGET", "PIP_PYTHON"} & set(names)
+    assert done.environ == given
+
+
 def test_a_failing_command_says_why_and_changes_no_variable(tmp_path: Path) -> None:
     env = environment(tmp_path / "env")
     action = Steps((SetVariable("A", "1"), Install(("refused",))))
@@ -69,8 +81,12 @@ def test_a_failing_command_says_why_and_changes_no_variable(tmp_path: Path) -> N
 
 def test_a_command_that_never_ends_is_stopped(tmp_path: Path) -> None:
     env = environment(tmp_path / "env")
-    (env / "bin" / "python").write_text("#!/bin/sh\necho begin\nsleep 60\n")
-    done = carry_out(Install(("x",)), installer(env), ENVIRON, str(tmp_path), time_limit=0.5)
+    (env / "bin" / "python").write_text("#!/bin/sh\necho begin\nsleep 600\n")
+    action = Install(("x",))
+    done, _ = stopped_in_time(
+        lambda limit: carry_out(action, installer(env), ENVIRON, str(tmp_path), time_limit=limit),
+        lambda done: "begin" in done.output,
+    )
     assert (done.exit_code, done.output[0]) == (124, "begin")
     assert "stopped after" in done.failure
 

@@ -55,7 +55,10 @@ def test_an_absolute_link_into_the_environment_leads_into_the_copy(tmp_path: Pat
     source = environment(tmp_path / "env")
     (source / "bin" / "again").symlink_to(source / "bin" / "python")
     (source / "bin" / "other").symlink_to(f"{source}-2")
+    (tmp_path / "name").symlink_to(source)
+    (source / "lib" / "named").symlink_to(tmp_path / "name" / "lib" / "numbers")
     copy_tree(str(source), str(tmp_path / "copy"))
+    assert os.readlink(tmp_path / "copy" / "lib" / "named") == str(tmp_path / "copy/lib/numbers")
     assert os.readlink(tmp_path / "copy" / "bin" / "again") == str(tmp_path / "copy/bin/python")
     assert os.readlink(tmp_path / "copy" / "bin" / "other") == f"{source}-2"
 
@@ -106,6 +109,13 @@ def test_a_path_is_replaced_in_text_and_reported_in_binaries(tmp_path: Path) -> 
     assert binary == ("lib/built.so",)
     assert (copy / "bin" / "tool").read_text() == f"#!{source}/bin/python\n"
     assert (copy / "bin" / "tool").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_path_that_only_begins_in_the_same_way_stays(tmp_path: Path) -> None:
+    source = environment(tmp_path / "env")
+    (source / "lib" / "two.pth").write_text(f"{source}-sources/src\n{source}/src\n{source}\n")
+    replace_in_text_files(str(source), iter(["lib/two.pth"]), str(source), "/copy")
+    assert (source / "lib" / "two.pth").read_text() == f"{source}-sources/src\n/copy/src\n/copy\n"
 
 
 def test_replacing_in_a_linked_file_does_not_change_the_original(tmp_path: Path) -> None:

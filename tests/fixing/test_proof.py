@@ -10,9 +10,12 @@ import pytest
 from tests.fixing.small import content, environment, installs, judge
 from whygpu.fixing.proof import NotProven, OriginalChanged, Proof, moved_variables, prove
 from whygpu.fixing.workshop import workshop
+from whygpu.model.derived import installer_of
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.observed import Known
 from whygpu.model.remedy import PrependPath
 from whygpu.model.report import Report
+from whygpu.model.target import Manager
 
 Remedies = Mapping[str, tuple[Remedy, ...]]
 
@@ -117,6 +120,25 @@ def test_a_remedy_that_ends_in_another_fault_is_no_fix(tmp_path: Path) -> None:
     assert results(proof) == ["other-fault"]
 
 
+def test_memory_that_others_took_meanwhile_is_no_fault_of_the_remedy(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+
+    def examine(folder: str, environ: Mapping[str, str]) -> Report:
+        report = judge(folder, environ, {"a": installs("a")})
+        if report.verdict != "gpu":
+            return report
+        held = "others hold 138 GiB"
+        full = Finding("WG501", "oom-other-process", "error", "torch", held, (), (), "broken")
+        (framework,) = report.frameworks
+        return report._replace(findings=(full,), frameworks=(framework._replace(verdict="broken"),))
+
+    with workshop(str(env)) as shop:
+        first = examine(str(env), {})
+        proof = prove(shop, first, {}, examine, lambda text: None, lambda finding: True)
+    assert (proof.steps, results(proof)) == ((), ["prevented"])
+    assert "its fault is gone, but others hold 138 GiB" in proof.attempts[0].detail
+
+
 def test_several_faults_are_mended_one_after_the_other(tmp_path: Path) -> None:
     remedies = {"a": installs("a"), "b": installs("refused"), "c": installs("c")}
     proof = proven(environment(tmp_path / "env", "a", "b", "c"), remedies)
@@ -155,6 +177,21 @@ def test_a_copy_that_behaves_otherwise_proves_nothing(tmp_path: Path) -> None:
     first = judge(str(env), {}, {"a": installs("a")})
     with workshop(str(env)) as shop, pytest.raises(NotProven, match="only the copy has b"):
         prove(shop, first, {}, examine, lambda text: None, lambda f: True)
+
+
+def test_the_tool_of_a_project_never_works_in_the_copy(tmp_path: Path) -> None:
+    env = environment(tmp_path / "env", "a")
+
+    def examine(folder: str, environ: Mapping[str, str]) -> Report:
+        report = judge(folder, environ, {"a": installs("a")})
+        poetry = Known(Manager("poetry", str(tmp_path), True), folder)
+        installer = Known(installer_of(report.snapshot)._replace(manager=poetry), folder)
+        target = report.snapshot.target._replace(installer=installer)
+        return report._replace(snapshot=report.snapshot._replace(target=target))
+
+    with workshop(str(env)) as shop:
+        proof = prove(shop, examine(str(env), {}), {}, examine, lambda text: None, lambda f: True)
+    assert results(proof) == ["works"], "poetry add would change the project"
 
 
 def test_only_what_is_wanted_is_mended(tmp_path: Path) -> None:

@@ -47,6 +47,11 @@ def test_whygpu_can(action: Action) -> None:
     assert by_hand([finding(action)], PLACE) == ()
 
 
+def test_what_pip_would_check_afterwards_is_left_to_the_examination() -> None:
+    (step,) = steps_for(finding(Steps((Install(("a",)), Pip(("check",))))), PLACE)
+    assert step.remedy.action == Install(("a",))
+
+
 @each(
     ("action", "why"),
     [

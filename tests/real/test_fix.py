@@ -19,6 +19,7 @@ from tests.targets import python_of
 from whygpu.fixing.copying import copy_tree
 
 PATIENCE = 400
+pytestmark = pytest.mark.timeout(900)
 
 Listing = dict[str, tuple[int, int, int]]
 
@@ -73,9 +74,9 @@ class Environment:
         return sorted(path.name for path in self.folder.parent.iterdir() if path != self.folder)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tensorflow() -> Iterator[Environment]:
-    """TensorFlow with a protobuf that it cannot use."""
+    """TensorFlow with a protobuf that it cannot use. Each test leaves it as it was."""
     # On the file system of the targets, so that the copy is made of links.
     near = Path(python_of("tensorflow-2.21")).parent.parent.parent
     folder = Path(tempfile.mkdtemp(prefix=".whygpu-fix-test-", dir=near))
@@ -85,6 +86,13 @@ def tensorflow() -> Iterator[Environment]:
         yield made
     finally:
         shutil.rmtree(folder)
+
+
+def test_the_steps_alone_cost_nothing(tensorflow: Environment) -> None:
+    seen, code = tensorflow.fix("--dry-run")
+    assert (code, seen["proven"], seen["after"], seen["copy"]) == (1, False, None, None)
+    (step,) = seen["steps"]
+    assert "pip install 'protobuf" in step["command"]
 
 
 def test_a_wrong_protobuf_is_replaced_and_comes_back(tensorflow: Environment) -> None:
@@ -108,10 +116,3 @@ def test_a_wrong_protobuf_is_replaced_and_comes_back(tensorflow: Environment) ->
     assert [text.partition(":")[0] for text in undone["undone"]] == ["WG308"]
     assert tensorflow.files == before
     assert tensorflow.siblings == []
-
-
-def test_the_steps_alone_cost_nothing(tensorflow: Environment) -> None:
-    seen, code = tensorflow.fix("--dry-run")
-    assert (code, seen["proven"], seen["after"], seen["copy"]) == (1, False, None, None)
-    (step,) = seen["steps"]
-    assert "pip install 'protobuf" in step["command"]

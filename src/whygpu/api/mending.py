@@ -216,6 +216,15 @@ def _refusal(interpreter: Interpreter, prefix: str) -> str:
             "and nothing that could be put back: create one (python3 -m venv .venv) and install "
             "what `whygpu plan` prints"
         )
+    from whygpu.fixing.elsewhere import user_packages
+
+    outside = user_packages(interpreter)
+    if outside:
+        return (
+            f"this environment also uses the packages in {outside}, which a copy of it does not "
+            "hold, and pip would change them there: set PYTHONNOUSERSITE=1 to examine and mend the "
+            "environment without them"
+        )
     names = set(os.listdir(prefix))
     if "condabin" in names:
         return (

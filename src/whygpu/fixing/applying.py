@@ -8,13 +8,20 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from whygpu.fixing import activation
-from whygpu.fixing.copying import different_files, replace_in_text_files, written_since
+from whygpu.fixing.copying import (
+    different_files,
+    keep_owners,
+    move_links,
+    replace_in_text_files,
+    written_since,
+)
 from whygpu.fixing.proof import Proof
 from whygpu.fixing.remedies import faults, moved
 from whygpu.fixing.workshop import (
     NotApplied,
     Record,
     Workshop,
+    alone,
     fingerprint,
     last_fix,
     packages_in,
@@ -50,19 +57,25 @@ def apply(
             f"{and_list(proof.copy.outside[:_MOST_NAMED])} in the environment is a link to a "
             "folder outside of it, which a fix would replace by a copy"
         )
-    script = _write_variables(shop, proof)
-    _name_the_real_place(shop)
-    if fingerprint(shop.environment) != seen:
-        raise NotApplied("somebody has changed the environment in the meantime; try again")
-    shop.install(
-        Record(
-            applied_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            steps=tuple(_words(step, shop, proof) for step in proof.steps),
-            fingerprint=fingerprint(shop.copy),
-            packages=packages_in(shop.copy),
-        )
+    try:
+        script = _write_variables(shop, proof)
+        _name_the_real_place(shop)
+        keep_owners(shop.copy, shop.environment)
+    except PermissionError as error:
+        raise NotApplied(f"{shop.environment} belongs to another user: let them do it") from error
+    except OSError as error:
+        raise NotApplied(f"{error.filename or shop.copy}: {error.strerror}") from error
+    record = Record(
+        applied_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        steps=tuple(_words(step, shop, proof) for step in proof.steps),
+        fingerprint=fingerprint(shop.copy),
+        packages=packages_in(shop.copy),
     )
     try:
+        with alone(shop.environment):
+            if fingerprint(shop.environment) != seen:
+                raise NotApplied("somebody has changed the environment in the meantime; try again")
+            shop.install(record)
         if script:
             environ = activation.activated(shop.environment, script, environ)
         after = examine(environ)
@@ -71,7 +84,9 @@ def apply(
             causes = and_list(sorted(cause for cause, _ in new))
             raise NotApplied(f"the environment showed {causes}, which the copy did not")
     except BaseException:
-        shop.take_back()
+        # Ask the environment: a signal may have come just before the exchange, or just after it.
+        if shop.is_installed:
+            shop.take_back()
         raise
     return Result(Applied(shop.folder, script), after)
 
@@ -91,7 +106,10 @@ def _write_variables(shop: Workshop, proof: Proof) -> str:
 
 
 def _name_the_real_place(shop: Workshop) -> None:
-    """Files that were installed into the copy, such as commands in bin, name its folder."""
+    """Files that were installed into the copy, such as commands in bin, name its folder, and so
+    do links. Later that folder holds the old environment, which the user may delete.
+    """
+    move_links(shop.copy, shop.copy, shop.environment)
     changed = different_files(shop.copy, shop.environment)
     binary = replace_in_text_files(shop.copy, changed, shop.copy, shop.environment)
     if binary:

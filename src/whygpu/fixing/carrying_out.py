@@ -36,6 +36,8 @@ _UNATTENDED = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PYTHONUNBUFFERED": "1",
 }
+_DIVERTING = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_DRY_RUN")
+"""Variables that make pip install somewhere else than in the environment that runs it."""
 
 _NO_NETWORK = (
     "Failed to establish a new connection",
@@ -104,7 +106,8 @@ def carry_out(
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         # The variables may hold secrets. pip leaves its own temporary files behind if it is killed.
         listing = os.path.join(temporary, "variables")
-        given = {**environ, **_UNATTENDED, _ENVIRONMENT_FILE: listing, "TMPDIR": temporary}
+        kept = {name: value for name, value in environ.items() if name not in _DIVERTING}
+        given = {**kept, **_UNATTENDED, _ENVIRONMENT_FILE: listing, "TMPDIR": temporary}
         code, lines = _run(["/bin/sh", "-c", script], given, folder, on_line, time_limit)
         after = dict(environ)
         if code == 0:

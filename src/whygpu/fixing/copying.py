@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -183,25 +184,69 @@ def written_files(original: str, linked: Mapping[str, tuple[int, int]]) -> list[
 def written_since(folder: str, saved: str, since_ns: int) -> tuple[str, ...]:
     """Files that both folders share and that somebody has written into since then."""
     return tuple(
-        path for path, (_, time_ns) in linked_files(folder, saved).items() if time_ns > since_ns
+        path for path, (_, time_ns) in linked_files(folder, saved).items() if time_ns >= since_ns
     )
 
 
+def move_links(folder: str, old: str, new: str) -> None:
+    """Let absolute links of a folder that lead into one place lead into another."""
+    for path, facts, _ in entries(folder):
+        if not stat.S_ISLNK(facts.st_mode):
+            continue
+        name = os.path.join(folder, path)
+        leads_to = os.readlink(name)
+        moved = _moved_link(leads_to, old, new)
+        if moved != leads_to:
+            os.symlink(moved, f"{name}.whygpu-new")
+            os.replace(f"{name}.whygpu-new", name)
+
+
 def _moved_link(leads_to: str, source: str, destination: str) -> str:
-    """A link to an absolute path in the environment leads into the copy."""
-    inside = leads_to == source or leads_to.startswith(f"{source}/")
-    return destination + leads_to[len(source) :] if inside else leads_to
+    """A link to an absolute path in the environment, by any of its names, leads into the copy."""
+    if not os.path.isabs(leads_to):
+        return leads_to
+    folder, name = os.path.split(leads_to)
+    for path in (
+        leads_to,
+        os.path.join(os.path.realpath(folder), name),
+        os.path.realpath(leads_to),
+    ):
+        if path == source or path.startswith(f"{source}/"):
+            return destination + path[len(source) :]
+    return leads_to
+
+
+def keep_owners(copy: str, original: str) -> None:
+    """Give every file of the copy the owner and group that it has in the original, and a new one
+    those of the whole. PermissionError if a file belongs to somebody else.
+    """
+    whole = os.stat(original)
+    for path, now, _ in (Entry("", os.stat(copy)), *entries(copy)):
+        try:
+            then = os.lstat(os.path.join(original, path))
+        except OSError:
+            then = whole
+        if (now.st_uid, now.st_gid) == (then.st_uid, then.st_gid):
+            continue
+        try:
+            os.chown(os.path.join(copy, path), then.st_uid, then.st_gid, follow_symlinks=False)
+        except PermissionError:
+            # Nobody can give a file to a group that they are not in; the owner decides.
+            if now.st_uid != then.st_uid:
+                raise
 
 
 def replace_in_text_files(folder: str, paths: Iterator[str], old: str, new: str) -> tuple[str, ...]:
     """Replace a path in these files. Returns the binary files that contain it, unchanged."""
-    before, after = os.fsencode(old), os.fsencode(new)
+    # Not a longer name that begins in the same way: /srv/env is not in /srv/env-sources.
+    before = re.compile(re.escape(os.fsencode(old)) + rb"(?![\w.-])")
+    after = os.fsencode(new)
     binary = []
     for path in paths:
         name = os.path.join(folder, path)
         with open(name, "rb") as file:
             content = file.read()
-        if before not in content:
+        if not before.search(content):
             continue
         if b"\0" in content:
             binary.append(path)
@@ -209,7 +254,7 @@ def replace_in_text_files(folder: str, paths: Iterator[str], old: str, new: str)
         facts = os.stat(name)
         # A new file: the content of a hard link would change in both trees.
         with open(f"{name}.whygpu-new", "xb") as file:
-            file.write(content.replace(before, after))
+            file.write(before.sub(lambda _: after, content))
         os.chmod(f"{name}.whygpu-new", stat.S_IMODE(facts.st_mode))
         os.replace(f"{name}.whygpu-new", name)
     return tuple(binary)

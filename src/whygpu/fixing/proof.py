@@ -21,11 +21,13 @@ from whygpu.fixing.copying import (
     written_files,
 )
 from whygpu.fixing.downloads import Download, expected
+from whygpu.fixing.elsewhere import pip_setting
 from whygpu.fixing.remedies import Environment, faults, is_fault, moved, steps_for
 from whygpu.fixing.workshop import Workshop, remove
 from whygpu.model.derived import and_list, installer_of
 from whygpu.model.finding import Finding
 from whygpu.model.fix import Attempt, CopyFacts, FixStep, Result
+from whygpu.model.observed import Absent
 from whygpu.model.remedy import Action, Install, LinkFile, steps_of
 from whygpu.model.report import Report
 from whygpu.model.target import Installer
@@ -121,9 +123,25 @@ def prove(
             "a copy of the environment does not show the same faults, so it would prove nothing: "
             f"{_difference(before, copied)}"
         )
+    _stays_in_the_copy(copied, there)
     trial = _Trial(shop, examine, tell, wanted)
-    best = trial.run(_State(copied, there, ()))
+    try:
+        best = trial.run(_State(copied, there, ()))
+    except NotCopied as reason:
+        raise NotProven(f"the copy could not be kept safe for a trial: {reason}") from reason
     return Proof(best.steps, tuple(trial.attempts), facts, best.report, best.environ)
+
+
+def _stays_in_the_copy(copied: Report, environ: Mapping[str, str]) -> None:
+    installer = _own_installer(copied)
+    if installer.tool != "pip":
+        return
+    setting = pip_setting(os.path.expanduser(installer.python), environ)
+    if setting:
+        raise NotProven(
+            f"pip is configured to install elsewhere ({setting}; `pip config debug` names the "
+            "file), so it would change that place and not the copy"
+        )
 
 
 class _Trial:
@@ -180,8 +198,7 @@ class _Trial:
         return state, beginnings
 
     def _next(self, state: _State) -> FixStep | None:
-        installer = installer_of(state.report.snapshot)
-        place = Environment(self._shop.copy, installer, state.environ)
+        place = Environment(self._shop.copy, _own_installer(state.report), state.environ)
         for finding in state.report.root_causes:
             if not self._wanted(finding):
                 continue
@@ -199,7 +216,7 @@ class _Trial:
         trying = f"trying a remedy for {step.code} in the copy"
         self._tell(trying)
         began = time.monotonic()
-        installer = installer_of(state.report.snapshot)
+        installer = _own_installer(state.report)
         download = self._download(action, installer, state.environ)
         if download is not None:
             free = shutil.disk_usage(self._shop.folder).free
@@ -230,6 +247,10 @@ class _Trial:
         self._check_original()
         result = _result(state.report, report, step)
         causes = sorted({f"{f.code} {f.cause}" for f in report.root_causes if is_fault(f)})
+        if result == "other-fault" and (busy := _of_others(state.report, report)):
+            reason = f"its fault is gone, but {busy}; try again when that has ended"
+            self._note(shown, "prevented", reason, began, download)
+            return None
         self._note(shown, result, and_list(causes), began, download)
         if result == "no-effect":
             return None
@@ -261,16 +282,28 @@ class _Trial:
             return
         saved = tempfile.mkdtemp(dir=self._shop.folder)
         tree = os.path.join(saved, "environment")
-        copy_tree(self._shop.copy, tree, linked_from=0)
 
         def go_back() -> None:
             remove(self._shop.copy)
             os.rename(tree, self._shop.copy)
 
         try:
+            copy_tree(self._shop.copy, tree, linked_from=0)
             yield go_back
         finally:
             remove(saved)
+
+
+def _own_installer(report: Report) -> Installer:
+    """pip or uv, never the tool of a project: that would change the project's files, and then the
+    environment itself.
+    """
+    nobody = Absent("a copy that belongs to no project")
+    return installer_of(report.snapshot)._replace(manager=nobody)
+
+
+_OF_OTHER_PROCESSES = ("oom-other-process",)
+"""Causes that come and go with what else runs on the GPU."""
 
 
 def _changes_files(step: FixStep) -> bool:
@@ -281,6 +314,16 @@ def _result(before: Report, after: Report, step: FixStep) -> Result:
     if _is_there(step, after):
         return "no-effect"
     return "works" if _better(before, after) else "other-fault"
+
+
+def _of_others(before: Report, after: Report) -> str:
+    """What other processes do at the moment, if that alone is new; it is no fault of the copy."""
+    known = faults(before)
+    new = [f for f in after.findings if is_fault(f) and (f.cause, f.subject) not in known]
+    roots = [f for f in new if f in after.root_causes]
+    if not roots or any(f.cause not in _OF_OTHER_PROCESSES for f in roots):
+        return ""
+    return roots[0].message
 
 
 def _is_there(step: FixStep, report: Report) -> bool:

@@ -14,10 +14,12 @@ from whygpu.model.remedy import (
     DropPath,
     Install,
     LinkFile,
+    Pip,
     PrependPath,
     Script,
     SetVariable,
     Step,
+    Steps,
     UnsetVariable,
     steps_of,
 )
@@ -74,10 +76,21 @@ def by_hand(findings: Iterable[Finding], place: Environment) -> tuple[FixStep, .
 
 
 def _steps(finding: Finding, place: Environment) -> Iterator[FixStep]:
-    for remedy in finding.remedies:
+    for remedy in map(_without_queries, finding.remedies):
         yield FixStep(
             finding.code, finding.cause, finding.subject, remedy, _for_a_person(remedy, place)
         )
+
+
+def _without_queries(remedy: Remedy) -> Remedy:
+    """A change without the `pip check` that follows it: the examination checks requirements, too,
+    and a conflict that was there before must not make the change look as if it had failed.
+    """
+    steps = steps_of(remedy.action)
+    changes = tuple(step for step in steps if not isinstance(step, Pip))
+    if not changes or changes == steps:
+        return remedy
+    return remedy._replace(action=changes[0] if len(changes) == 1 else Steps(changes))
 
 
 def _for_a_person(remedy: Remedy, place: Environment) -> str:

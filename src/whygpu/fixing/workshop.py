@@ -6,7 +6,8 @@ interruption at any time leaves either the old environment or the new one, compl
 
 After the exchange the folder holds the old environment, and the marker in the new one names the
 folder: that is the way back. The old environment may have a marker too, of an earlier fix. A folder
-that no marker names is left over from an interrupted fix and is removed.
+without a record, or whose copy still has its own marker, is left over from an interrupted fix and
+is removed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from whygpu.fixing.copying import entries
@@ -73,6 +74,11 @@ class Workshop(NamedTuple):
         return os.path.basename(self.folder).rpartition("-")[2]
 
     @property
+    def is_installed(self) -> bool:
+        """Whether the copy is the environment now."""
+        return _marker(self.environment) == self.identity
+
+    @property
     def applied_ns(self) -> int:
         """When the fix was applied."""
         return os.stat(os.path.join(self.folder, _RECORD)).st_mtime_ns
@@ -82,14 +88,28 @@ class Workshop(NamedTuple):
         if not self.can_exchange:
             parent = os.path.dirname(self.environment)
             raise NotApplied(f"no folder can be created in {parent}, next to the environment")
-        _write_new(os.path.join(self.folder, _RECORD), json.dumps(encode(record)))
         marker = os.path.join(self.copy, MARKER)
-        with suppress(FileNotFoundError):
-            os.unlink(marker)
-        _write_new(marker, self.identity)
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(marker)
+            # Before the record: a folder with a record and without it holds an old environment.
+            _write_new(marker, self.identity)
+            _write_new(os.path.join(self.folder, _RECORD), json.dumps(encode(record)))
+            self._give_to_the_owner(marker)
+        except OSError as error:
+            raise NotApplied(f"{self.folder}: {error.strerror}") from error
         # A power failure must not leave a new name for content that was never written.
         os.sync()
         self._exchange()
+
+    def _give_to_the_owner(self, marker: str) -> None:
+        """If root does it, the way back is for the user whose environment it is."""
+        if os.geteuid() != 0:
+            return
+        owner = os.stat(self.environment)
+        beside = (entry for entry in os.listdir(self.folder) if entry != _COPY)
+        for path in (self.folder, marker, *(os.path.join(self.folder, name) for name in beside)):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
     def take_back(self) -> None:
         """Exchange them again, after `install`."""
@@ -126,15 +146,38 @@ def workshop(environment: str) -> Iterator[Workshop]:
     os.mkdir(folder, 0o700)
     lock = _lock(folder)
     try:
+        with suppress(OSError):
+            # The environment may be in a project, whose list of ignored files names only itself.
+            _write_new(os.path.join(folder, ".gitignore"), "*\n")
         yield Workshop(environment, folder, beside)
     finally:
-        if _marker(environment) != os.path.basename(folder).rpartition("-")[2]:
+        if not _holds_an_old_environment(folder):
             remove_workshop(folder)
         os.close(lock)
 
 
+@contextmanager
+def alone(environment: str) -> Iterator[None]:
+    """Wait until no other fix exchanges something in the folder of this environment."""
+    with ExitStack() as opened:
+        # A folder may be unreadable, and some network file systems have no locks. Then only the
+        # fingerprint protects.
+        with suppress(OSError):
+            folder = os.path.dirname(environment)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            opened.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
 def remove_workshop(folder: str) -> None:
-    """Remove the folder; its lock last, because without a lock it looks as if it were new."""
+    """Remove the folder; an interruption leaves what the next fix removes.
+
+    Its record goes first: with one, a copy that has lost its marker looks like an old environment.
+    Its lock goes last: without one, the folder looks as if it were new.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, _RECORD))
     for name in os.listdir(folder):
         if name != _LOCK:
             remove(os.path.join(folder, name))
@@ -161,15 +204,24 @@ def remove(folder: str) -> None:
 def remove_leftovers(environment: str) -> None:
     """Remove what interrupted fixes of this environment left behind."""
     parent, name = os.path.split(environment)
-    needed = set(_history(environment))
     with suppress(OSError):
         for entry in os.listdir(parent):
             folder = os.path.join(parent, entry)
-            if not entry.startswith(_prefix(name)) or folder in needed:
+            if not entry.startswith(_prefix(name)):
                 continue
             facts = os.lstat(folder)
-            if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and _abandoned(folder):
+            if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid():
+                continue
+            if _abandoned(folder) and not _holds_an_old_environment(folder):
                 remove_workshop(folder)
+
+
+def _holds_an_old_environment(folder: str) -> bool:
+    """Whether an exchange put it there: of this environment, or of one with a similar name."""
+    identity = os.path.basename(folder).rpartition("-")[2]
+    recorded = os.path.exists(os.path.join(folder, _RECORD))
+    copy = os.path.join(folder, _COPY)
+    return recorded and os.path.exists(copy) and _marker(copy) != identity
 
 
 def last_fix(environment: str) -> tuple[Workshop, Record]:
