@@ -1,10 +1,14 @@
 """The search for a batch size on simulated steps: how close it comes, and in how many trials.
 
-    python -m benchmarks.find_simulated [--seeds 400] [--shared] [--set batch_aim._GROWTH=8 ...]
+    python -m benchmarks.find_simulated [--seeds 400] [--shared] [--costs xla]
+                                        [--estimate 0.1] [--set batch_aim._GROWTH=8 ...]
 
-Memory is a formula of the batch, in twelve families of steps: with noise, bends, a GPU allocator
+Memory is a formula of the batch, in fourteen families of steps: with noise, bends, a GPU allocator
 that wastes a part, and so on. The constants of memory/batch_search.py, batch_aim.py and forecast.py
 were chosen on these families. --set shows what another value of one of them would do.
+
+The seconds are those of the whole search, by what parts of a trial take (--costs). They compare
+searches with each other; no machine was measured for them.
 """
 
 from __future__ import annotations
@@ -28,6 +32,28 @@ CLOSE = 0.05
 """An answer is close if it is at most this part below or above the true largest batch."""
 
 
+class Costs(NamedTuple):
+    """What a trial takes, in seconds."""
+
+    start: float
+    """Of the first process."""
+    next_start: float
+    """Of a later one, whose imports are done while others run."""
+    compiling: float
+    """For each batch, in any process."""
+    steps: float
+    """With the largest batch that fits."""
+
+    def of(self, batch: int, largest: int, *, alone: bool, first: bool) -> float:
+        start = (self.start if first else self.next_start) if alone else 0.0
+        return start + self.compiling + self.steps * batch / max(largest, 1)
+
+
+COSTS = {"plain": Costs(11.0, 5.0, 0.3, 1.0), "xla": Costs(11.0, 5.0, 20.0, 0.5)}
+"""Without a compiler, and with one that tries algorithms for each batch, as Keras on an H200 did
+(docs/tensorflow-on-gpu.md)."""
+
+
 class Step(NamedTuple):
     """A simulated step."""
 
@@ -42,7 +68,7 @@ class Step(NamedTuple):
     mean: Callable[[int], float] | None = None
     """What it needs on average, if `needs` differs from call to call."""
 
-    def trial(self, batch: int, *, alone: bool = True) -> Trial:
+    def trial(self, batch: int, seconds: float, *, alone: bool = True) -> Trial:
         needs = self.needs(batch)
         fits = needs <= self.limit
         known = fits or needs <= self.limit * self.measured_up_to
@@ -54,8 +80,8 @@ class Step(NamedTuple):
             how="",
             gauges=(gauge,) if known else (),
             steps=3 if known else 0,
-            step_seconds=0.001 * batch if fits else None,
-            seconds=(5.0 if alone else 0.0) + 0.003 * batch,
+            step_seconds=0.001 if fits else None,
+            seconds=seconds,
             alone=alone,
         )
 
@@ -165,6 +191,35 @@ def uncounted(numbers: random.Random) -> Step:
     )
 
 
+def overcounted(numbers: random.Random) -> Step:
+    """The counters show up to five times what a step needs, and never more than there is: libraries
+    use memory while there is some, and do with less."""
+    return _misjudged(numbers, 2 ** -numbers.uniform(0.1, math.log2(5)))
+
+
+def undercounted(numbers: random.Random) -> Step:
+    """A step needs up to five times what the counters of smaller ones show."""
+    return _misjudged(numbers, 2 ** numbers.uniform(0.1, math.log2(5)))
+
+
+def _misjudged(numbers: random.Random, times: float) -> Step:
+    """A step that needs so many times what is shown. Some take memory in pieces of 128 MiB, some
+    take a third more from half of the limit on, as with another algorithm."""
+    step = line(numbers, "gpu")
+    base, slope = step.needs(0), times * (step.needs(1) - step.needs(0))
+    piece = numbers.choice([1, 128 * MIB]) if slope > MIB else 1
+    more = numbers.choice([1.0, 1.3])
+
+    def needs(batch: int) -> float:
+        rise = slope * batch
+        return base + math.ceil((more if rise > step.limit / 2 else 1) * rise / piece) * piece
+
+    def measured(batch: int) -> float:
+        return min(step.needs(batch), numbers.uniform(0.9, 0.99) * step.limit)
+
+    return step._replace(needs=needs, measured=measured)
+
+
 FAMILIES: dict[str, Callable[[random.Random], Step]] = {
     "a line, main memory": lambda numbers: line(numbers, "memory"),
     "a line, GPU": lambda numbers: line(numbers, "gpu"),
@@ -178,6 +233,8 @@ FAMILIES: dict[str, Callable[[random.Random], Step]] = {
     "hidden by the update": hidden,
     "a compiler that saves": saving,
     "uncounted workspaces": uncounted,
+    "counters show too much": overcounted,
+    "counters show too little": undercounted,
 }
 
 
@@ -189,40 +246,72 @@ class Row(NamedTuple):
     trials: float
     unsettled: float
     """Part of the searches that used up their trials."""
+    seconds: float
 
 
-def searched(step: Step, *, shared: bool) -> tuple[int, int, BatchOutcome]:
-    """The answer, the number of trials, and the outcome. `shared`: on a GPU, trials share a process
-    if they may."""
+class Searched(NamedTuple):
+    batch: int
+    trials: int
+    outcome: BatchOutcome
+    seconds: float
+
+
+def searched(
+    step: Step, truth: int, costs: Costs, wishes: SearchWishes, *, shared: bool
+) -> Searched:
+    """`shared`: on a GPU, trials share a process if they may."""
     trials: list[Trial] = []
     while True:
-        move = next_move(trials, WISHES)
+        move = next_move(trials, wishes)
         if isinstance(move, Stop):
             result = answer("step", trials, move.reason)
-            return result.batch or 0, len(trials), result.outcome
+            seconds = sum(trial.seconds for trial in trials)
+            return Searched(result.batch or 0, len(trials), result.outcome, seconds)
         alone = not (shared and step.gauge == "gpu" and trials) or move.alone
-        trials.append(step.trial(move.batch, alone=alone))
+        seconds = costs.of(move.batch, truth, alone=alone, first=not trials)
+        trials.append(step.trial(move.batch, seconds, alone=alone))
 
 
-def row_of(make: Callable[[random.Random], Step], seeds: int, *, shared: bool) -> Row:
-    found = []
+def estimated(step: Step, truth: int, error: float | None, seed: int) -> SearchWishes:
+    """The wishes with an estimate of what a sample needs, which is off by so much, on average."""
+    if error is None or step.gauge != "gpu":
+        return WISHES
+    needs = step.mean or step.needs
+    sample = (needs(max(truth, 2)) - needs(1)) / (max(truth, 2) - 1)
+    return WISHES._replace(sample_bytes=sample * math.exp(random.Random(seed).gauss(0.0, error)))
+
+
+def row_of(
+    make: Callable[[random.Random], Step],
+    seeds: int,
+    costs: Costs,
+    error: float | None,
+    *,
+    shared: bool,
+) -> Row:
+    found: list[Searched] = []
+    off: list[float] = []
     for seed in range(seeds):
         step = make(random.Random(seed))
         truth = step.largest()
-        batch, trials, outcome = searched(step, shared=shared)
-        wrong = abs(batch - truth)
-        found.append((0.0 if wrong <= 1 else wrong / truth, trials, outcome))
+        wishes = estimated(step, truth, error, seed)
+        found.append(searched(step, truth, costs, wishes, shared=shared))
+        wrong = abs(found[-1].batch - truth)
+        off.append(0.0 if wrong <= 1 else min(wrong / truth, 1.0))
     return Row(
-        close=statistics.fmean(off <= CLOSE for off, _, _ in found),
-        off=statistics.fmean(min(off, 1.0) for off, _, _ in found),
-        trials=statistics.fmean(trials for _, trials, _ in found),
-        unsettled=statistics.fmean(outcome == "unsettled" for _, _, outcome in found),
+        close=statistics.fmean(each <= CLOSE for each in off),
+        off=statistics.fmean(off),
+        trials=statistics.fmean(each.trials for each in found),
+        unsettled=statistics.fmean(each.outcome == "unsettled" for each in found),
+        seconds=statistics.fmean(each.seconds for each in found),
     )
 
 
-def rows(seeds: int, *, shared: bool) -> Iterator[tuple[str, Row]]:
+def rows(
+    seeds: int, costs: Costs, error: float | None, *, shared: bool
+) -> Iterator[tuple[str, Row]]:
     for name, make in FAMILIES.items():
-        yield name, row_of(make, seeds, shared=shared)
+        yield name, row_of(make, seeds, costs, error, shared=shared)
 
 
 def change(setting: str) -> None:
@@ -240,14 +329,22 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=400)
     options.add_argument("--set", action="append", default=[], metavar="MODULE.NAME=VALUE")
     options.add_argument("--shared", action="store_true", help="trials on a GPU share a process")
+    options.add_argument("--costs", choices=COSTS, default="plain")
+    options.add_argument(
+        "--estimate", type=float, metavar="ERROR", help="on a GPU, a sample is estimated: 0.1"
+    )
     chosen = options.parse_args()
     for setting in chosen.set:
         change(setting)
-    print(f"{'family':26} close   off    trials  unsettled")
-    found = list(rows(chosen.seeds, shared=chosen.shared))
+    print(f"{'family':26} close   off    trials  unsettled  seconds")
+    costs = COSTS[chosen.costs]
+    found = list(rows(chosen.seeds, costs, chosen.estimate, shared=chosen.shared))
     means = Row(*(statistics.fmean(part) for part in zip(*(row for _, row in found), strict=True)))
     for name, row in [*found, ("all", means)]:
-        print(f"{name:26} {row.close:6.1%} {row.off:6.2%} {row.trials:6.2f} {row.unsettled:10.1%}")
+        print(
+            f"{name:26} {row.close:6.1%} {row.off:6.2%} {row.trials:6.2f} {row.unsettled:10.1%}"
+            f" {row.seconds:8.0f}"
+        )
 
 
 if __name__ == "__main__":

@@ -108,6 +108,21 @@ def test_an_error_that_only_parts_have_is_a_note_on_the_first_error() -> None:
     assert "it fails in parts: ValueError: Expected more" in notes[0]
 
 
+def test_after_a_refusal_a_missing_algorithm_is_a_lack_of_memory_too() -> None:
+    """XLA tries algorithms in what is free, and says nothing about memory if it finds none."""
+
+    def step(sizes: Sizes) -> int:
+        if len(sizes) == 1:
+            raise MemoryError
+        if len(sizes) < 8:
+            raise ValueError("INTERNAL: Autotuning failed for HLO: %conv = f32[8] custom-call()")
+        return len(sizes)
+
+    assert splitter().run(32, step) == 8
+    with pytest.raises(ValueError, match="Autotuning failed"):
+        splitter(micro_batch=16).run(32, step)
+
+
 def test_a_failed_attempt_holds_nothing() -> None:
     class Tensor:
         alive = 0

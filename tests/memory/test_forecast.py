@@ -70,7 +70,7 @@ def test_two_trials_make_a_line_and_noise_its_width() -> None:
     assert two.batch == 90
     assert two.surely == pytest.approx(50 + 400 / 10.125)
     assert two.perhaps == pytest.approx(50 + 405 / 9.875)
-    assert not two.fallen
+    assert not two.flattened
 
 
 def test_the_noise_of_a_small_step_is_not_taken_for_less_than_it_is() -> None:
@@ -98,26 +98,26 @@ def test_on_a_gpu_memory_that_fell_rises_as_before() -> None:
     assert seen(*(fits(batch, took, "gpu") for batch, took in points[2:])).batch == math.inf
 
 
-@each(("last", "fallen"), [(780, True), (800, True), (810, False)])
-def test_a_compiler_that_begins_to_save_memory_near_the_limit(last: int, fallen: bool) -> None:
+@each(("last", "flattened"), [(780, True), (800, True), (850, True), (860, False)])
+def test_a_compiler_that_begins_to_save_memory_near_the_limit(last: int, flattened: bool) -> None:
     trials = [fits(10, 400, "gpu"), fits(50, 800, "gpu"), fits(60, last, "gpu")]
-    assert seen(*trials).fallen is fallen
-    assert not seen(fits(10, 400, "gpu"), fits(50, 690, "gpu"), fits(60, 680, "gpu")).fallen
+    assert seen(*trials).flattened is flattened
+    assert not seen(fits(10, 400, "gpu"), fits(50, 690, "gpu"), fits(60, 680, "gpu")).flattened
     on_cpu = [fits(10, 400), fits(50, 800), fits(60, last)]
-    assert not seen(*on_cpu).fallen
+    assert not seen(*on_cpu).flattened
 
 
-@each(("smaller", "larger", "fallen"), [(700, 700, False), (701, 701, True), (750, 701, True)])
+@each(("smaller", "larger", "flattened"), [(700, 700, False), (701, 701, True), (750, 701, True)])
 def test_memory_that_falls_is_saved_memory_only_above_seven_tenths_of_the_limit(
-    smaller: int, larger: int, fallen: bool
+    smaller: int, larger: int, flattened: bool
 ) -> None:
     trials = fits(10, 400, "gpu"), fits(50, smaller, "gpu"), fits(60, larger, "gpu")
-    assert seen(*trials).fallen is fallen
+    assert seen(*trials).flattened is flattened
 
 
 def test_a_batch_that_takes_less_when_it_runs_again_shows_no_saving() -> None:
     trials = fits(10, 400, "gpu"), fits(50, 800, "gpu"), fits(50, 790, "gpu")
-    assert not seen(*trials).fallen
+    assert not seen(*trials).flattened
 
 
 def test_the_first_limit_to_be_reached_decides() -> None:
@@ -167,7 +167,7 @@ def test_a_gpus_refusal_says_how_much_was_asked_for_whenever_it_came() -> None:
     trials = (fits(10, 300, "gpu"), fits(50, 600, "gpu"), fails(100, 1100, "gpu", steps=0))
     refused = seen(*trials)
     assert refused.both_sides
-    assert not refused.fallen
+    assert not refused.flattened
     assert (refused.slope, refused.batch) == (10 * MIB, 90)
 
 
@@ -185,18 +185,18 @@ def test_without_a_small_batch_the_slope_is_from_what_was_there_before() -> None
     assert seen(fits(80, 900), fails(90, 1010)).slope == pytest.approx((955 - 100) / 85 * MIB)
 
 
-def test_where_memory_has_fallen_what_was_refused_decides_alone() -> None:
-    fallen = seen(fits(50, 800, "gpu"), fits(60, 780, "gpu"), fails(100, 1200, "gpu"))
-    assert fallen.slope == 11 * MIB
-    assert fallen.batch == fallen.surely == fallen.perhaps == pytest.approx(100 - 200 / 11)
-    assert fallen.both_sides
-    assert fallen.fallen
+def test_where_memory_has_flattened_what_was_refused_decides_alone() -> None:
+    flattened = seen(fits(50, 800, "gpu"), fits(60, 780, "gpu"), fails(100, 1200, "gpu"))
+    assert flattened.slope == 11 * MIB
+    assert flattened.batch == flattened.surely == flattened.perhaps == pytest.approx(100 - 200 / 11)
+    assert flattened.both_sides
+    assert flattened.flattened
 
 
-def test_main_memory_that_has_fallen_follows_the_line_all_the_same() -> None:
+def test_main_memory_that_has_flattened_follows_the_line_all_the_same() -> None:
     """It is never saved when it runs short: what was measured on both sides counts."""
     line = seen(fits(10, 200), fits(70, 800), fits(80, 780), fails(140, 1380))
-    assert not line.fallen
+    assert not line.flattened
     assert (line.slope, line.batch) == (10 * MIB, 102)
 
 

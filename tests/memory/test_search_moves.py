@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.memory.test_batch_search import WISHES
+from tests.memory.test_batch_search import MIB, WISHES
 from tests.memory.test_forecast import fails, fits, trial
 from whygpu.memory.batch_search import Stop, StopReason, Try, bracket, comes_near_refusal, next_move
-from whygpu.model.batch import SearchWishes, Trial
+from whygpu.model.batch import GaugeName, SearchWishes, Trial
 
 
 def unmeasured(batch: int) -> Trial:
@@ -111,7 +111,7 @@ def test_a_line_that_reaches_further_than_four_times_what_ran_is_rough(low: int,
     assert next_move([fits(10, 280), fits(low, 200 + 8 * low)], WISHES) == move
 
 
-@each(("low", "move"), [(90, Try(95)), (91, Try(4 * 91))])
+@each(("low", "move"), [(90, Try(95)), (91, Try(2 * 91))])
 def test_on_a_gpu_a_line_is_dropped_once_more_ran_than_it_allows(low: int, move: Try) -> None:
     """By the line through the smaller batches 90 would fit."""
     trials = [fits(10, 200, "gpu"), fits(50, 600, "gpu"), fits(low, 950, "gpu")]
@@ -279,5 +279,50 @@ def test_three_tenths_of_a_trial_count_if_it_shares_a_process() -> None:
     trials = [trial(8)]
     while isinstance(move := next_move(trials, WISHES), Try):
         trials.append(trial(move.batch) if move.alone else shared(trial(move.batch)))
-    assert [each.alone for each in trials] == [True, *[False] * 30, True]
+    assert [each.alone for each in trials] == [True, *[False] * 37, True]
     assert move == Stop("trials")
+
+
+@each(
+    ("seconds", "alone"),
+    [(0.25, False), (0.26, True), (0.9, True)],
+)
+def test_trials_near_the_limit_have_a_new_process_if_each_takes_long_by_itself(
+    seconds: float, alone: bool
+) -> None:
+    """The first trial took 1 s; by the line, the limit is reached at 90."""
+    trials = [fits(10, 200, "gpu"), shared(fits(60, 700, "gpu"), seconds)]
+    move = next_move(trials, WISHES)
+    assert move == Try(89, alone=alone)
+
+
+def test_a_trial_far_below_the_limit_shares_a_process_also_if_it_takes_long() -> None:
+    trials = [fits(1, 110, "gpu"), shared(fits(4, 140, "gpu"), 0.9)]
+    move = next_move(trials, WISHES)
+    assert isinstance(move, Try)
+    assert move.batch < 81
+    assert not move.alone
+
+
+@each(
+    ("sample", "name", "move"),
+    [
+        # 800 are left of 1000: 80 more samples by the estimate, of which 85 % are tried.
+        (10, "gpu", Try(78)),
+        # It says that hardly more fits.
+        (1000, "gpu", Try(11)),
+        (None, "gpu", Try(76)),
+        # Main memory holds more than what is estimated.
+        (5, "memory", Try(76)),
+    ],
+)
+def test_an_estimate_of_a_sample_chooses_the_second_trial_on_a_gpu(
+    sample: int | None, name: GaugeName, move: Try
+) -> None:
+    wishes = WISHES._replace(sample_bytes=sample and float(sample * MIB))
+    assert next_move([fits(10, 200, name)], wishes) == move
+
+
+def test_after_two_trials_an_estimate_does_not_count() -> None:
+    trials = [fits(10, 200, "gpu"), fits(50, 600, "gpu")]
+    assert next_move(trials, WISHES._replace(sample_bytes=1.0 * MIB)) == next_move(trials, WISHES)

@@ -259,3 +259,32 @@ def test_words_with_several_reasons_count_near_a_limit_only() -> None:
     assert (trial.outcome, trial.how) == ("does-not-fit", f"{words}, near the limit")
     other = ended("exception", "ValueError: shapes", traceback="Traceback\nValueError: shapes")
     assert judge(8, other, LIMITS, near_limit=True).outcome == "failed"
+
+
+NO_ALGORITHM = (
+    "NotFoundError: Graph execution error:\n\nAutotuning failed for HLO: %cudnn-conv-bw-filter.2 = "
+    "(f32[32,3,3,16]{3,2,1,0}, u8[0]{0}) custom-call(%a, %b) with error: NOT_FOUND: No valid "
+    "config found! [Op:__inference_one_step_on_data_1544]"
+)
+REFUSED = (
+    "W0000 00:00:1794848748.344727 bfc_allocator.cc:311] Allocator (GPU_0_bfc) ran out of memory "
+    "trying to allocate 1.14GiB with freed_by_count=0. The caller indicates that this is not a "
+    "failure, but this may mean that there could be performance gains if more memory were."
+)
+
+
+def test_xla_without_an_algorithm_lacks_memory_only_where_some_was_refused() -> None:
+    kind = NO_ALGORITHM.partition("\n")[0]
+    failed = ended("exception", kind, traceback=NO_ALGORITHM)
+    assert judge(8, failed, LIMITS).outcome == "failed"
+    short = judge(8, failed._replace(error_text=REFUSED), LIMITS)
+    assert short.outcome == "does-not-fit"
+    assert "Autotuning failed for HLO" in short.how
+
+
+def test_a_gpu_that_cannot_be_started_says_nothing_about_the_batch() -> None:
+    """As seen while another process held all of an NVIDIA H200."""
+    how = "InternalError: cudaSetDevice() on GPU:0 failed. Status: out of memory"
+    trial = judge(8, ended("exception", how, traceback=f"Traceback\n{how}"), LIMITS)
+    assert trial.outcome == "failed"
+    assert trial.how == f"{how}: other processes hold the memory of the GPU"

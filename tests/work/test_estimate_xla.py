@@ -162,3 +162,18 @@ def test_only_products_of_some_size_are_given_to_cublas() -> None:
   ROOT b = f32[{rows},4096]{{1,0}} tanh(a)"""
     assert modelled(work.format(rows=512)).workspace == 32 * MIB
     assert modelled(work.format(rows=8)).workspace == 0
+
+
+def test_a_transpose_that_moves_nothing_is_not_between_a_product_and_its_bias() -> None:
+    work = """
+  x = f32[8192,192]{{1,0}} parameter(0)
+  w = f32[192,12000]{{1,0}} parameter(1)
+  b = f32[12000]{{0}} parameter(2)
+  a = f32[8192,12000]{{1,0}} dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  t = f32[{shape}]{{1,0}} transpose(a), dimensions={{{order}}}
+  s = f32[{shape}]{{1,0}} broadcast(b), dimensions={{{bias}}}
+  ROOT c = f32[{shape}]{{1,0}} add(t, s)"""
+    same = modelled(work.format(shape="8192,12000", order="0,1", bias="1"))
+    turned = modelled(work.format(shape="12000,8192", order="1,0", bias="0"))
+    assert same.size == 0
+    assert turned.size >= 8192 * 12000 * 4

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from whygpu.model.task_wire import (
     EstimateRequest,
     LaneRequest,
@@ -23,6 +24,9 @@ from whygpu.model.task_wire import (
 )
 from whygpu.model.work import What
 from whygpu.work.task_process import run_task
+
+pytestmark = pytest.mark.slow
+"""Each test starts programs."""
 
 DENSE: dict[str, Any] = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 4}}
 CODE = base64.b64encode(marshal.dumps(compile("1", "x", "eval"))).decode()
@@ -126,7 +130,7 @@ def keras(tmp_path: Path) -> Any:
             requests[task],
             python=sys.executable,
             environ={**os.environ, "PYTHONPATH": str(site)},
-            timeout=30,
+            timeout=PATIENCE,
         )
         assert end.ended == "exception", end
         return (marker.read_text() if marker.exists() else None), end.how

@@ -112,3 +112,58 @@ def test_a_peak_of_jax_that_has_not_risen_is_of_an_earlier_trial(
     monkeypatch.setattr(TRIAL, "jax_peak", lambda: now)
     monkeypatch.setattr(TRIAL, "EARLIER_PEAK", [before])
     assert TRIAL.peak_of({"now": 40, "peak": now}) == peak
+
+
+class Program:
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def get_compiled_memory_stats(self) -> Any:
+        return SimpleNamespace(
+            argument_size_in_bytes=0, output_size_in_bytes=self.size, temp_size_in_bytes=0
+        )
+
+
+SMALL, WEIGHTS, STEP = Program(100), Program(50 * MIB), Program(60 * MIB)
+
+
+@each(
+    ("left", "forgotten"),
+    [
+        ([SMALL, WEIGHTS], False),
+        # Compiled in the steps, and too small to matter.
+        ([SMALL, WEIGHTS, Program(200)], False),
+        ([SMALL, WEIGHTS, STEP], True),
+        # A release of JAX that does not say how large its programs are.
+        ([SMALL, object()], True),
+    ],
+)
+def test_jax_forgets_its_programs_if_one_of_the_steps_is_left(
+    left: list[Any], forgotten: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    programs: list[Any] = [SMALL, WEIGHTS]
+    client = SimpleNamespace(live_executables=lambda: programs)
+    jax: Any = SimpleNamespace(
+        local_devices=lambda: [SimpleNamespace(client=client)],
+        clear_caches=lambda: calls.append("forget"),
+    )
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    TRIAL.note_loading_programs()
+    programs = left
+    TRIAL.release()
+    assert calls == (["forget"] if forgotten else [])
+    # What the next trial makes its weights with is noted anew.
+    assert TRIAL.LOADING_PROGRAMS == []
+
+
+def test_jax_that_has_opened_no_device_is_not_made_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError("opened a device")
+
+    jax: Any = SimpleNamespace(local_devices=refuse, clear_caches=lambda: None)
+    bridge: Any = SimpleNamespace(_backends={})
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, BRIDGE, bridge)
+    TRIAL.note_loading_programs()
+    TRIAL.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
@@ -132,15 +133,30 @@ def in_fit(callback: Any) -> bool:
     Keras tells callbacks nothing of a `fit` that ends with an error.
     """
     keras: Any = sys.modules["keras"]
+    collects = gc.isenabled()
+    # In Python 3.11, frames of other threads must not be looked at while finalizers run, which let
+    # those threads go on (bootstrap/.../profile/held_collector.py).
+    gc.disable()
+    try:
+        return any(_is_fit_with(keras, callback, frame) for frame in _frames_of_all_threads())
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _frames_of_all_threads() -> Iterator[FrameType]:
     for innermost in sys._current_frames().values():
         frame: FrameType | None = innermost
         while frame is not None:
-            if frame.f_code.co_name == "fit":
-                lists = (each for each in frame.f_locals.values() if _is_list(keras, each))
-                if any(each is callback for callbacks in lists for each in callbacks.callbacks):
-                    return True
+            yield frame
             frame = frame.f_back
-    return False
+
+
+def _is_fit_with(keras: Any, callback: Any, frame: FrameType) -> bool:
+    if frame.f_code.co_name != "fit":
+        return False
+    lists = (each for each in frame.f_locals.values() if _is_list(keras, each))
+    return any(each is callback for callbacks in lists for each in callbacks.callbacks)
 
 
 def _is_list(keras: Any, value: Any) -> bool:

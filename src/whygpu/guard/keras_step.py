@@ -8,7 +8,7 @@ them, and its gradient is pulled back through each part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from whygpu.guard.batches import bounds, samples_in
@@ -21,9 +21,8 @@ from whygpu.readers.memory_errors import shortage_in
 
 
 class Part(NamedTuple):
-    """Some rows of a batch."""
+    """Some rows of a batch. They are cut out when they are needed, for they may be copies."""
 
-    batch: Batch
     start: int
     stop: int
     share: float
@@ -95,7 +94,7 @@ class KerasStep:
             return engine.measure(batch, predictions)
         plan = self._planned(batch)
         before = None if self._has_reported else (engine.save(), self._moving())
-        parts = list(self._parts(batch, sizes))
+        parts = _parts(sizes)
         learn = self._in_one_pass if plan.loss_apart else self._in_two_passes
         loss, all_predictions = learn(batch, parts, plan)
         engine.track(loss, sum(sizes))
@@ -108,14 +107,14 @@ class KerasStep:
     def _in_one_pass(
         self, batch: Batch, parts: Sequence[Part], plan: Plan
     ) -> tuple[Any, Predictions | None]:
-        del batch
         losses, kept = [], []
         statistics = _Averages(self._keras, self.engine, self._norms)
         for part in parts:
-            loss, predictions = self.engine.learn(part.batch, part.share)
+            rows = self._cut(batch, part)
+            loss, predictions = self.engine.learn(rows, part.share)
             losses.append(loss * part.share)
             if plan.metrics_apart:
-                self.engine.measure(part.batch, predictions)
+                self.engine.measure(rows, predictions)
             else:
                 kept.append(predictions)
             statistics.end_of_part(part.share)
@@ -126,13 +125,14 @@ class KerasStep:
         self, batch: Batch, parts: Sequence[Part], plan: Plan
     ) -> tuple[Any, Predictions | None]:
         del plan
-        predictions = self._predicted(parts, training=True)
+        predictions = self._predicted(batch, parts, training=True)
         self._refuse_whole_numbers(predictions)
         loss, gradient = self.engine.judge(batch, predictions)
         statistics = _Averages(self._keras, self.engine, self._norms)
         flat = self._keras.tree.flatten
         for part in parts:
-            again = self.engine.pull(part.batch.x, self._rows(gradient, part.start, part.stop))
+            x = self._rows(batch.x, part.start, part.stop)
+            again = self.engine.pull(x, self._rows(gradient, part.start, part.stop))
             first = self._rows(predictions.values, part.start, part.stop)
             for a, b in zip(flat(first), flat(again.values), strict=True):
                 if not close(self._keras, a, b):
@@ -141,13 +141,14 @@ class KerasStep:
         statistics.end_of_parts()
         return loss, predictions
 
-    def _predicted(self, parts: Sequence[Part], *, training: bool) -> Predictions:
+    def _predicted(self, batch: Batch, parts: Sequence[Part], *, training: bool) -> Predictions:
         """All predictions; the model is afterwards in the state from before."""
         saved = self.engine.save()
         statistics = _Averages(self._keras, self.engine, self._norms)
         predictions = []
         for part in parts:
-            predictions.append(self.engine.predict(part.batch.x, training)[0])
+            x = self._rows(batch.x, part.start, part.stop)
+            predictions.append(self.engine.predict(x, training)[0])
             statistics.end_of_part(part.share)
         self.engine.restore(saved)
         return self._joined(predictions, parts)
@@ -195,8 +196,7 @@ class KerasStep:
 
     def _assess_all(self, batch: Batch, sizes: Sizes) -> Any:
         engine = self.engine
-        parts = list(self._parts(batch, sizes))
-        predictions = self._predicted(parts, training=False)
+        predictions = self._predicted(batch, _parts(sizes), training=False)
         engine.track(engine.assess(batch, predictions), sum(sizes))
         return engine.measure(batch, predictions)
 
@@ -209,11 +209,8 @@ class KerasStep:
         leaves = self._keras.tree.flatten(batch.x)
         return samples_in(("x", leaf) for leaf in leaves if leaf is not None)
 
-    def _parts(self, batch: Batch, sizes: Sizes) -> Iterator[Part]:
-        samples = sum(sizes)
-        for start, stop in bounds(sizes):
-            rows = Batch(*(self._rows(piece, start, stop) for piece in batch))
-            yield Part(rows, start, stop, (stop - start) / samples)
+    def _cut(self, batch: Batch, part: Part) -> Batch:
+        return Batch(*(self._rows(piece, part.start, part.stop) for piece in batch))
 
     def _rows(self, tree: Any, start: int, stop: int) -> Any:
         def cut(leaf: Any) -> Any:
@@ -240,6 +237,11 @@ class KerasStep:
         for leaf in self._keras.tree.flatten(predictions.values):
             if "float" not in self._keras.backend.standardize_dtype(leaf.dtype):
                 raise CannotSplit("an output of the model is not a floating-point number")
+
+
+def _parts(sizes: Sizes) -> list[Part]:
+    samples = sum(sizes)
+    return [Part(start, stop, (stop - start) / samples) for start, stop in bounds(sizes)]
 
 
 class _Averages:

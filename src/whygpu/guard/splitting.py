@@ -56,7 +56,7 @@ class Splitter:
             except UsageError:
                 raise
             except Exception as error:
-                shortage = _shortage_in(error)
+                shortage = _shortage_in(error, after_refusal=refused is not None)
                 if shortage is None and refused is not None:
                     failure = CannotSplit(f"it fails in parts: {type(error).__name__}: {error}")
                     raise self._given_up(refused[0], failure) from error
@@ -142,8 +142,9 @@ def balanced(samples: int, parts: int) -> Sizes:
     return (size + 1,) * rest + (size,) * (parts - rest)
 
 
-def _shortage_in(error: Exception) -> Shortage | None:
+def _shortage_in(error: Exception, *, after_refusal: bool) -> Shortage | None:
     # A program that has memory does not pay for reading the table.
-    from whygpu.readers.memory_errors import shortage_in
+    from whygpu.readers.memory_errors import no_algorithm_in, shortage_in
 
-    return shortage_in(error)
+    found = shortage_in(error)
+    return no_algorithm_in(error) if found is None and after_refusal else found

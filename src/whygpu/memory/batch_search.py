@@ -5,9 +5,10 @@ limit is reached. A prediction is never the answer. It chooses the next trial, s
 needed. The largest batch that ran and the smallest larger one that did not are the bracket, and a
 wrong prediction only moves one of its ends.
 
-Several trials may share a process (Trial.alone is false for all but its first). They are cheap, so
-the search makes more of them and goes closer, but the answer is always a batch that ran in a new
-process. Where the two contradict each other, only new processes count.
+Several trials may share a process (Trial.alone is false for all but its first). If that makes them
+cheap, the search makes more of them and goes closer, but the answer is always a batch that ran in a
+new process. Where the two contradict each other, only new processes count. If they are not cheap,
+because each batch is compiled, those near the limit get a new process at once.
 
 Constants of this module, of batch_aim.py and of forecast.py that are marked "simulated" were chosen
 with `python -m benchmarks.find_simulated`, which shows what another value does.
@@ -24,9 +25,12 @@ from whygpu.memory.batch_aim import on_grid
 from whygpu.memory.forecast import NOISE, Forecast, forecast
 from whygpu.model.batch import SearchWishes, Trial
 
-MOST_TRIALS = 10
-"""Simulated: more than 99 % of the searches end by themselves before that, after 6.1 trials on
-average. With 7, a tenth of them do not."""
+MOST_TRIALS = 12
+"""Simulated: 99.7 % of the searches end by themselves before that, after 6.5 trials on average.
+With 10, half of them do not where the counters show up to five times what is needed."""
+_TRIALS_WITH_DOUBT = 10
+"""After so many trials, a failure close above what ran is believed, even if the line contradicts
+it. Simulated: with 12, the search takes more trials where memory jumps, and comes no closer."""
 _SHARED_COST = 0.3
 """What a trial in a process that tried before counts for, of those."""
 _FINELY = 0.01
@@ -35,6 +39,9 @@ _LITTLE_TIME = 0.25
 """Times the seconds of the first trial, which has started its process."""
 FIRST_BATCH = 8
 """Not 1: layers that normalise over the batch refuse to train with one sample."""
+_NEAR_ANSWER = 0.9
+"""Part of the forecast, or of the smallest batch that failed: from there on, a batch may be the
+answer. Simulated: 0.8 and 0.95 take as long."""
 _SHRINK = 8
 """The first batch is divided by this until one fits: from 512 down to 1 in four trials."""
 _LOOK_BEYOND = 1.15
@@ -86,7 +93,7 @@ def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
     move = _next_valid(valid, wishes)
     if isinstance(move, Stop):
         return move if low is None or confirmed else Try(low, alone=True)
-    return move._replace(alone=contradicted)
+    return move._replace(alone=contradicted or _may_be_the_answer(valid, move.batch))
 
 
 def uncontradicted(trials: Sequence[Trial]) -> list[Trial]:
@@ -113,9 +120,25 @@ def _ran_alone(trials: Sequence[Trial], batch: int) -> bool:
 
 
 def _close(trials: Sequence[Trial], wishes: SearchWishes) -> float:
-    shared = [trial.seconds for trial in trials if not trial.alone]
-    quick = bool(shared) and max(shared) <= _LITTLE_TIME * trials[0].seconds
+    quick = _slowest_shared(trials) <= _LITTLE_TIME * trials[0].seconds
     return _FINELY if quick and len(uncontradicted(trials)) == len(trials) else wishes.close
+
+
+def _may_be_the_answer(trials: Sequence[Trial], batch: int) -> bool:
+    """Whether a trial should have a new process because it comes near the limit: if it fits, it may
+    be the answer, and to run it again in one would take as long as the trial."""
+    slowest = _slowest_shared(trials)
+    seen = forecast(trials)
+    if seen is None or not _LITTLE_TIME * trials[0].seconds < slowest < math.inf:
+        return False
+    _, high = bracket(trials)
+    limit = seen.batch if high is None else min(seen.batch, high)
+    return batch >= _NEAR_ANSWER * limit
+
+
+def _slowest_shared(trials: Sequence[Trial]) -> float:
+    """Seconds of the longest trial that shared a process; infinite if there is none."""
+    return max((trial.seconds for trial in trials if not trial.alone), default=math.inf)
 
 
 def _spent(trials: Sequence[Trial], wishes: SearchWishes) -> bool:
@@ -252,6 +275,8 @@ def _is_doubtful(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> boo
     """
     seen = forecast(trials)
     if seen is None or seen.gauge.on_gpu or _spent(trials, wishes):
+        return False
+    if len(trials) >= _TRIALS_WITH_DOUBT:
         return False
     if seen.both_sides:
         return low < seen.perhaps * (1 - wishes.close)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from threading import Event
 from typing import Any, NamedTuple
 
 from whygpu.errors import Option, UsageError
@@ -82,12 +83,27 @@ class Wanted(NamedTuple):
 
 
 def estimate(
-    wanted: Wanted, python: str, environ: Mapping[str, str], on_progress: OnProgress
+    wanted: Wanted,
+    python: str,
+    environ: Mapping[str, str],
+    on_progress: OnProgress,
+    *,
+    stop: Event | None = None,
 ) -> MemoryEstimate:
-    """UsageError if what is named cannot be used like this."""
+    """UsageError if what is named cannot be used like this. Another thread can set `stop`."""
+    from whygpu.work.task_process import run_task
+
     check(wanted)
     began = time.monotonic()
-    end = _run(wanted, python, environ, on_progress)
+    end = run_task(
+        request_of(wanted),
+        python=python,
+        environ=variables_of(wanted, environ),
+        timeout=wanted.timeout,
+        host_limit=wanted.host_limit,
+        on_progress=on_progress,
+        stop=stop,
+    )
     found = judge(wanted, end)
     return found._replace(seconds=round(time.monotonic() - began, 3))
 
@@ -109,37 +125,30 @@ def check(wanted: Wanted) -> None:
         )
 
 
-def _run(
-    wanted: Wanted, python: str, environ: Mapping[str, str], on_progress: OnProgress
-) -> TaskEnd:
-    from whygpu.work.task_process import run_task
+def variables_of(wanted: Wanted, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the process that estimates."""
+    backend = {} if wanted.backend is None else {"KERAS_BACKEND": wanted.backend}
+    return {**environ, **_QUIET, **backend}
 
+
+def request_of(wanted: Wanted) -> EstimateRequest:
+    """What that process is asked."""
     room = wanted.room
-    variables = {**environ, **_QUIET}
-    if wanted.backend is not None:
-        variables["KERAS_BACKEND"] = wanted.backend
-    return run_task(
-        EstimateRequest(
-            what=wanted.what,
-            batch=wanted.batch,
-            train=wanted.mode == "train",
-            optimizer=wanted.optimizer,
-            options=dict(wanted.options) if wanted.options else None,
-            mixed=wanted.mixed,
-            input=wanted.input,
-            capability=room.capability if room is not None else None,
-            host=wanted.host,
-            rooms=None
-            if room is None or not wanted.search
-            else {name: room.bytes - wanted.beside_arrays(name) for name in FRAMEWORKS},
-            ways=wanted.ways,
-            search_seconds=wanted.search_seconds,
-        ),
-        python=python,
-        environ=variables,
-        timeout=wanted.timeout,
-        host_limit=wanted.host_limit,
-        on_progress=on_progress,
+    return EstimateRequest(
+        what=wanted.what,
+        batch=wanted.batch,
+        train=wanted.mode == "train",
+        optimizer=wanted.optimizer,
+        options=dict(wanted.options) if wanted.options else None,
+        mixed=wanted.mixed,
+        input=wanted.input,
+        capability=room.capability if room is not None else None,
+        host=wanted.host,
+        rooms=None
+        if room is None or not wanted.search
+        else {name: room.bytes - wanted.beside_arrays(name) for name in FRAMEWORKS},
+        ways=wanted.ways,
+        search_seconds=wanted.search_seconds,
     )
 
 

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from whygpu.errors import Option, PolicyError, UsageError
 from whygpu.host.limits import spare
-from whygpu.memory import batch_cache, batch_search
+from whygpu.memory import batch_cache, batch_search, estimator, sample_estimate
 from whygpu.memory.answer import answer, is_irregular, with_margin
 from whygpu.memory.forecast import forecast
+from whygpu.memory.gpu_rooms import of_limit
 from whygpu.memory.room import free_of
+from whygpu.memory.sample_estimate import SampleEstimate
 from whygpu.memory.trial_outcome import Limits, judge
 from whygpu.memory.trial_runner import TrialRunner
 from whygpu.model.batch import BatchResult, SearchWishes, Trial
@@ -106,14 +108,16 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
 
     with (
         staged(plan, environ) as stage,
+        SampleEstimate(_to_estimate(wanted, limits), python, {**environ, IN_TRIAL: "1"}) as sample,
         TrialRunner(
             _request(wanted),
             python=python,
             environ={**stage.environ, IN_TRIAL: "1"},
             timeout=wanted.timeout,
+            on_program=sample.begin,
         ) as runner,
     ):
-        tries = _Tries(wanted, limits, runner, on_progress)
+        tries = _Tries(wanted, limits, runner, sample, on_progress)
         result = tries.to_the_end()
     result = result._replace(
         notes=(
@@ -259,6 +263,25 @@ def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str
         raise UsageError(*error.args, *(hint if wanted.wants_gpu else ())) from error
 
 
+def _to_estimate(wanted: Wanted, limits: Limits) -> estimator.Wanted | None:
+    """What to estimate while the first trial runs; None where it would be of no use."""
+    if wanted.what is None or limits.gpu is None:
+        return None
+    return estimator.Wanted(
+        wanted.name,
+        wanted.what,
+        wanted.start,
+        mode="infer" if wanted.infer else "train",
+        optimizer=wanted.optimizer,
+        input=wanted.input,
+        room=of_limit(limits.gpu),
+        ways=False,
+        beside=0,
+        timeout=sample_estimate.TIMEOUT,
+        search_seconds=sample_estimate.SEARCH_SECONDS,
+    )
+
+
 def _request(wanted: Wanted) -> TrialRequest:
     return TrialRequest(
         what=wanted.what,
@@ -274,9 +297,15 @@ class _Tries:
     """The trials of one search, one after the other."""
 
     def __init__(
-        self, wanted: Wanted, limits: Limits, runner: TrialRunner, on_progress: OnProgress
+        self,
+        wanted: Wanted,
+        limits: Limits,
+        runner: TrialRunner,
+        sample: SampleEstimate,
+        on_progress: OnProgress,
     ) -> None:
         self._wanted = wanted
+        self._sample = sample
         self.limits = limits
         self._runner = runner
         self._on_progress = on_progress
@@ -289,7 +318,8 @@ class _Tries:
 
     def to_the_end(self) -> BatchResult:
         while True:
-            move = batch_search.next_move(self._trials, self._wanted.wishes)
+            wishes = self._wanted.wishes._replace(sample_bytes=self._sample.bytes)
+            move = batch_search.next_move(self._trials, wishes)
             if isinstance(move, batch_search.Stop):
                 break
             self._try(move)
@@ -327,6 +357,7 @@ class _Tries:
         end, new = self._runner.run(
             batch,
             alone=alone,
+            confirms=any(trial.batch == batch for trial in self._trials),
             host_limit=self.limits.ceiling,
             gpu_limit=self.limits.gpu,
             on_progress=tell,

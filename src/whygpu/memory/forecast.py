@@ -20,8 +20,12 @@ _SMALLEST_NOISE = 4 << 20
 """Bytes by which two runs differ, however little the step takes. Not measured: a floor, so that a
 step of a few bytes has a slope."""
 _SAVES_FROM = 0.7
-"""Part of a GPU's limit. If a larger batch takes no more than a smaller one, and more than this, a
-compiler has begun to save memory. Simulated: with 0 there are 5 % fewer close answers on GPUs."""
+"""Part of a GPU's limit. From there on, a batch can run with less memory than the line says: a
+compiler saves memory, or libraries do with less. Simulated: with 0 there are 5 % fewer close
+answers on GPUs."""
+_FLAT = 0.5
+"""Times the steepest rise before: a smaller rise near the limit shows that. Simulated: with 0, the
+search takes 0.9 trials more for compilers that save memory. Not 0.7: a line may bend."""
 _ALL_STEPS = 3
 """A trial that has done so many steps was measured completely (tasks/trial.py does three)."""
 _SAME_PLACE = (0.95, 1.3)
@@ -44,8 +48,9 @@ class Forecast(NamedTuple):
     batch: float
     perhaps: float
     """The forecast if a part of the slope was noise, or what was measured was high by chance."""
-    fallen: bool = False
-    """Near the limit a larger batch has taken less: a compiler has begun to save memory."""
+    flattened: bool = False
+    """Near the limit, memory has risen less than before: larger batches run with what is there, and
+    the line does not say how many."""
     both_sides: bool = False
     """Batches above the limit were measured as well, so that the size of the noise is known."""
     scatter: float = 0.0
@@ -108,7 +113,7 @@ def _along_line(
     above = [point for _, point in points if point.batch > low.batch]
     if not above:
         return _from_below(fits, gauge, limit)
-    if not gauge.decides and _has_fallen(fits, limit):
+    if not gauge.decides and _has_flattened(fits, limit):
         return _in_proportion(above[0], gauge, limit)
     least, most = (times * low.batch for times in _SAME_PLACE)
     if above[0].batch > most:
@@ -117,12 +122,17 @@ def _along_line(
     return _across(near, fits, gauge, limit)
 
 
-def _has_fallen(fits: Sequence[_Point], limit: int) -> bool:
-    return any(
-        _SAVES_FROM * limit < larger.took <= smaller.took
-        for smaller, larger in pairwise(fits)
-        if larger.batch > smaller.batch
-    )
+def _has_flattened(fits: Sequence[_Point], limit: int) -> bool:
+    """Whether memory rises less than it did, although it is near the limit."""
+    steepest = 0.0
+    for smaller, larger in pairwise(fits):
+        if larger.batch == smaller.batch:
+            continue
+        slope = (larger.took - smaller.took) / (larger.batch - smaller.batch)
+        if larger.took > _SAVES_FROM * limit and slope <= _FLAT * steepest:
+            return True
+        steepest = max(steepest, slope)
+    return False
 
 
 def _in_proportion(above: _Point, gauge: Gauge, limit: int) -> Forecast:
@@ -130,7 +140,7 @@ def _in_proportion(above: _Point, gauge: Gauge, limit: int) -> Forecast:
     slope = (above.took - gauge.before) / above.batch
     at = _reach(above.batch, limit - above.took, slope)
     return Forecast(
-        gauge, limit, slope=slope, surely=at, batch=at, perhaps=at, both_sides=True, fallen=True
+        gauge, limit, slope=slope, surely=at, batch=at, perhaps=at, both_sides=True, flattened=True
     )
 
 
@@ -154,7 +164,7 @@ def _from_below(fits: Sequence[_Point], gauge: Gauge, limit: int) -> Forecast:
         surely=_reach(batch, room, slope + error),
         batch=_reach(batch, room, slope),
         perhaps=_reach(batch, room + noise, slope - error),
-        fallen=not gauge.decides and _has_fallen(fits, limit),
+        flattened=not gauge.decides and _has_flattened(fits, limit),
     )
 
 

@@ -17,7 +17,12 @@ from whygpu.model.task_wire import (
     StepMessage,
 )
 from whygpu.model.units import size_text
-from whygpu.readers.memory_errors import possible_shortage_in, shortage_in_text
+from whygpu.readers.memory_errors import (
+    is_about_the_start,
+    no_algorithm_for_lack_of_memory,
+    possible_shortage_in,
+    shortage_in_text,
+)
 
 _FEWEST_RISES = 5
 """Steps after which memory must have risen: with fewer, it may still be settling."""
@@ -173,13 +178,24 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[T
     if end.ended == "timed-out":
         return "too-slow", f"not finished within {end.how}"
     if end.ended == "exception":
-        return _judged_by_text(_exception_text(end), end.how, near_limit)
+        return _judged_by_exception(end, near_limit)
     if end.ended == "signal" and end.how == "SIGKILL":
         return "does-not-fit", "killed (SIGKILL), as the kernel does when memory runs out"
     outcome, how = _judged_by_text(end.error_text, f"{end.how}, without an exception", near_limit)
     if outcome == "failed" and end.ended == "signal" and near_limit:
         # Some libraries do not check whether they got the memory that they requested.
         return "does-not-fit", f"{end.how}, near the limit"
+    return outcome, how
+
+
+def _judged_by_exception(end: TaskEnd, near_limit: bool) -> tuple[TrialOutcome, str]:
+    if is_about_the_start(_exception_text(end)):
+        return "failed", f"{end.how}: other processes hold the memory of the GPU"
+    outcome, how = _judged_by_text(_exception_text(end), end.how, near_limit)
+    if outcome == "failed":
+        line = no_algorithm_for_lack_of_memory(_exception_text(end), end.error_text)
+        if line:
+            return "does-not-fit", line
     return outcome, how
 
 

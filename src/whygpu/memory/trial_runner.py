@@ -38,8 +38,11 @@ class TrialRunner:
         python: str,
         environ: Mapping[str, str],
         timeout: float,
+        on_program: Callable[[ProgramMessage], None],
     ) -> None:
+        """`on_program` is called when a trial on a GPU reports what it has imported."""
         self._request = request
+        self._on_program = on_program
         self._python = python
         self._environ = environ
         self._timeout = timeout
@@ -67,11 +70,13 @@ class TrialRunner:
         batch: int,
         *,
         alone: bool,
+        confirms: bool,
         host_limit: int | None,
         gpu_limit: int | None,
         on_progress: Callable[[str], None],
     ) -> tuple[TaskEnd, bool]:
-        """How the trial ended, and whether its process was new. `alone`: it must be new."""
+        """How the trial ended, and whether its process was new. `alone`: it must be new.
+        `confirms`: it repeats one, so that it is probably the last."""
         process, self._shared = self._shared, None
         if process is not None and alone:
             # It has to be gone before the next one starts: both would share the GPU's memory.
@@ -84,7 +89,8 @@ class TrialRunner:
 
         def prepare_spare(program: ProgramMessage) -> None:
             """For the next trial, or for the last one, which confirms the answer."""
-            if not alone and self._spare is None and program.frameworks:
+            self._on_program(program)
+            if not confirms and self._spare is None and program.frameworks:
                 self._spare = self._start(_to_preload(program), host_limit, gpu_limit)
 
         try:

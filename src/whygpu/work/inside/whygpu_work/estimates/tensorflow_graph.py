@@ -8,6 +8,7 @@ operation enters the queue when all operations that it depends on have been star
 import collections
 
 from ..loading import CannotTell
+from . import tensorflow_kernels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,18 +46,25 @@ class Array(object):
         self.is_result = False
 
 
-def at_peak(graph: "Any") -> "Sequence[Array]":
-    """The arrays that exist at the peak, without the inputs of the graph."""
+class Peak(object):
+    def __init__(self, arrays: "Sequence[Array]", workspace: int) -> None:
+        self.arrays = arrays
+        """What exists at the peak, without the inputs of the graph."""
+        self.workspace = workspace
+        """Bytes that the operation at the peak works in."""
+
+
+def at_peak(graph: "Any") -> "Peak":
     held = _Held(graph)
     for operation in held.operations:
         held.start(operation)
-    return held.most
+    return held.peak
 
 
 class _Held(object):
     def __init__(self, graph: "Any") -> None:
         self.operations = list(_in_turn(_needed(graph)))
-        self.most: "tuple[Array, ...]" = ()
+        self.peak = Peak((), 0)
         self._most_bytes = self._bytes = 0
         self._live: "dict[int, Array]" = {}
         self._array_of: "dict[Any, Array]" = {}
@@ -72,8 +80,10 @@ class _Held(object):
         inputs = [self._array_of.get(tensor.ref()) for tensor in operation.inputs]
         for place, tensor in enumerate(operation.outputs):
             self._give(operation, inputs, place, tensor)
-        if self._bytes > self._most_bytes:
-            self._most_bytes, self.most = self._bytes, tuple(self._live.values())
+        workspace = tensorflow_kernels.workspace(operation)
+        if self._bytes + workspace > self._most_bytes:
+            self._most_bytes = self._bytes + workspace
+            self.peak = Peak(tuple(self._live.values()), workspace)
         for array in inputs:
             if array is not None:
                 array.awaited -= 1
@@ -107,7 +117,7 @@ class _Held(object):
         return None
 
     def _new(self, tensor: "Any") -> "Array":
-        array = Array(_bytes(tensor), tuple(tensor.shape.as_list()))
+        array = Array(_bytes(tensor), _shape(tensor))
         self._live[id(array)] = array
         self._bytes += array.size
         return array
@@ -153,8 +163,9 @@ def _check(operation: "Any") -> None:
             "TensorFlow runs a loop or a branch in it (%s, of %s), whose memory shows "
             "only when it runs" % (operation.name, operation.type)
         )
-    for tensor in operation.outputs:
-        if not tensor.shape.is_fully_defined() and not _is_small(tensor):
+    for place, tensor in enumerate(operation.outputs):
+        known = tensor.shape.is_fully_defined() or _is_small(tensor)
+        if not known and tensorflow_kernels.hidden_bytes(operation, place) is None:
             raise CannotTell(
                 "the size of an array depends on values (%s, of %s)"
                 % (operation.name, operation.type)
@@ -166,8 +177,13 @@ def _is_small(tensor: "Any") -> bool:
     return not tensor.dtype.size or (tensor.dtype.is_integer and tensor.shape.rank == 1)
 
 
+def _shape(tensor: "Any") -> "tuple[int, ...]":
+    return tuple(tensor.shape.as_list()) if tensor.shape.is_fully_defined() else ()
+
+
 def _bytes(tensor: "Any") -> int:
-    if not tensor.shape.is_fully_defined():
-        return 0
-    size = tensor.shape.num_elements() * (tensor.dtype.size or 0)
+    if tensor.shape.is_fully_defined():
+        size = tensor.shape.num_elements() * (tensor.dtype.size or 0)
+    else:
+        size = tensorflow_kernels.hidden_bytes(tensor.op, tensor.value_index) or 0
     return (size + GRANULE - 1) // GRANULE * GRANULE

@@ -5,38 +5,47 @@ where all layers allow it; the program that XLA would be given is then what is l
 TensorFlow runs its graph operation by operation, and the graph is looked at.
 """
 
+import contextlib
+import sys
 import warnings
 
 from ..loading import CannotTell, Unusable, need_keras_3
 from ..work_keras import KerasWork, all_layers
-from . import jit_choice, tensorflow_graph
+from . import jit_choice, tensorflow_graph, tensorflow_margins
 from .half_precision import in_half_precision
 from .xla import program_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable
+    from typing import Any, Callable, Iterable, Iterator
+
+    from .tensorflow_margins import Margins
 
 FEW = 2
 """Rows of the arrays from which shapes and types are read."""
 CAPABILITY = (9, 0)
 """The compute capability that is assumed if none is given."""
-LEAST, MOST = 0.85, 6.2
-"""What a GPU took, in multiples of the estimate: 16 steps of Keras on TensorFlow 2.21 on an NVIDIA
-H200."""
-COMPARED = (
-    "On an NVIDIA H200, TensorFlow 2.21 took 1.0 to 1.9 times these figures for dense layers, 0.9 "
-    "to 2.1 times for attention and 3.4 to 6.2 times for convolutions, because cuDNN's workspaces "
-    "are chosen on the GPU. `whygpu memory find` measures."
-)
+RECURRENT, GPU_QUESTION = "keras.src.backend.tensorflow.rnn", "_is_gpu_available"
+"""Where Keras asks whether it can use cuDNN."""
+AHEAD = 4
+"""Batches that `fit` and `predict` have on the GPU beside the one that they work on: three or four
+on an NVIDIA H200."""
+EMBEDDING_COPIES = 2
+"""Copies of the weights of an embedding that its update takes with XLA, beside its gradient:
+measured for a table of 49 MiB on an NVIDIA H200."""
+NOTES = {"inputs": "%d batches: fit and predict prepare the next ones" % (1 + AHEAD)}
 MODELLED = (
-    "The figures for TensorFlow come from a model of the program that it would give to XLA. "
-    + COMPARED
+    "The figures for TensorFlow come from a model of the program that it would give to XLA. In its "
+    "first step, XLA tries algorithms and takes several times as much if it is free; it does "
+    "without if it is not."
 )
 NOT_COMPILED = (
     "XLA does not compile this model (%s). TensorFlow then runs it operation by operation, and the "
-    "figures are for the arrays that exist at the same time. The working memory of cuDNN is not "
-    "included. " + COMPARED
+    "figures are for the arrays that exist at the same time and the working memory of cuDNN."
+)
+WITH_CONVOLUTIONS = (
+    "For convolutions, TensorFlow chooses algorithms on the GPU by their speed and the memory that "
+    "is free: on an NVIDIA H200 it took up to 2.7 times the arrays. `whygpu memory find` measures."
 )
 
 
@@ -93,35 +102,49 @@ class KerasEstimator(object):
             ("gradients", temporary.gradients, "modelled"),
             ("optimizer", _bytes(optimizer), "measured"),
             ("activations", temporary.activations, "modelled"),
-            ("inputs", sum(_size(each.shape, each.dtype) for each in specs), "measured"),
+            ("inputs", (1 + AHEAD) * sum(map(_bytes_of, specs)), "measured"),
             ("results", temporary.results, "measured"),
             ("workspace", temporary.workspace, "modelled"),
         ]
         unwanted = ("results",) if self.train else ("gradients", "optimizer")
         sizes = [each for each in sizes if each[0] not in unwanted]
-        peak = sum(size for _, size, _ in sizes)
+        least, most = temporary.margins.around({name: size for name, size, _ in sizes})
         return {
             "parts": [
-                {"name": name, "bytes": size, "how": how, "note": ""} for name, size, how in sizes
+                {"name": name, "bytes": size, "how": how, "note": NOTES.get(name, "")}
+                for name, size, how in sizes
             ],
-            "peak_bytes": peak,
-            "least_bytes": LEAST * peak,
-            "most_bytes": MOST * peak,
-            "notes": [NOT_COMPILED % self._not_compiled if self._not_compiled else MODELLED],
+            "peak_bytes": sum(size for _, size, _ in sizes),
+            "least_bytes": least,
+            "most_bytes": most,
+            "notes": self._notes(temporary.margins),
             "source": "TensorFlow %s: a model of how a GPU runs the program that it makes"
             % tensorflow.__version__,
         }
+
+    def _notes(self, margins: "Margins") -> "list[str]":
+        if not self._not_compiled:
+            return [MODELLED]
+        notes = [NOT_COMPILED % self._not_compiled]
+        return notes + [WITH_CONVOLUTIONS] if margins is tensorflow_margins.CONVOLUTIONS else notes
 
     def _by_xla(self, data: "Any", specs: "Any") -> "_Temporary":
         modelled = program_memory.model(self._text(data, specs), self._capability)
         shapes = [each.shape for each in self.model.trainable_variables]
         gradients = min(modelled.size, modelled.gradients(shapes)) if self.train else 0
+        copies = EMBEDDING_COPIES * _bytes(_embeddings(self.model)) if self.train else 0
         return _Temporary(
-            gradients, modelled.size - gradients, modelled.results, modelled.workspace
+            gradients + copies,
+            modelled.size - gradients,
+            modelled.results,
+            modelled.workspace,
+            tensorflow_margins.XLA,
         )
 
     def _by_operation(self, data: "Any", specs: "Any") -> "_Temporary":
-        arrays = tensorflow_graph.at_peak(self._graph(data, specs))
+        graph = self._graph(data, specs)
+        peak = tensorflow_graph.at_peak(graph)
+        arrays = peak.arrays
         weights = {tuple(each.shape) for each in self.model.trainable_variables}
         results = sum(each.size for each in arrays if each.is_result)
         others = [each for each in arrays if not each.is_result]
@@ -130,7 +153,8 @@ class KerasEstimator(object):
         if self.train:
             # What the step returns: a few numbers.
             activations, results = activations + results, 0
-        return _Temporary(gradients, activations, results, 0)
+        margins = tensorflow_margins.of_graph(graph)
+        return _Temporary(gradients, activations, results, peak.workspace, margins)
 
     def _step(self, data: "Any") -> "Callable[..., Any]":
         import tensorflow
@@ -148,7 +172,8 @@ class KerasEstimator(object):
         before = tensorflow.config.functions_run_eagerly()
         tensorflow.config.run_functions_eagerly(True)
         try:
-            return tensorflow.function(self._step(data)).get_concrete_function(*specs).graph
+            with _as_on_gpu():
+                return tensorflow.function(self._step(data)).get_concrete_function(*specs).graph
         finally:
             tensorflow.config.run_functions_eagerly(before)
 
@@ -169,11 +194,19 @@ class KerasEstimator(object):
 class _Temporary(object):
     """Bytes that exist at the peak in addition to what stays allocated."""
 
-    def __init__(self, gradients: int, activations: int, results: int, workspace: int) -> None:
+    def __init__(
+        self,
+        gradients: int,
+        activations: int,
+        results: int,
+        workspace: int,
+        margins: "Margins",
+    ) -> None:
         self.gradients = gradients
         self.activations = activations
         self.results = results
         self.workspace = workspace
+        self.margins = margins
 
 
 def _leaves(tree: "Any") -> "Any":
@@ -182,17 +215,23 @@ def _leaves(tree: "Any") -> "Any":
     return tensorflow.nest.flatten(tree)
 
 
-def _bytes(variables: "Any") -> int:
-    return sum(_size(each.shape, each.dtype) for each in variables)
+def _bytes(variables: "Iterable[Any]") -> int:
+    return sum(map(_bytes_of, variables))
 
 
-def _size(shape: "Iterable[int]", dtype: "Any") -> int:
+def _bytes_of(array: "Any") -> int:
     import tensorflow
 
     count = 1
-    for each in shape:
+    for each in array.shape:
         count *= int(each)
-    return count * tensorflow.as_dtype(dtype).size
+    return count * tensorflow.as_dtype(array.dtype).size
+
+
+def _embeddings(model: "Any") -> "list[Any]":
+    """The trainable weights of its embeddings."""
+    layers = [each for each in all_layers(model) if type(each).__name__ == "Embedding"]
+    return [weight for layer in layers for weight in layer.trainable_variables]
 
 
 def _obstacle(model: "Any") -> str:
@@ -200,7 +239,7 @@ def _obstacle(model: "Any") -> str:
     if getattr(model, "run_eagerly", False):
         return "run_eagerly is set"
     for layer in all_layers(model):
-        if _is_for_cudnn(layer):
+        if _is_for_cudnn(layer) and not hasattr(sys.modules.get(RECURRENT), GPU_QUESTION):
             return "its layer %s uses cuDNN" % layer.name
     return ""
 
@@ -208,6 +247,8 @@ def _obstacle(model: "Any") -> str:
 def _why_not_compiled(model: "Any") -> str:
     """Why Keras would not let XLA compile the model on a GPU; empty if it would."""
     for layer in all_layers(model):
+        if _is_for_cudnn(layer):
+            return "its layer %s uses cuDNN" % layer.name
         if not getattr(layer, "supports_jit", True):
             return "its layer %s does not allow it" % layer.name
     chosen = jit_choice.of(model)
@@ -220,6 +261,21 @@ def _why_not_compiled(model: "Any") -> str:
         before, model.jit_compile = model.jit_compile, True
         taken, model.jit_compile = model.jit_compile, before
     return "" if taken else "deterministic operations are required"
+
+
+@contextlib.contextmanager
+def _as_on_gpu() -> "Iterator[None]":
+    """Let Keras make the graph that it would make on a GPU: recurrent layers for cuDNN."""
+    module: "Any" = sys.modules.get(RECURRENT)
+    asked = getattr(module, GPU_QUESTION, None)
+    if asked is None:
+        yield
+        return
+    setattr(module, GPU_QUESTION, lambda: True)
+    try:
+        yield
+    finally:
+        setattr(module, GPU_QUESTION, asked)
 
 
 def _is_for_cudnn(layer: "Any") -> bool:

@@ -45,6 +45,10 @@ WATCHED: "list[str]" = []
 """The frameworks whose updates are watched: once for all trials of this process."""
 EARLIER_PEAK = [0]
 """JAX's peak on the GPU before this trial, in bytes: JAX cannot reset it."""
+LARGE_PROGRAM = 1 << 20
+"""Bytes of arguments, results and scratch memory. A smaller program of JAX changes no answer."""
+LOADING_PROGRAMS: "list[Any]" = []
+"""What JAX has compiled before the first step of this trial: mostly to make the weights."""
 
 
 def run(request: "dict[str, Any]", channel: "Channel") -> None:
@@ -55,7 +59,7 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
     # While it waits, the end of whygpu itself ends it: the pipe is then closed.
     signal.alarm(0)
     with os.fdopen(request["orders"]) as orders:
-        for line in orders:
+        for number, line in enumerate(orders):
             signal.alarm(int(request["seconds"]) + 30)
             try:
                 try_batch(dict(request, batch=int(line)), channel)
@@ -63,6 +67,8 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
                 channel.send_exception(error)
                 drop_frames(error)
             release()
+            if number == 0:
+                keep_imported()
             left = reading()
             if left["device"] is not None:
                 left["device"]["in_one_piece"] = in_one_piece()
@@ -99,11 +105,48 @@ def release() -> None:
         )
         forget_workspaces()
         torch.cuda.empty_cache()
+    forget_step_programs()
+
+
+def forget_step_programs() -> None:
+    """Let JAX forget the compiled programs of this trial's steps, if some have outlived it: they
+    keep constants, and would count as what the next batch needs.
+
+    JAX can only forget all of its programs at once. Those that make the weights of a Keras model
+    then have to be compiled again, which takes longer than the trial itself.
+    """
     jax: "Any" = sys.modules.get("jax")
-    if hasattr(jax, "clear_caches"):
-        # Compiled programs of earlier batches: they keep constants, and count as what is needed.
+    before, LOADING_PROGRAMS[:] = list(LOADING_PROGRAMS), []
+    if not hasattr(jax, "clear_caches"):
+        return
+    try:
+        left = [each for each in jax_programs() if not any(each is known for known in before)]
+        outlived = any(program_size(each) >= LARGE_PROGRAM for each in left)
+    except (AttributeError, RuntimeError, NotImplementedError):
+        outlived = True
+    if outlived:
         jax.clear_caches()
         gc.collect()
+
+
+def jax_programs() -> "list[Any]":
+    """The compiled programs that JAX holds; AttributeError if this release does not say."""
+    if not jax_has_started():
+        return []
+    return list(sys.modules["jax"].local_devices()[0].client.live_executables())
+
+
+def program_size(program: "Any") -> int:
+    stats = program.get_compiled_memory_stats()
+    sizes = stats.argument_size_in_bytes, stats.output_size_in_bytes, stats.temp_size_in_bytes
+    return sum(sizes)
+
+
+def keep_imported() -> None:
+    """Exempt what exists now, mostly imported modules, from later searches for garbage: with a
+    framework, each of them takes some tenths of a second."""
+    if hasattr(gc, "freeze"):
+        gc.freeze()
 
 
 def in_one_piece() -> "bool | None":
@@ -165,6 +208,7 @@ def try_batch(request: "dict[str, Any]", channel: "Channel") -> None:
     channel.send("named", **before)
     tell_program(channel)
     step = steps.of(value, request)
+    note_loading_programs()
     if not step.done:
         before = reading()
     channel.send("loaded", one_program=step.one_program, **before)
@@ -189,6 +233,13 @@ def try_batch(request: "dict[str, Any]", channel: "Channel") -> None:
             gc.collect()
         held.append(after_step(channel, number, seconds))
     tell_program(channel)
+
+
+def note_loading_programs() -> None:
+    try:
+        LOADING_PROGRAMS[:] = jax_programs()
+    except (AttributeError, RuntimeError, NotImplementedError):
+        del LOADING_PROGRAMS[:]
 
 
 def tell_program(channel: "Channel") -> None:
@@ -353,12 +404,9 @@ def compiled_need() -> "int | None":
     stats = jax_stats()
     if not stats:
         return None
-    import jax
-
-    client = jax.local_devices()[0].client
     needs = []
     try:
-        for program in client.live_executables():
+        for program in jax_programs():
             compiled = program.get_compiled_memory_stats()
             beside = max(0, stats["bytes_in_use"] - compiled.argument_size_in_bytes)
             new = compiled.output_size_in_bytes - compiled.alias_size_in_bytes
@@ -370,12 +418,17 @@ def compiled_need() -> "int | None":
     return max(needs) if needs else None
 
 
-def jax_stats() -> "dict[str, int] | None":
-    jax = sys.modules.get("jax")
+def jax_has_started() -> bool:
+    """Whether JAX has opened its devices: asking for them would open them."""
     bridge = sys.modules.get("jax._src.xla_bridge")
-    if jax is None or (bridge is not None and not getattr(bridge, "_backends", True)):
+    started = bridge is None or getattr(bridge, "_backends", True)
+    return sys.modules.get("jax") is not None and bool(started)
+
+
+def jax_stats() -> "dict[str, int] | None":
+    if not jax_has_started():
         return None
-    device = jax.local_devices()[0]
+    device = sys.modules["jax"].local_devices()[0]
     return device.memory_stats() if device.platform != "cpu" else None
 
 

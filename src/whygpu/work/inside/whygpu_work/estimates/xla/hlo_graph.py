@@ -118,7 +118,7 @@ class _Builder(object):
             return operands[0][instruction.number("index")]
         if opcode == "call":
             return self._inline(instruction.computation("to_apply"), operands)
-        if opcode in ALIASES or _is_annotation(instruction):
+        if opcode in ALIASES or _is_annotation(instruction) or _moves_nothing(instruction):
             return operands[0]
         inputs = _flat(operands)
         if opcode == "opt-barrier":
@@ -227,6 +227,14 @@ def _is_even(attributes: str) -> bool:
     found = re.search(r"padding=([0-9x_]+)", attributes)
     sides = [each.split("_") for each in found.group(1).split("x")] if found else [("", "?")]
     return all(len(each) == 2 and each[0] == each[1] for each in sides)
+
+
+def _moves_nothing(instruction: "text.Instruction") -> bool:
+    """A transpose that keeps the order of the axes: TensorFlow writes one after each product."""
+    if instruction.opcode != "transpose":
+        return False
+    order = re.findall(r"\d+", instruction.attribute("dimensions") or "")
+    return order == [str(place) for place in range(len(instruction.shapes[0][1]))]
 
 
 def _is_annotation(instruction: "text.Instruction") -> "Any":

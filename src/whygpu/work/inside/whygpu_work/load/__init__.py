@@ -1,0 +1,1 @@
+"""Puts a GPU under load: copies and products of matrices, by whichever framework is there."""
