@@ -1,12 +1,13 @@
 """How long `whygpu fleet` takes, and how much memory, against the number of nodes and of logs.
 
     python -m benchmarks.fleet nodes 100 1000 10000
-    python -m benchmarks.fleet logs 100000 --workers 1 2
+    python -m benchmarks.fleet logs 1000 100000 --workers 1 2 --ray 1 2
 
 The snapshots are recorded machines with noise and planted outliers (tests/fleet/made.py), and each
 report is compared with what was planted: every planted node must be named, and no other. The logs
-are the recorded ones among healthy ones, each with lines of its own, beside `grep -F` for one word
-over the same files.
+are the recorded ones among healthy ones, each with lines of its own, and one in a thousand cannot
+be read. `grep -F` looks for one word in the same files. `--texts` adds the logs of a file with a
+JSON object per line, each under the key "log".
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tests.fleet.made import Planted, make_fleet
@@ -28,6 +30,8 @@ WHYGPU = str(pathlib.Path(sys.executable).with_name("whygpu"))
 RECORDED = sorted((pathlib.Path(__file__).parent.parent / "tests" / "logs").glob("*.log"))
 _FAILED_PART = 0.1
 """Of the jobs; the others are healthy."""
+_DAMAGED = 1000
+"""One log of so many cannot be read."""
 _STEPS = 60
 """Lines of a healthy log."""
 
@@ -100,11 +104,13 @@ def _named(report: dict[str, Any]) -> set[tuple[str, str]]:
     return odd | causes | {(loss["kind"], loss["node"]) for loss in report["lost"]}
 
 
-def make_logs(folder: pathlib.Path, count: int, seed: int = 1) -> int:
-    """Write the logs of jobs on a hundred nodes; returns their bytes."""
+def make_logs(
+    folder: pathlib.Path, count: int, seed: int = 1, texts: Sequence[bytes] = ()
+) -> tuple[int, int]:
+    """Write the logs of jobs on a hundred nodes; returns their bytes, and how many are damaged."""
     chance = random.Random(seed)
-    recorded = [path.read_bytes() for path in RECORDED]
-    size = 0
+    recorded = [path.read_bytes() for path in RECORDED] + list(texts)
+    size = damaged = 0
     for node in range(100):
         (folder / f"gpu-{node:03}").mkdir(parents=True)
     for number in range(count):
@@ -118,34 +124,74 @@ def make_logs(folder: pathlib.Path, count: int, seed: int = 1) -> int:
                 for step in range(_STEPS)
             )
         path = folder / f"gpu-{number % 100:03}" / f"job-{number}.log"
+        if number % _DAMAGED == _DAMAGED - 1:
+            # The directory entry is there, and the file it leads to is not.
+            path.symlink_to(folder / "gone.log")
+            damaged += 1
+            continue
         path.write_bytes(content)
         size += len(content)
-    return size
+    return size, damaged
 
 
-def logs(count: int, workers: Sequence[int]) -> None:
-    name = tempfile.mkdtemp()
+def logs(
+    counts: Sequence[int], workers: Sequence[int], ray: Sequence[int], texts: Sequence[bytes]
+) -> None:
+    print("| logs | MB | command | seconds | logs per second | CPU ms per log | largest process |")
+    print("| ---: | ---: | --- | ---: | ---: | ---: | ---: |")
+    for count in counts:
+        name = tempfile.mkdtemp()
+        try:
+            size, damaged = make_logs(pathlib.Path(name), count, texts=texts)
+            start = f"| {count:,} | {size / 1e6:.0f} "
+            _row(
+                f"{start}| `grep -rlF WORD`", ["grep", "-rlF", "CUDA_VISIBLE_DEVICES", name], count
+            )
+            for number in workers:
+                title = f"{start}| `--workers {number}`"
+                words = ["--workers", str(number)]
+                _explain(title, words, name, count, damaged)
+            for number in ray:
+                with _ray_cluster(number) as address:
+                    _explain(
+                        f"{start}| `--ray`, {number} CPU", ["--ray", address], name, count, damaged
+                    )
+        finally:
+            shutil.rmtree(name)
+
+
+def _explain(title: str, words: Sequence[str], folder: str, count: int, damaged: int) -> None:
+    command = [WHYGPU, "fleet", "explain", "--json", *words, folder]
+    found = json.loads(_row(title, command, count).output)
+    if found["files"] != count or found["unread_files"] != damaged:
+        raise SystemExit(
+            f"{found['unread_files']} of {found['files']} logs were not read; {damaged} are damaged"
+        )
+
+
+@contextmanager
+def _ray_cluster(processors: int) -> Iterator[str]:
+    """A cluster of one node on this machine. Its memory is not that of the command."""
+    from ray.cluster_utils import Cluster
+
+    made: Any = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": processors, "include_dashboard": False},
+    )
     try:
-        size = make_logs(pathlib.Path(name), count)
-        print(f"{count:,} logs, {size / 1e6:.0f} MB")
-        print("| command | seconds | logs per second | CPU ms per log | largest process |")
-        print("| --- | ---: | ---: | ---: | ---: |")
-        words = ["grep", "-rlF", "CUDA_VISIBLE_DEVICES"]
-        _row(" ".join(words), [*words, name], count)
-        for number in workers:
-            words = [WHYGPU, "fleet", "explain", "--json", "--workers", str(number), name]
-            _row(f"whygpu fleet explain --workers {number}", words, count)
+        yield made.address
     finally:
-        shutil.rmtree(name)
+        made.shutdown()
 
 
-def _row(title: str, command: Sequence[str], count: int) -> None:
+def _row(title: str, command: Sequence[str], count: int) -> Measured:
     result = measured(command)
     print(
-        f"| `{title}` | {result.seconds:.1f} | {count / result.seconds:,.0f} "
+        f"{title} | {result.seconds:.1f} | {count / result.seconds:,.0f} "
         f"| {1000 * result.processor_seconds / count:.2f} | {result.peak_bytes >> 20} MiB |",
         flush=True,
     )
+    return result
 
 
 def main() -> None:
@@ -154,13 +200,17 @@ def main() -> None:
     of_nodes = what.add_parser("nodes")
     of_nodes.add_argument("counts", type=int, nargs="+")
     of_logs = what.add_parser("logs")
-    of_logs.add_argument("count", type=int)
-    of_logs.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    of_logs.add_argument("counts", type=int, nargs="+")
+    of_logs.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    of_logs.add_argument("--ray", type=int, nargs="*", default=[])
+    of_logs.add_argument("--texts", type=pathlib.Path)
     options = parser.parse_args()
     if options.what == "nodes":
         nodes(options.counts)
     else:
-        logs(options.count, options.workers)
+        texts = options.texts.read_text().splitlines() if options.texts else ()
+        more = [json.loads(line)["log"].encode() for line in texts]
+        logs(options.counts, options.workers, options.ray, more)
 
 
 if __name__ == "__main__":

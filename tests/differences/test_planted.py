@@ -71,11 +71,13 @@ def examples() -> list[Example]:
     return found
 
 
+@pytest.mark.slow
 def test_there_are_enough_of_them() -> None:
     assert len(examples()) >= 60
     assert len({example.code for example in examples()}) >= 35
 
 
+@pytest.mark.slow
 def test_the_planted_change_is_named_among_noise() -> None:
     for seed, example in enumerate(examples()):
         quiet = compared(example.before, example.after)
@@ -201,6 +203,7 @@ PLANTS: list[tuple[str, Callable[[Snapshot], Snapshot]]] = [
 ]
 
 
+@pytest.mark.slow
 @each(("title", "plant"), PLANTS)
 def test_a_recorded_machine_breaks(title: str, plant: Callable[[Snapshot], Snapshot]) -> None:
     good = H200
@@ -265,7 +268,65 @@ def test_a_fault_that_only_running_shows_has_suspects(seed: int) -> None:
         'stage = "import"\n[target.packages.numpy]\nversion = "3.0.0"\n'
     )
     found = compared(machine(), noisy(after, seed))
-    assert found.standing == "unknown"
+    # That it is worse is known, and only the reason is not.
+    assert found.standing == "wrong"
     assert "does not show why" in found.headline
     (reason,) = (r for r in found.reasons if not r.sets)
     assert "numpy" in [found.differences[place].title for place in reason.suspects]
+
+
+def not_run(there: Snapshot) -> Snapshot:
+    return there._replace(probes=(), probes_left_out="the frameworks were not run (--no-probe)")
+
+
+def with_numpy(there: Snapshot, version: str) -> Snapshot:
+    assert isinstance(there.target.packages, Known)
+    packages = tuple(
+        package._replace(version=version) if package.name == "numpy" else package
+        for package in there.target.packages.value
+    )
+    return there._replace(target=there.target._replace(packages=known(packages)))
+
+
+def test_without_a_verdict_no_difference_is_called_harmless() -> None:
+    found = compared(not_run(H200), not_run(with_numpy(H200, "1.0")))
+    assert found.headline == (
+        "cannot tell whether the only difference matters: nothing found against it, but the "
+        "frameworks were not run (--no-probe)"
+    )
+    assert found.standing == "unknown"
+
+
+def test_a_framework_that_cannot_be_judged_is_named() -> None:
+    found = compared(H200, with_numpy(H200, "1.0"))
+    assert "does not matter here, except perhaps to CuPy and Numba" in found.headline
+    assert found.standing == "answered"
+
+
+def test_packages_in_another_order_are_not_listed_one_by_one() -> None:
+    assert isinstance(H200.target.packages, Known)
+    turned = known(H200.target.packages.value[::-1])
+    found = compared(H200, H200._replace(target=H200.target._replace(packages=turned)))
+    (difference,) = found.differences
+    assert difference.values == "in one order → in another order"
+
+
+def test_free_memory_alone_is_no_difference() -> None:
+    memory = H200.system.memory._replace(available_bytes=known(1 << 30))
+    later = H200._replace(system=H200.system._replace(memory=memory))
+    for before, after in ((H200, later), (not_run(H200), not_run(later))):
+        found = compared(before, after)
+        assert found.headline.startswith("nothing differs between before and after, except for")
+        assert found.standing == "answered"
+
+
+def test_a_verdict_that_was_unknown_before_is_not_called_the_same() -> None:
+    old = driver(version=known("470.57.02"), cuda=known("11.4"), kernel_module=known("470.57.02"))(
+        H200
+    )
+    found = compared(not_run(H200), not_run(old))
+    assert found.headline.startswith(
+        "Keras, JAX, PyTorch, CuPy and Numba do not use the GPU (whether they did before is "
+        "unknown); there is a new problem: because of the driver"
+    )
+    assert found.standing == "attention"

@@ -41,9 +41,9 @@ def test_a_mixture_has_exactly_the_chosen_leaves_of_the_other_value() -> None:
         chosen = chance.getrandbits(len(comparison.leaves)) & comparison.everything
         mixed = comparison.mixture(chosen)
         from_other = {leaf.place for leaf in compare(machine(), mixed).leaves}
-        assert from_other == {leaf.place for leaf in comparison.leaves if leaf.bit & chosen}
+        assert from_other == {leaf.place for leaf in comparison.leaves if leaf.bits & chosen}
         left = {leaf.place for leaf in compare(mixed, other).leaves}
-        assert left == {leaf.place for leaf in comparison.leaves if not leaf.bit & chosen}
+        assert left == {leaf.place for leaf in comparison.leaves if not leaf.bits & chosen}
 
 
 def test_sources_and_reasons_do_not_count() -> None:
@@ -60,7 +60,7 @@ def test_the_first_of_two_copies_stays_first() -> None:
     )
     comparison = compare(machine(), two)
     added = next(leaf for leaf in comparison.leaves if leaf.before is None)
-    packages = comparison.mixture(added.bit).target.packages
+    packages = comparison.mixture(added.bits).target.packages
     assert isinstance(packages, Known)
     assert next(p.location for p in packages.value if p.name == "torch") == "/first"
 

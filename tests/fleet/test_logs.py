@@ -10,11 +10,12 @@ import time
 
 import pytest
 
+from tests.fleet.closed import closed_to_the_walk
 from tests.schemas import obeys
 from whygpu import UsageError, explain, fleet_explain
 from whygpu.cli.main import main
-from whygpu.fleet.job_logs import find_logs, node_in
-from whygpu.fleet.log_summary import MOST_UNREAD, summarise_logs
+from whygpu.fleet.job_logs import FoundLogs, find_logs, node_in
+from whygpu.fleet.log_summary import MOST_DOUBTS, MOST_UNREAD, OTHER_DOUBTS, summarise_logs
 from whygpu.model.fleet_logs import FleetLogs, JobLog, UnreadLog
 
 LOGS = pathlib.Path(__file__).parent.parent / "logs"
@@ -64,6 +65,7 @@ def test_the_cause_of_a_job_is_the_one_that_explain_names(jobs: pathlib.Path) ->
         assert group.example.finding == alone.root_causes[0]
 
 
+@pytest.mark.slow
 def test_several_processes_find_what_one_finds(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,8 +126,53 @@ def test_a_wrong_pattern_is_wrong_usage(jobs: pathlib.Path) -> None:
         fleet_explain(jobs, workers=-1)
 
 
+@pytest.mark.slow
+def test_logs_that_decide_nothing_are_counted_by_what_they_lack(
+    jobs: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(jobs / "gpu-3" / "a.log", b"")
+    written(jobs / "gpu-3" / "b.log", b"")
+    written(jobs / "gpu-3" / "c.log.gz", gzip.compress(OOM)[:50])
+    written(jobs / "gpu-3" / "d.log", b"\n" * 7 + b"Segmentation fault (core dumped)\n")
+    written(jobs / "gpu-3" / "e.log", b"\n" * 70 + b"Segmentation fault (core dumped)\n")
+    found = fleet_explain(jobs)
+    assert [(row.jobs, pathlib.Path(row.file).name) for row in found.unknown] == [
+        (2, "a.log"),
+        (2, "d.log"),
+        (1, "c.log.gz"),
+    ]
+    assert found.unknown[0].reason == "it is empty"
+    assert "crashed at a line" in found.unknown[1].reason
+    main(["fleet", "explain", str(jobs)])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "5 undecided" in shown
+    assert "it is empty (2), as in" in shown
+
+
+@pytest.mark.slow
+def test_a_closed_folder_does_not_end_the_rest(
+    jobs: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (jobs / "lost+found").mkdir()
+    closed_to_the_walk(monkeypatch, jobs / "lost+found")
+    found = fleet_explain(jobs)
+    assert found.files == 8
+    assert found.unread_folders == ((str(jobs / "lost+found"), "Permission denied"),)
+    main(["fleet", "explain", str(jobs)])
+    assert "lost+found:Permissiondenied" in "".join(capsys.readouterr().out.split())
+    with pytest.raises(UsageError, match=r"no log in.*lost\+found cannot be read"):
+        find_logs([str(jobs)], ["nothing-*"])
+
+
 def counted(*rows: JobLog | UnreadLog) -> FleetLogs:
-    return summarise_logs(rows, 0, lambda file, code: None)
+    return summarise_logs(rows, FoundLogs([], 0), lambda file, code: None)
+
+
+def test_reasons_without_end_are_bounded() -> None:
+    row = JobLog("a", "", "2026-W46", "unknown", "", "")
+    found = counted(*(row._replace(doubt=f"{number}") for number in range(MOST_DOUBTS + 5)))
+    assert len(found.unknown) == MOST_DOUBTS + 1
+    assert (found.unknown[0].reason, found.unknown[0].jobs) == (OTHER_DOUBTS, 5)
 
 
 def test_only_the_first_unreadable_files_are_kept() -> None:
@@ -142,6 +189,7 @@ def test_the_verdicts_decide_the_exit_code() -> None:
     assert counted(fine, fine._replace(verdict="not-gpu")).exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_command_line(jobs: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", "explain", str(jobs)]) == 1
     text = capsys.readouterr().out

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fleet.made import make_fleet
+from tests.patience import PATIENCE
 from whygpu import fleet_report
 from whygpu.cli.fleet_metrics import place
 from whygpu.cli.main import main
@@ -32,6 +33,7 @@ def samples(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_metrics_say_what_the_report_says(tmp_path: pathlib.Path) -> None:
     planted = make_fleet(tmp_path, 40, each=1)
     report = fleet_report(tmp_path)
@@ -56,6 +58,7 @@ def test_hostile_names_cannot_add_samples(tmp_path: pathlib.Path) -> None:
     assert len(found["whygpu_node_lost"]) == 1
 
 
+@pytest.mark.slow
 def test_a_file_for_the_node_exporter(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,25 +90,27 @@ def served(tmp_path: pathlib.Path) -> Iterator[tuple[str, subprocess.Popen[str]]
     process.stderr.close()
 
 
+@pytest.mark.slow
 def test_metrics_are_served_to_this_machine_until_interrupted(
     served: tuple[str, subprocess.Popen[str]],
 ) -> None:
     address, process = served
     assert address.startswith("http://127.0.0.1:")
-    first = samples(urllib.request.urlopen(address, timeout=20).read().decode())
+    first = samples(urllib.request.urlopen(address, timeout=PATIENCE).read().decode())
     assert sum(first["whygpu_fleet_nodes"].values()) == 28
     began = first["whygpu_fleet_report_time_seconds"][()]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     now = began
     while now == began and time.monotonic() < deadline:
         time.sleep(0.5)
-        again = samples(urllib.request.urlopen(address, timeout=20).read().decode())
+        again = samples(urllib.request.urlopen(address, timeout=PATIENCE).read().decode())
         now = again["whygpu_fleet_report_time_seconds"][()]
     assert now > began
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=PATIENCE) == 130
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_wrong_usage(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

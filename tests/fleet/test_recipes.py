@@ -14,6 +14,7 @@ import subprocess
 import pytest
 import yaml
 
+from tests.patience import PATIENCE
 from whygpu import UsageError, fleet_recipe
 from whygpu.cli.main import main
 
@@ -27,7 +28,7 @@ def program(folder: pathlib.Path, name: str, text: str) -> None:
 def ran(script: str, folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     return subprocess.run(
-        ["sh", "-c", script], capture_output=True, text=True, env=environ, timeout=60
+        ["sh", "-c", script], capture_output=True, text=True, env=environ, timeout=PATIENCE
     )
 
 
@@ -48,6 +49,7 @@ def test_slurm_gets_one_job_for_each_node(tmp_path: pathlib.Path) -> None:
 CERTAIN = {"code": "WG107", "cause": "x", "severity": "error", "confidence": "certain"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cause", "code"),
     [
@@ -70,6 +72,7 @@ def test_the_prolog_drains_a_node_for_certain_faults_of_its_hardware_only(
     assert ("whygpu: WG107 x: lost" in done.stderr) is bool(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["exit 3", "exit 4", "echo '{'; exit 1", "exit 1", "kill -9 $$"])
 def test_whygpu_that_fails_drains_no_node(text: str, tmp_path: pathlib.Path) -> None:
     program(tmp_path, "whygpu", text)

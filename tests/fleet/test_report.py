@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from tests.fleet.closed import closed_to_the_walk
 from tests.fleet.made import HEALTHY, MACHINES, eight_gpus, make_fleet, recorded
 from tests.kit import machine
 from tests.schemas import obeys
 from whygpu import UsageError, diagnose, fleet_report
 from whygpu.cli.main import main
 from whygpu.fleet.drift import drift_of
+from whygpu.fleet.judging import missing
 from whygpu.fleet.summary import node_report, summarise
 from whygpu.model.codec import decode
 from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport
@@ -31,6 +33,7 @@ def summary(*nodes: NodeReport, lost: tuple[NodeLoss, ...] = ()) -> FleetReport:
     return summarise(nodes, lost, lambda node, code: None)
 
 
+@pytest.mark.slow
 def test_planted_nodes_are_named_and_no_others(tmp_path: pathlib.Path) -> None:
     planted = make_fleet(tmp_path / "fleet", 80, each=2)
     report = fleet_report(tmp_path / "fleet")
@@ -51,6 +54,7 @@ def test_planted_nodes_are_named_and_no_others(tmp_path: pathlib.Path) -> None:
     assert report.exit_code == 1
 
 
+@pytest.mark.slow
 def test_many_snapshots_are_judged_by_a_pool_with_the_same_result(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +71,54 @@ def test_each_cause_has_an_example_with_its_remedies(tmp_path: pathlib.Path) -> 
     assert group.example is not None
     assert group.example.node == "a"
     assert group.example.finding.remedies
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "lost"),
+    [
+        (["n1.cluster.local", "n2"], ["n1", "n2.cluster.local"], []),
+        (["n1.cluster.local", "n2.cluster.local"], ["n1"], ["n2.cluster.local"]),
+        # Which of the two it is cannot be told.
+        (["n1.a", "n1.b"], ["n1"], ["n1.a", "n1.b"]),
+        (["n1"], ["n1.a", "n1.b"], ["n1"]),
+        (["n1.a"], ["n1.b"], ["n1.a"]),
+        (["10.0.0.1"], ["10.0.0.2"], ["10.0.0.1"]),
+        (["10"], ["10.0.0.2"], ["10"]),
+        (["n1"], ["rack/n1"], ["n1"]),
+    ],
+)
+def test_a_node_is_expected_with_or_without_its_domain(
+    expected: list[str], seen: list[str], lost: list[str]
+) -> None:
+    assert missing(expected, set(seen)) == lost
+
+
+def test_a_closed_folder_and_other_files_are_named_and_do_not_end_the_report(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy = (MACHINES / f"{HEALTHY}.json").read_bytes()
+    for name in ("a.json", "B.JSON", "c.json.bak", ".d.json"):
+        (tmp_path / name).write_bytes(healthy)
+    (tmp_path / "lost+found").mkdir()
+    closed_to_the_walk(monkeypatch, tmp_path / "lost+found")
+    report = fleet_report(tmp_path)
+    assert [count.names for count in report.verdicts] == [("B", "a")]
+    assert report.other_files == 2
+    assert report.unread_folders == ((str(tmp_path / "lost+found"), "Permission denied"),)
+    assert report.exit_code == 4
+    assert main(["fleet", "report", str(tmp_path), "-v"]) == 4
+    shown = capsys.readouterr().out
+    assert "2 files with other names were not read" in shown
+    assert "lost+found:Permissiondenied" in "".join(shown.split())
+    assert "on the GPU (2): B, a" in shown
+    main(["fleet", "report", str(tmp_path), "--json"])
+    obeys("fleet", json.loads(capsys.readouterr().out))
+
+
+def test_a_file_that_is_named_twice_is_one_node(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.json").write_bytes((MACHINES / f"{HEALTHY}.json").read_bytes())
+    (tmp_path / "below").mkdir()
+    assert fleet_report([tmp_path, f"{tmp_path}/below/../a.json"]).nodes == 1
 
 
 def test_an_expected_node_without_a_snapshot_is_reported(tmp_path: pathlib.Path) -> None:
@@ -177,6 +229,7 @@ def test_nothing_wrong_is_fine_only_if_every_node_was_judged() -> None:
     assert summary(*fine, blind).standing != "fine"
 
 
+@pytest.mark.slow
 def test_a_hostile_snapshot_costs_little() -> None:
     data = recorded(HEALTHY)
     data["driver"]["version"]["known"] = "9" * 1_000_000
@@ -219,6 +272,7 @@ def test_names_of_nodes_stay_and_cannot_forge_lines(
     assert "\x1b" not in shown
 
 
+@pytest.mark.slow
 def test_the_json_obeys_its_schema(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,8 +13,10 @@ from whygpu.differences.headline import headline_of
 from whygpu.differences.relocation import moved
 from whygpu.model.cause import Cause
 from whygpu.model.differences import DiffAnswer, Difference, FrameworkChange, Reason, Side
+from whygpu.model.observed import Known
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.stress import NOT_STRESSED
 
 
 class Named(NamedTuple):
@@ -30,6 +32,12 @@ def answer(before: Named, after: Named, causes: Sequence[Cause]) -> DiffAnswer:
     if was_run(first) != was_run(second):
         which = (after if was_run(first) else before).name
         notes.append(f"the frameworks were run on one side only; {which} is judged by its files")
+    stressed = [side.name for side in (before, after) if isinstance(side.machine.stress, Known)]
+    if len(stressed) == 1:
+        notes.append(
+            f"only {stressed[0]} was put under load (--stress); what that showed is not compared"
+        )
+        first, second = (machine._replace(stress=NOT_STRESSED) for machine in (first, second))
     if first.whygpu != second.whygpu:
         notes.append(
             f"the snapshots are from different versions of whygpu ({first.whygpu} and "

@@ -19,6 +19,7 @@ from whygpu.differences.tree import Comparison, Leaf, compare, same
 from whygpu.model.environment import GpuSelection
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.stress import NOT_STRESSED
 from whygpu.model.target import Package, RequirementConflict
 from whygpu.tables.distributions import matters
 
@@ -33,7 +34,10 @@ class FactDifference(NamedTuple):
     fact: Fact
     comparable: bool
     leaves: tuple[Leaf, ...]
-    bits: int
+
+    @property
+    def bits(self) -> int:
+        return sum(leaf.bits for leaf in self.leaves)
 
 
 class Bench:
@@ -56,7 +60,7 @@ class Bench:
         leaves = self._comparison.leaves
         groups = grouped(Facts(before, after, leaves), leaves)
         self.differences = tuple(
-            FactDifference(fact, comparable, tuple(items), sum(leaf.bit for leaf in items))
+            FactDifference(fact, comparable, tuple(items))
             for (fact, comparable), items in groups.items()
         )
         self.trials = 0
@@ -110,8 +114,10 @@ class Bench:
         return self._known_conflicts[key]
 
     def _compared(self, machine: Snapshot) -> Snapshot:
-        """What is compared: not when and by whom it was taken, not what follows from the rest."""
+        """What is compared: not when and by whom it was taken, not what follows from the rest, and
+        not the speed of this moment."""
         machine = machine._replace(whygpu="", taken="", probes=(), probes_left_out=NOT_RUN)
+        machine = machine._replace(stress=NOT_STRESSED)
         if self._selects:
             environment = machine.environment._replace(visible_gpus=_LEFT_OUT)
             machine = machine._replace(environment=environment)
@@ -159,7 +165,7 @@ def _deciding_conflicts(leaves: tuple[Leaf, ...]) -> int:
             name = leaf.path[2][0] if len(leaf.path) > 2 else ""
             requires = isinstance(item, Package) and item.requires
             if not name or requires or leaf.path[-1] == "requires" or matters(name):
-                bits |= leaf.bit
+                bits |= leaf.bits
     return bits
 
 

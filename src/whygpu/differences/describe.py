@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from whygpu.differences.bench import FactDifference
@@ -26,6 +27,8 @@ _MOST_PARTS = 2
 def values_of(difference: FactDifference, sides: tuple[Snapshot, Snapshot]) -> tuple[str, str]:
     """Before and after, in words that differ."""
     leaf = difference.leaves[0]
+    if _is_order(leaf):
+        return "in one order", "in another order"
     for texts in (
         _in_short(difference, sides),
         _leaf_by_leaf(difference.leaves),
@@ -36,6 +39,15 @@ def values_of(difference: FactDifference, sides: tuple[Snapshot, Snapshot]) -> t
         if before != after:
             return before, after
     return "as it was", "something else"
+
+
+def _is_order(leaf: Leaf) -> bool:
+    """Whether both sides have the same records, and only their order differs. Short texts, such as
+    folders on a search path, are shown instead."""
+    before, after = _bare(leaf.before), _bare(leaf.after)
+    if type(before) is not tuple or type(after) is not tuple:
+        return False
+    return all(hasattr(item, "_fields") for item in before) and Counter(before) == Counter(after)
 
 
 def _bare(value: Any) -> Any:
@@ -153,8 +165,12 @@ def _graphics(device: GraphicsDevice) -> str:
     )
 
 
+def _device_node(node: DeviceNode) -> str:
+    return f"{node.mode}, group {node.group}" + ("" if node.usable else ", closed to this user")
+
+
 _RECORDS: dict[type, Any] = {
-    DeviceNode: lambda item: f"{item.mode}, group {item.group}",
+    DeviceNode: _device_node,
     Variable: lambda item: item.value or "empty",
     Resolution: _resolution,
     LibraryCopy: _copy,

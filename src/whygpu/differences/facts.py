@@ -42,6 +42,7 @@ _OF_ITS_HARDWARE = {
     "rows": "memory repairs of ",
     "pages_pending": "memory repairs of ",
     "nvlinks": "NVLinks of ",
+    "nvlinks_there": "NVLinks of ",
     "mig_layout": "MIG layout of ",
     "fabric": "NVSwitch fabric of ",
 }
@@ -119,6 +120,18 @@ class Facts:
         number = self._gpu_numbers.get(address)
         return Fact("gpu", f"device {address}" if number is None else f"GPU {number}")
 
+    def _amd(self, leaf: Leaf) -> Fact:
+        part = leaf.path[1] if len(leaf.path) > 1 else ""
+        if part == "device_nodes" and len(leaf.path) > 2:
+            return Fact("device-node", leaf.path[2][0])
+        return Fact("library", "ROCm") if part == "rocm" else Fact("driver", "driver of AMD GPUs")
+
+    def _intel(self, leaf: Leaf) -> Fact:
+        part = leaf.path[1] if len(leaf.path) > 1 else ""
+        if part == "device_nodes" and len(leaf.path) > 2:
+            return Fact("device-node", leaf.path[2][0])
+        return Fact("driver", "driver of Intel GPUs")
+
     def _driver(self, leaf: Leaf) -> Fact:
         part = leaf.path[1]
         if part == "cuda_library" or part == "nvml_library":
@@ -127,6 +140,8 @@ class Facts:
             return Fact("device-node", leaf.path[2][0])
         if part == "gpus" and len(leaf.path) > 2:
             return _of_one_gpu(f"GPU {leaf.path[2][0]}", leaf.path[3:])
+        if part == "pairs" and not self._driver_changed:
+            return Fact("gpu", "connections between the GPUs")
         if part == "xids":
             return Fact("moment", "Xids in the kernel log")
         if part == "uvm" and not self._driver_changed:
@@ -288,6 +303,8 @@ _RULES: dict[Any, Callable[[Facts, Leaf], Fact]] = {
     "environment": Facts._environment,
     "cuda": Facts._cuda,
     "target": Facts._target,
+    "amd": Facts._amd,
+    "intel": Facts._intel,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from whygpu.diagnosis.verdicts import why_unknown
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.differences import Difference, FrameworkChange, Reason, Side
 from whygpu.model.report import FrameworkVerdict, Report
@@ -20,46 +21,70 @@ def headline_of(
     differences: Sequence[Difference],
     reasons: Sequence[Reason],
 ) -> tuple[str, Standing]:
-    if not differences and not reasons and sides[0].verdict == sides[1].verdict:
-        return f"nothing differs between {sides[0].name} and {sides[1].name}", "answered"
+    """The standing follows from the verdicts: worse is worse, also if nobody knows why."""
     changed = [item for item in frameworks if item.before != item.after]
+    if not reasons and not changed:
+        return _nothing_new(sides, reports, frameworks, differences)
     worse = [item for item in changed if _rank(item.after) > _rank(item.before)]
     better = [item for item in changed if _rank(item.after) < _rank(item.before)]
     new = [reason for reason in reasons if reason.present == "after"]
     gone = [reason for reason in reasons if reason.present == "before"]
     if worse:
-        return (
-            f"{_change(worse)}: {_because(new, differences)}",
-            "wrong" if all(reason.sets for reason in new) else "unknown",
-        )
+        return f"{_change(worse)}: {_because(new, differences)}", "wrong"
     if better:
-        return f"{_change(better)}: {_because(gone, differences)}", (
-            "attention" if new else "answered" if all(r.sets for r in gone) else "unknown"
-        )
+        standing: Standing = "attention" if new else "answered"
+        but = "; but there is a new problem, below" if new else ""
+        return f"{_change(better)}: {_because(gone, differences)}{but}", standing
     removed = [item for item in changed if item.after == "not-installed"]
     if removed:
         return f"{_change(removed)}{_but(new)}", "attention"
     unclear = [item for item in changed if "unknown" in (item.before, item.after)]
-    if unclear and not all("gpu" not in (item.before, item.after) for item in unclear):
+    if unclear and new:
+        because = _because(new, differences)
+        return f"{_unclear_text(unclear)} there is a new problem: {because}", "attention"
+    if unclear:
         names = and_list([display_name(item.name) for item in unclear])
         return f"cannot tell what changed for {names}: {_why_unclear(unclear, reports)}", "unknown"
     added = [item for item in changed if item.before == "not-installed"]
     if added:
         return f"{_change(added)}{_but(new)}", "attention" if new else "answered"
-    same = f"the verdict is the same ({_verdict_text(frameworks, sides)})"
+    same = _same_verdict(sides)
     if new:
-        return f"{same}, but there is a new problem: {_because(new, differences)}", (
-            "attention" if all(reason.sets for reason in new) else "unknown"
-        )
-    if gone:
-        return f"{same}, and a problem is gone: {_because(gone, differences)}", "answered"
-    count = len(differences)
-    which = (
-        "the only difference does not matter"
-        if count == 1
-        else (f"none of the {count} differences matters here")
-    )
-    return f"{same}; {which}", "answered"
+        because = _because(new, differences)
+        return f"{same}, but there is a new problem: {because}", "attention"
+    return f"{same}, and a problem is gone: {_because(gone, differences)}", "answered"
+
+
+def _nothing_new(
+    sides: tuple[Side, Side],
+    reports: tuple[Report, Report],
+    frameworks: Sequence[FrameworkChange],
+    differences: Sequence[Difference],
+) -> tuple[str, Standing]:
+    """No framework's verdict and no problem is another one. Whether a difference matters is only
+    known for what was judged: a framework that was not run may fail because of it."""
+    lasting = [item for item in differences if item.comparable and item.kind != "moment"]
+    if not lasting:
+        but = "" if not differences else ", except for free memory and processes"
+        if not all(item.comparable for item in differences):
+            but = ", as far as both were checked"
+        return f"nothing differs between {sides[0].name} and {sides[1].name}{but}", "answered"
+    one = len(lasting) == 1
+    unknown = [item for item in frameworks if item.after == "unknown"]
+    if sides[1].verdict == "unknown":
+        which = "the only difference" if one else f"one of the {len(lasting)} differences"
+        why = _why_unclear(unknown, reports) if unknown else reports[1].headline
+        return f"cannot tell whether {which} matters: {why}", "unknown"
+    which = "the only difference does not matter here"
+    if not one:
+        which = f"none of the {len(lasting)} differences matters here"
+    limit = ""
+    if frameworks and not all(side.was_run for side in sides):
+        limit = ", as far as files show it: the frameworks were not run"
+    elif unknown:
+        names = and_list([display_name(item.name) for item in unknown])
+        limit = f", except perhaps to {names}, whose verdict is unknown"
+    return f"{_same_verdict(sides)}; {which}{limit}", "answered"
 
 
 def _rank(verdict: FrameworkVerdict) -> float:
@@ -76,6 +101,13 @@ _NOW: dict[FrameworkVerdict, tuple[str, str]] = {
     "cpu": ("no longer uses the GPU", "no longer use the GPU"),
     "broken": ("no longer works", "no longer work"),
     "not-installed": ("is no longer installed", "are no longer installed"),
+}
+
+
+_IS: dict[FrameworkVerdict, tuple[str, str]] = {
+    "gpu": ("uses the GPU", "use the GPU"),
+    "cpu": ("does not use the GPU", "do not use the GPU"),
+    "broken": ("does not work", "do not work"),
 }
 
 
@@ -109,14 +141,28 @@ def _because(reasons: Sequence[Reason], differences: Sequence[Difference]) -> st
     return f"because of {shown}{unknown}{more}{left}"
 
 
-def _verdict_text(frameworks: Sequence[FrameworkChange], sides: tuple[Side, Side]) -> str:
+def _same_verdict(sides: tuple[Side, Side]) -> str:
     if sides[0].verdict != sides[1].verdict:
-        return "of each framework"
-    return sides[0].verdict
+        return "the verdict on each framework is the same"
+    return f"the verdict is the same ({sides[0].verdict})"
+
+
+def _unclear_text(unclear: Sequence[FrameworkChange]) -> str:
+    """What is known about frameworks of which only one side could be judged."""
+    now = [item for item in unclear if item.after != "unknown"]
+    if not now:
+        names = and_list([display_name(item.name) for item in unclear])
+        return f"cannot tell what changed for {names}, but"
+    worst = max(now, key=lambda item: _RANKS.get(item.after, -1))
+    alike = [item for item in now if item.after == worst.after]
+    names = and_list([display_name(item.name) for item in alike])
+    does, they = _IS[worst.after][len(alike) > 1], "they" if len(alike) > 1 else "it"
+    return f"{names} {does} (whether {they} did before is unknown);"
 
 
 def _why_unclear(unclear: Sequence[FrameworkChange], reports: tuple[Report, Report]) -> str:
-    first = unclear[0]
-    report = reports[0] if first.before == "unknown" else reports[1]
-    summary = next((item.summary for item in report.frameworks if item.name == first.name), "")
-    return summary or report.headline
+    """Of the side that could not be judged."""
+    report = reports[0] if unclear[0].before == "unknown" else reports[1]
+    names = {item.name for item in unclear}
+    unknown = [item for item in report.frameworks if item.name in names]
+    return why_unknown(unknown) if unknown else report.headline

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union
 
-from whygpu.model.driver import DeviceNode, DriverLibrary, Gpu, GraphicsDevice
+from whygpu.model.driver import DeviceNode, DriverLibrary, Gpu, GpuPair, GraphicsDevice
 from whygpu.model.environment import Variable
 from whygpu.model.libraries import LibraryCopy, Resolution, Toolkit
 from whygpu.model.observed import Absent, Known, Unknown
@@ -20,6 +20,7 @@ _KEYS: dict[type, Callable[[Any], tuple[str, ...]]] = {
     FoundModule: lambda item: (item.name,),
     Framework: lambda item: (item.name,),
     Gpu: lambda item: (str(item.number),),
+    GpuPair: lambda item: (f"{item.first}-{item.second}",),
     GraphicsDevice: lambda item: (item.address,),
     LibraryCopy: lambda item: (item.path,),
     Package: lambda item: (item.name, item.location),
@@ -45,11 +46,13 @@ class Leaf(NamedTuple):
     before: Any
     after: Any
     """None for an item of a list that this side does not have."""
-    bit: int
+    number: int
 
     @property
     def bits(self) -> int:
-        return self.bit
+        """The leaf in a set of leaves. It is not kept: in the last of 100,000 leaves, it is as long
+        as all of them."""
+        return 1 << self.number
 
     @property
     def either(self) -> Any:
@@ -72,8 +75,11 @@ class _Fields(NamedTuple):
 
     before: Any
     after: Any
-    bits: int
     parts: tuple[tuple[str, Node], ...]
+
+    @property
+    def bits(self) -> int:
+        return _union(part for _, part in self.parts)
 
 
 class _Inside(NamedTuple):
@@ -81,8 +87,11 @@ class _Inside(NamedTuple):
 
     before: Known[Any]
     after: Known[Any]
-    bits: int
     part: Node
+
+    @property
+    def bits(self) -> int:
+        return self.part.bits
 
 
 class _Items(NamedTuple):
@@ -126,8 +135,8 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, Absent | Unknown):
         return type(one) is type(other)
     if isinstance(one, Variable) and isinstance(other, Variable):
-        # The meaning of a value depends on other facts, such as the GPUs of the machine.
-        return one._replace(meaning="") == other._replace(meaning="")
+        # What a value means, and whether it works, depends on other facts, such as the GPUs.
+        return (one.name, one.value) == (other.name, other.value)
     if isinstance(one, tuple):
         return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
@@ -139,12 +148,12 @@ def _compare(before: Any, after: Any, path: Path, leaves: list[Leaf]) -> Node | 
     if isinstance(before, Known) and isinstance(after, Known):
         if _is_divisible(before.value, after.value):
             part = _compare(before.value, after.value, path, leaves)
-            return None if part is None else _Inside(before, after, part.bits, part)
+            return None if part is None else _Inside(before, after, part)
     elif _is_divisible(before, after):
         if hasattr(before, "_fields"):
             return _fields(before, after, path, leaves)
         return _items(before, after, path, leaves)
-    leaf = Leaf(path, before, after, 1 << len(leaves))
+    leaf = Leaf(path, before, after, len(leaves))
     leaves.append(leaf)
     return leaf
 
@@ -172,7 +181,7 @@ def _fields(before: Any, after: Any, path: Path, leaves: list[Leaf]) -> Node:
         part = _compare(one, other, (*path, name), leaves)
         if part is not None:
             parts.append((name, part))
-    return _Fields(before, after, _union(part for _, part in parts), tuple(parts))
+    return _Fields(before, after, tuple(parts))
 
 
 def _items(before: Any, after: Any, path: Path, leaves: list[Leaf]) -> Node:
@@ -184,7 +193,7 @@ def _items(before: Any, after: Any, path: Path, leaves: list[Leaf]) -> Node:
     bits = _union(part for _, part in items if part is not None)
     if not bits:
         # Only the order differs.
-        leaves.append(leaf := Leaf(path, before, after, 1 << len(leaves)))
+        leaves.append(leaf := Leaf(path, before, after, len(leaves)))
         return leaf
     return _Items(before, after, bits, tuple(items))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from whygpu.model.derived import gpu_at
-from whygpu.model.driver import Gpu, GpuHealth, PcieLink, XidCount
+from whygpu.model.driver import Gpu, GpuHealth, GpuPair, PcieLink, XidCount
 from whygpu.model.fleet import FactName, NodeFact
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.model.outside_text import excerpt, one_line
@@ -78,6 +78,8 @@ def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
         yield name, _of_gpus(machine, partial(_health, fact=fact))
     yield "MIG", _of_gpus(machine, lambda gpu: transform(gpu.mig, _on_or_off))
     yield "compute mode", _of_gpus(machine, lambda gpu: transform(gpu.compute_mode, str))
+    yield "GPU topology", transform(driver.pairs, _topology)
+    yield "peer access", transform(driver.pairs, _peers)
     yield "Xids", transform(driver.xids, partial(_xids, machine))
     yield "kernel", Known(machine.system.kernel, "the kernel")
     yield "distribution", machine.system.distribution
@@ -120,6 +122,25 @@ _OF_HEALTH: dict[FactName, Callable[[GpuHealth], Observed[str]]] = {
     "NVLinks": lambda health: transform(health.nvlinks, lambda links: f"{links} active"),
     "NVSwitch fabric": lambda health: transform(health.fabric, str),
 }
+
+
+def _topology(pairs: tuple[GpuPair, ...]) -> str:
+    """How many pairs of GPUs are connected in which way."""
+    ways = Counter(_way(pair) for pair in pairs)
+    return ", ".join(f"{count} x {way}" for way, count in sorted(ways.items())) or NONE
+
+
+def _way(pair: GpuPair) -> str:
+    if isinstance(pair.nvlinks, Known) and pair.nvlinks.value:
+        return f"{pair.nvlinks.value} NVLinks"
+    return pair.path.value if isinstance(pair.path, Known) else "not known"
+
+
+def _peers(pairs: tuple[GpuPair, ...]) -> str:
+    reached = sum(
+        isinstance(pair.peer_access, Known) and pair.peer_access.value == "yes" for pair in pairs
+    )
+    return f"{reached} of {len(pairs)} pairs" if pairs else NONE
 
 
 def _xids(machine: Snapshot, counts: tuple[XidCount, ...]) -> str:

@@ -28,12 +28,16 @@ class NodeRequest(NamedTuple):
     probe_timeout: float
     limit: float
     """Seconds until a node counts as hung."""
+    stress: float | None = None
+    """Seconds for each GPU under load; None for no such test."""
 
     def words(self) -> tuple[str, ...]:
         """The words after `whygpu` that take the snapshot."""
         words = ["snapshot", "--timeout", f"{self.probe_timeout:g}"]
         if not self.probe:
             words.append("--no-probe")
+        if self.stress is not None:
+            words += ["--stress", f"{self.stress:g}"]
         if self.python is not None:
             words += ["--python", self.python]
         return tuple(words)

@@ -6,13 +6,16 @@ import fnmatch
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from whygpu.causes import catalogue
 from whygpu.diagnosis.explainer import explain
 from whygpu.errors import UsageError
+from whygpu.fleet.folders import also_closed, files_below
 from whygpu.host.log_files import pieces_of_file
+from whygpu.model.explanation import Explanation
+from whygpu.model.fleet import UnreadFolder
 from whygpu.model.fleet_logs import JobLog, UnreadLog
 from whygpu.model.outside_text import excerpt
 from whygpu.readers.log import read_pieces
@@ -25,6 +28,7 @@ LOG_NAMES = (
 """Names of logs. A folder of jobs also has checkpoints and data, which may be very large."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _LONGEST_NODE = 100
+_LINE_NUMBER = re.compile(r"\bline \d+")
 
 
 class LogFile(NamedTuple):
@@ -36,39 +40,34 @@ class LogFile(NamedTuple):
 class FoundLogs(NamedTuple):
     logs: list[LogFile]
     other_files: int
+    unread_folders: tuple[UnreadFolder, ...] = ()
 
 
 def find_logs(given: Sequence[str], names: Sequence[str] = ()) -> FoundLogs:
     """The logs in files and folders. `names` are patterns instead of the usual names of logs."""
     pattern = re.compile("|".join(map(fnmatch.translate, names or LOG_NAMES)))
     found: dict[str, LogFile] = {}
+    closed: list[UnreadFolder] = []
     others = 0
     for path in given:
         if not os.path.isdir(path):
             if not os.path.lexists(path):
                 raise UsageError(f"there is no {path}; name folders of logs, or logs")
-            found[path] = LogFile(path, os.path.basename(path))
+            found.setdefault(os.path.abspath(path), LogFile(path, os.path.basename(path)))
             continue
-        for file in _files_below(path):
+        for file in files_below(path, closed):
             if _is_log(os.path.basename(file), pattern):
-                found[file] = LogFile(file, os.path.relpath(file, path))
+                log = LogFile(file, os.path.relpath(file, path))
+                found.setdefault(os.path.abspath(file), log)
             else:
                 others += 1
     if not found:
         raise UsageError(
             f"no log in {', '.join(given)}: looked for files named "
             f"{', '.join(names or LOG_NAMES)}, compressed or not; --name PATTERN looks for others"
+            f"{also_closed(closed)}"
         )
-    return FoundLogs(sorted(found.values()), others)
-
-
-def _files_below(path: str) -> Iterator[str]:
-    def refuse(error: OSError) -> None:
-        raise UsageError(f"cannot read the folder {error.filename}: {error.strerror}") from error
-
-    for folder, _, files in os.walk(path, onerror=refuse):
-        for file in files:
-            yield os.path.join(folder, file)
+    return FoundLogs(sorted(found.values()), others, tuple(closed))
 
 
 def _is_log(name: str, pattern: re.Pattern[str]) -> bool:
@@ -93,8 +92,10 @@ class JobReader:
             written = os.stat(log.path).st_mtime
             pieces = pieces_of_file(log.path, regular_only=True)
             explanation = explain(read_pieces(pieces, log.path), catalogue())
-        except (UsageError, OSError) as error:
+        except UsageError as error:
             return UnreadLog(log.path, excerpt(str(error)))
+        except OSError as error:
+            return UnreadLog(log.path, excerpt(f"cannot read it: {error.strerror or error}"))
         except Exception as error:
             # One odd log must not hide a hundred thousand others.
             why = f"a bug in whygpu: {type(error).__name__}: {error}"
@@ -107,7 +108,15 @@ class JobReader:
             verdict=explanation.verdict,
             code=root.code if root is not None else "",
             cause=root.cause if root is not None else "",
+            doubt=_doubt(explanation),
         )
+
+
+def _doubt(explanation: Explanation) -> str:
+    """Without the numbers of lines, so that logs with the same end have the same doubt."""
+    if explanation.verdict != "unknown" or explanation.guidance is None:
+        return ""
+    return excerpt(_LINE_NUMBER.sub("a line", explanation.guidance.understood))
 
 
 def node_in(below: str, node_from: str | None) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from whygpu.causes import machine_catalogue
 from whygpu.diagnosis.engine import diagnose
@@ -52,13 +54,37 @@ def report_on(
             losses.append(result)
         if on_progress is not None:
             on_progress(done, len(files))
-    seen = files.keys() | {loss.node for loss in losses}
     losses += [
         NodeLoss(node, "missing", "no snapshot of it was given")
-        for node in expected
-        if node not in seen
+        for node in missing(expected, files.keys() | {loss.node for loss in losses})
     ]
     return summarise(reports, losses, _examples(files, full_diagnosis))
+
+
+def missing(expected: Sequence[str], seen: AbstractSet[str]) -> list[str]:
+    """The nodes that were expected and not seen.
+
+    Schedulers name a node with its domain where `hostname` does not, or the other way round. It is
+    the same node if no other one has that host name.
+    """
+    listed = Counter(map(_host, expected))
+    found = Counter(map(_host, seen))
+
+    def is_seen(node: str) -> bool:
+        host = _host(node)
+        if node in seen:
+            return True
+        if listed[host] != 1 or found[host] != 1:
+            return False
+        return host in seen or (node == host and "/" not in host)
+
+    return [node for node in expected if not is_seen(node)]
+
+
+def _host(node: str) -> str:
+    """The name without its domain; an address as it is."""
+    host, _, domain = node.partition(".")
+    return node if host.isdigit() or not domain else host
 
 
 def _judged(files: Sequence[NodeFile]) -> Iterator[NodeReport | NodeLoss]:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import get_args
 
+from whygpu.fleet.job_logs import FoundLogs
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.fleet_logs import (
     Count,
@@ -14,6 +15,7 @@ from whygpu.model.fleet_logs import (
     LogCauseGroup,
     LogExample,
     NodeJobs,
+    OpenJobs,
     UnreadLog,
     VerdictJobs,
 )
@@ -23,11 +25,13 @@ ExampleOf = Callable[[str, str], LogExample | None]
 
 MOST_UNREAD = 1000
 """Files that could not be read, by name; beyond that they are counted only."""
-MOST_UNKNOWN = 20
+MOST_DOUBTS = 1000
+"""Different reasons why a log does not decide. What logs say is not bounded, the answer is."""
+OTHER_DOUBTS = "other reasons"
 
 
 def summarise_logs(
-    results: Iterable[JobLog | UnreadLog], other_files: int, example_of: ExampleOf
+    results: Iterable[JobLog | UnreadLog], found: FoundLogs, example_of: ExampleOf
 ) -> FleetLogs:
     """The rows are counted as they come: a million of them need no more memory than a thousand."""
     verdicts: Counter[LogVerdict] = Counter()
@@ -35,7 +39,7 @@ def summarise_logs(
     jobs_of_node: Counter[str] = Counter()
     found_on_node: Counter[str] = Counter()
     weeks: Counter[str] = Counter()
-    unknown: list[str] = []
+    doubts: dict[str, OpenJobs] = {}
     unread: list[UnreadLog] = []
     files = unread_files = 0
     for row in results:
@@ -47,15 +51,15 @@ def summarise_logs(
             continue
         verdicts[row.verdict] += 1
         jobs_of_node[row.node] += 1
-        if row.verdict == "unknown" and len(unknown) < MOST_UNKNOWN:
-            unknown.append(row.file)
+        if row.verdict == "unknown":
+            _add_doubt(doubts, row)
         if row.verdict == "found":
             causes[row.code].add(row)
             found_on_node[row.node] += 1
             weeks[row.week] += 1
     return FleetLogs(
         files=files,
-        other_files=other_files,
+        other_files=found.other_files,
         verdicts=tuple(
             VerdictJobs(verdict, verdicts[verdict])
             for verdict in get_args(LogVerdict)
@@ -63,15 +67,24 @@ def summarise_logs(
         ),
         causes=_groups(causes, example_of),
         nodes=tuple(
-            NodeJobs(node, jobs_of_node[node], found)
-            for node, found in _most_first(found_on_node)
+            NodeJobs(node, jobs_of_node[node], with_cause)
+            for node, with_cause in _most_first(found_on_node)
             if node
         ),
         weeks=_in_time(weeks),
-        unknown=tuple(unknown),
+        unknown=tuple(sorted(doubts.values(), key=lambda item: (-item.jobs, item.reason))),
         unread=tuple(unread),
         unread_files=unread_files,
+        unread_folders=found.unread_folders,
     )
+
+
+def _add_doubt(doubts: dict[str, OpenJobs], row: JobLog) -> None:
+    reason = row.doubt
+    if reason not in doubts and len(doubts) >= MOST_DOUBTS:
+        reason = OTHER_DOUBTS
+    before = doubts.get(reason, OpenJobs(reason, 0, row.file))
+    doubts[reason] = OpenJobs(reason, before.jobs + 1, min(before.file, row.file))
 
 
 class _Jobs:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from whygpu.errors import UsageError
+from whygpu.fleet.folders import also_closed, files_below
 from whygpu.host.files import read_given
+from whygpu.model.fleet import UnreadFolder
 
 ENDING = ".json"
 MOST_FILES = 200_000
@@ -16,46 +19,55 @@ _NODE_LIST = 1 << 24
 """Bytes of a list of expected nodes."""
 
 
-def snapshot_files(given: Sequence[str]) -> dict[str, str]:
-    """The path of each snapshot by the name of its node: the file's name without its ending.
+class FoundSnapshots(NamedTuple):
+    files: dict[str, str]
+    """The path of each snapshot by the name of its node."""
+    other_files: int
+    """Files of the folders that have other names than snapshots."""
+    unread_folders: tuple[UnreadFolder, ...]
+
+
+def find_snapshots(given: Sequence[str]) -> FoundSnapshots:
+    """The snapshots in files and folders. The name of a node is the file's name without its ending.
 
     Of a folder, all .json files in it and below it. If two files have the same name, the node is
-    named by the whole path.
+    named by the whole path. A file that is named twice is one node.
     """
-    found: list[tuple[str, str]] = []
+    names: dict[str, tuple[str, str]] = {}
+    closed: list[UnreadFolder] = []
+    others = 0
     for path in given:
-        for entry in _found(path):
-            found.append(entry)
-            if len(found) > MOST_FILES:
+        if not os.path.isdir(path):
+            if not os.path.lexists(path):
+                raise UsageError(f"there is no {path}; name folders of snapshots, or snapshots")
+            names.setdefault(os.path.abspath(path), (_node(os.path.basename(path)), path))
+            continue
+        for file in files_below(path, closed):
+            if not _is_snapshot(os.path.basename(file)):
+                others += 1
+                continue
+            names.setdefault(os.path.abspath(file), (_node(os.path.relpath(file, path)), file))
+            if len(names) > MOST_FILES:
                 raise UsageError(
                     f"{path} has more than {MOST_FILES:,} snapshots; report on its folders one by "
                     "one"
                 )
-    if not found:
+    if not names:
         raise UsageError(
             f"no snapshot in {', '.join(given)}: expected files whose names end in {ENDING}, one "
-            "for each node; `whygpu snapshot -o NODE.json` writes one"
+            f"for each node; `whygpu snapshot -o NODE.json` writes one{also_closed(closed)}"
         )
-    times = Counter(name for name, _ in found)
-    return {name if times[name] == 1 else path: path for name, path in found}
+    times = Counter(name for name, _ in names.values())
+    files = {name if times[name] == 1 else path: path for name, path in names.values()}
+    return FoundSnapshots(files, others, tuple(closed))
 
 
-def _found(path: str) -> Iterator[tuple[str, str]]:
-    if not os.path.isdir(path):
-        if not os.path.lexists(path):
-            raise UsageError(f"there is no {path}; name folders of snapshots, or snapshots")
-        yield os.path.basename(path).removesuffix(ENDING), path
-        return
-    for folder, below, files in os.walk(path, onerror=_refuse):
-        below.sort()
-        for file in sorted(files):
-            if file.endswith(ENDING) and not file.startswith("."):
-                whole = os.path.join(folder, file)
-                yield os.path.relpath(whole, path).removesuffix(ENDING), whole
+def _is_snapshot(name: str) -> bool:
+    return name.lower().endswith(ENDING) and not name.startswith(".")
 
 
-def _refuse(error: OSError) -> None:
-    raise UsageError(f"cannot read the folder {error.filename}: {error.strerror}") from error
+def _node(name: str) -> str:
+    return name[: -len(ENDING)] if name.lower().endswith(ENDING) else name
 
 
 def expected_nodes(path: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import get_args
 
 from whygpu.fleet.drift import NO_GPU, drift_of, shared_by
 from whygpu.fleet.facts import chassis_of, facts_of, gpus_of
+from whygpu.fleet.speeds import compared_speeds, speeds_of
 from whygpu.model.fleet import (
     CauseGroup,
     Example,
@@ -52,6 +53,7 @@ def node_report(node: str, report: Report) -> NodeReport:
         roots=tuple(dict.fromkeys(roots)),
         unjudged=tuple(short)[:_MOST_REASONS],
         facts=facts_of(report.snapshot),
+        speeds=speeds_of(report.snapshot),
     )
 
 
@@ -61,12 +63,19 @@ def summarise(
     """Verdicts counted, nodes by root cause, and what differs between comparable nodes."""
     judged = sorted(reports, key=lambda report: report.node)
     missing = tuple(sorted(lost))
-    counts = Counter(report.verdict for report in judged)
+    names: dict[MachineVerdict, list[str]] = defaultdict(list)
+    for report in judged:
+        names[report.verdict].append(report.node)
     verdicts: tuple[MachineVerdict, ...] = get_args(MachineVerdict)
     dates = sorted(report.taken for report in judged)
+    speeds, slow = compared_speeds(judged)
     return FleetReport(
         nodes=len(judged) + len(missing),
-        verdicts=tuple(VerdictCount(each, counts[each]) for each in verdicts if counts[each]),
+        verdicts=tuple(
+            VerdictCount(each, len(names[each]), tuple(names[each]))
+            for each in verdicts
+            if names[each]
+        ),
         hardware=_hardware(judged),
         causes=_causes(judged, example_of),
         drift=drift_of(judged),
@@ -74,6 +83,8 @@ def summarise(
         uncheckable=_uncheckable(judged),
         oldest=dates[0] if dates else "",
         newest=dates[-1] if dates else "",
+        speeds=speeds,
+        slow=slow,
     )
 
 

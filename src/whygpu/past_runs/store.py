@@ -1,6 +1,8 @@
 """The database of past runs (SQLite).
 
 Several processes may write at once: each write is one transaction, and waits a moment for others.
+They may be on several machines that share the home of the user, which is why the database has no
+write-ahead log: that is memory shared between processes of one machine.
 The size is bounded by the number of runs and by bytes. The oldest ones are removed first, but the
 last good run of each program stays as long as possible, because failures are compared with it.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
 from whygpu.errors import UsageError
@@ -27,11 +29,12 @@ MOST_BYTES = 4 << 20
 """Of compressed snapshots; one takes about ten thousand."""
 LARGEST_SNAPSHOT = 1 << 24
 """Bytes of a snapshot that is read back."""
-SCHEMA = 1
+SCHEMA = 2
 PATIENCE = 2.0
 """Seconds to wait for other writers. Whoever waits for an answer should not notice."""
 
-_CREATE = f"""
+_REMEDY = "`whygpu history clear` removes it"
+_CREATE = """
 CREATE TABLE IF NOT EXISTS runs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     at TEXT NOT NULL,
@@ -42,12 +45,19 @@ CREATE TABLE IF NOT EXISTS runs (
     summary TEXT NOT NULL,
     exit_code INTEGER NOT NULL,
     good INTEGER NOT NULL,
-    snapshot BLOB NOT NULL
+    snapshot BLOB NOT NULL,
+    machine TEXT NOT NULL DEFAULT ''
 );
-PRAGMA user_version = {SCHEMA};
 """
-_COLUMNS = ", ".join(PastRun._fields)
-_LAST_GOOD = "SELECT max(number) FROM runs WHERE good GROUP BY target, verb, program"
+_CHANGES = {
+    0: _CREATE,
+    1: "ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '';",
+}
+"""From each older version to this one."""
+_STORED = tuple(name for name in PastRun._fields if name not in ("number", "here"))
+_SELECT = f"SELECT number, {', '.join(_STORED)}, machine = ? FROM runs"
+"""The columns are those of a PastRun."""
+_LAST_GOOD = "SELECT max(number) FROM runs WHERE good GROUP BY machine, target, verb, program"
 _REMOVED_FIRST = f"""
 SELECT number, length(snapshot) FROM runs
 ORDER BY number IN ({_LAST_GOOD}), number
@@ -61,29 +71,32 @@ class HistoryError(UsageError):
 class Store:
     """The database in one folder. Every method may raise HistoryError."""
 
-    def __init__(self, folder: str, most_runs: int = MOST_RUNS, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, folder: str, machine: str, most_runs: int = MOST_RUNS, patience: float = PATIENCE
+    ) -> None:
+        """`machine` is any text that is another one on another machine."""
         self.path = os.path.join(folder, FILE)
+        self._machine = machine
         self._most_runs = most_runs
         self._patience = patience
 
     def add(self, run: PastRun, snapshot: bytes) -> None:
-        """Record a run; its number is ignored."""
-        values = (*run[1:], zlib.compress(snapshot))
+        """Record a run of this machine; its number is ignored."""
+        values = [getattr(run, name) for name in _STORED]
+        values += [zlib.compress(snapshot), self._machine]
+        columns = f"{', '.join(_STORED)}, snapshot, machine"
         places = ", ".join("?" * len(values))
         with self._opened() as database, _written_whole(database):
-            database.execute(
-                f"INSERT INTO runs ({_COLUMNS.partition(', ')[2]}, snapshot) VALUES ({places})",
-                values,
-            )
+            database.execute(f"INSERT INTO runs ({columns}) VALUES ({places})", values)
             _remove_surplus(database, self._most_runs)
 
     def runs(self, most: int) -> tuple[PastRun, ...]:
         """The newest runs, newest first."""
         if not os.path.exists(self.path):
             return ()
-        query = f"SELECT {_COLUMNS} FROM runs ORDER BY number DESC LIMIT ?"
+        query = f"{_SELECT} ORDER BY number DESC LIMIT ?"
         with self._opened() as database:
-            return tuple(map(_run, database.execute(query, (most,))))
+            return tuple(map(_run, database.execute(query, (self._machine, most))))
 
     def count(self) -> int:
         if not os.path.exists(self.path):
@@ -92,17 +105,23 @@ class Store:
             (count,) = database.execute("SELECT count(*) FROM runs").fetchone()
             return int(count)
 
-    def last_good(self, target: str, program: str | None) -> PastRun | None:
-        """The newest good run of a target; of a program, or (None) of any or a check."""
+    def last_good(
+        self, target: str, program: str | None, verdicts: Sequence[str] = ("gpu", "no-gpu")
+    ) -> PastRun | None:
+        """The newest good run of a target; of a program, or (None) of any or a check.
+
+        One of this machine if there is any, else one of another machine.
+        """
         if not os.path.exists(self.path):
             return None
         query = (
-            f"SELECT {_COLUMNS} FROM runs"
-            " WHERE good AND target = ? AND program = ifnull(?, program)"
-            " ORDER BY number DESC LIMIT 1"
+            f"{_SELECT} WHERE good AND target = ? AND program = ifnull(?, program)"
+            f" AND verdict IN ({', '.join('?' * len(verdicts))})"
+            " ORDER BY machine = ? DESC, number DESC LIMIT 1"
         )
+        values = (self._machine, target, program, *verdicts, self._machine)
         with self._opened() as database:
-            row = database.execute(query, (target, program)).fetchone()
+            row = database.execute(query, values).fetchone()
         return None if row is None else _run(row)
 
     def snapshot(self, number: int) -> bytes | None:
@@ -117,7 +136,7 @@ class Store:
         try:
             content = zlib.decompressobj().decompress(row[0], LARGEST_SNAPSHOT)
         except (zlib.error, TypeError) as error:
-            raise HistoryError(f"run {number} is damaged: {error}") from error
+            raise HistoryError(f"run {number} is damaged: {error}; {_REMEDY}") from error
         return content
 
     def size_bytes(self) -> int:
@@ -143,21 +162,19 @@ class Store:
     def _opened(self) -> Iterator[sqlite3.Connection]:
         try:
             with closing(self._connected()) as database:
-                (version,) = database.execute("PRAGMA user_version").fetchone()
+                version = _version(database)
                 if version > SCHEMA:
                     raise HistoryError(
                         f"{self.path} was written by a newer version of whygpu; update whygpu, or "
                         "remove the history with `whygpu history clear`"
                     )
                 if version < SCHEMA:
-                    database.executescript(f"BEGIN IMMEDIATE;{_CREATE}COMMIT;")
+                    _update(database)
                 yield database
-        except sqlite3.OperationalError as error:
-            raise HistoryError(f"{self.path}: {error}") from error
         except sqlite3.Error as error:
-            raise HistoryError(
-                f"{self.path} is damaged ({error}); `whygpu history clear` removes it"
-            ) from error
+            if isinstance(error, sqlite3.OperationalError) and not _is_foreign(error):
+                raise HistoryError(f"{self.path}: {error}") from error
+            raise HistoryError(f"{self.path} is damaged ({error}); {_REMEDY}") from error
         except OSError as error:
             raise HistoryError(f"{self.path}: {error.strerror or error}") from error
 
@@ -165,11 +182,27 @@ class Store:
         if not os.path.exists(self.path):
             # SQLite would create it readable for everybody.
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
-        database = sqlite3.connect(self.path, timeout=self._patience, isolation_level=None)
-        # Readers do not wait for a writer then. Some file systems cannot do it.
-        with suppress(sqlite3.OperationalError):
-            database.execute("PRAGMA journal_mode = WAL")
-        return database
+        return sqlite3.connect(self.path, timeout=self._patience, isolation_level=None)
+
+
+def _version(database: sqlite3.Connection) -> int:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _update(database: sqlite3.Connection) -> None:
+    """Create the table, or add what an older version did not have."""
+    with _written_whole(database):
+        version = _version(database)  # Another process may have been faster.
+        while version in _CHANGES:
+            database.execute(_CHANGES[version])
+            version = SCHEMA if version == 0 else version + 1
+            database.execute(f"PRAGMA user_version = {version}")
+
+
+def _is_foreign(error: sqlite3.OperationalError) -> bool:
+    """Whether the database has other tables or columns than ours."""
+    return "no such" in str(error) or "no column" in str(error)
 
 
 @contextmanager
@@ -196,7 +229,7 @@ def _remove_surplus(database: sqlite3.Connection, most_runs: int) -> None:
 
 
 def _run(row: tuple[object, ...]) -> PastRun:
-    number, at, verb, target, program, verdict, summary, exit_code, good = row
+    number, at, verb, target, program, verdict, summary, exit_code, good, here = row
     return PastRun(
         number=_whole(number),
         at=str(at),
@@ -207,10 +240,13 @@ def _run(row: tuple[object, ...]) -> PastRun:
         summary=str(summary),
         exit_code=_whole(exit_code),
         good=bool(good),
+        here=bool(here),
     )
 
 
 def _whole(value: object) -> int:
     if not isinstance(value, int):
-        raise HistoryError(f"expected a number in the history, received {value!r:.40}")
+        raise HistoryError(
+            f"the history is damaged: expected a number, received {value!r:.40}; {_REMEDY}"
+        )
     return value
