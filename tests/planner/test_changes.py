@@ -24,6 +24,13 @@ def test_another_release_or_the_nearest_other_python() -> None:
     ]
 
 
+def test_a_free_threaded_build_needs_wheels_of_its_own() -> None:
+    free_threaded = machine(python="3.13")._replace(free_threaded=True)
+    assert possible("tensorflow", free_threaded) == [
+        ("the usual build of Python 3.13", ["2.20.0"]),
+    ]
+
+
 def test_the_smallest_step_of_the_driver() -> None:
     assert possible("tensorflow==2.20", machine(driver="390.48")) == [
         ("driver 525.60.13 or newer", ["2.20.0"]),
@@ -35,7 +42,7 @@ def test_a_windows_machine_gets_a_windows_driver() -> None:
     where = machine(driver="460.89", gpu=v100, platform="win_amd64")
     # NVIDIA has no package for forward compatibility on Windows.
     found = possible("torch==2.8", where)
-    assert ("driver 527.41 or newer", ["2.8.0"]) in found
+    assert ("driver 527.41 or newer, up to branch 580", ["2.8.0"]) in found
     assert not any("cuda-compat" in what for what, _ in found)
 
 
@@ -53,7 +60,18 @@ def test_the_last_driver_for_a_gpu_is_proposed() -> None:
     """Driver 580 is the last for Pascal."""
     table = table_of([tensorflow("2.30.0", "3.11", "13.0", architectures=("sm_60",))])
     found = changes(machine(driver="470.82", gpu=GTX_1080), parse_all(["tensorflow"]), table)
-    assert [change.what for change in found] == ["driver 580 or newer"]
+    assert [change.what for change in found] == [
+        "a driver of branch 580, the last one for this GPU"
+    ]
+
+
+def test_a_driver_that_is_too_new_for_the_gpu() -> None:
+    table = table_of([tensorflow("2.20.0", "3.11", "12.5", architectures=("sm_60",))])
+    for driver in ("590.44", "615.10"):
+        found = changes(machine(driver=driver, gpu=GTX_1080), parse_all(["tensorflow"]), table)
+        assert [change.what for change in found] == [
+            "a driver of branch 580, the last one for this GPU"
+        ]
 
 
 def test_data_center_gpus_may_keep_their_driver() -> None:

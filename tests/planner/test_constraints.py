@@ -38,7 +38,9 @@ TF_2_12 = candidate("tensorflow", "2.12.1")
 JAX_12 = candidate("jax", "0.7.2", "cuda12")
 JAX_13 = candidate("jax", "0.7.2", "cuda13")
 KERAS = candidate("keras", "3.12.0")
-BLANK = machine()._replace(**dict.fromkeys(MachineSpec._fields, Unknown("nobody looked")))
+MAXWELL = PlannedGpu("GeForce GTX 750 Ti", (5, 0), None)
+NOBODY_LOOKED = Unknown("nobody looked")
+BLANK = MachineSpec(NOBODY_LOOKED, NOBODY_LOOKED, NOBODY_LOOKED, NOBODY_LOOKED, NOBODY_LOOKED)
 ARM_TAGS = ("manylinux_2_28_aarch64", "manylinux2014_aarch64", "manylinux_2_5_x86_64")
 ALPINE = machine()._replace(glibc=Absent("the C library is musl 1.2.5"))
 HOPPER = PlannedGpu("H200", (9, 0), "data-center")
@@ -186,6 +188,21 @@ def with_gpus(*gpus: PlannedGpu) -> MachineSpec:
             "needs driver 570 or newer for GeForce RTX 5090 (12.0), you have 470.82",
         ),
         (
+            "driver",
+            TF_2_20,
+            machine(driver="590.44", gpu=GTX_1080),
+            "breaks",
+            "needs a driver of branch 580 or older for GeForce GTX 1080 (6.1), because later ones "
+            "do not support this GPU; you have 590.44",
+        ),
+        (
+            "driver",
+            TF_2_20,
+            machine(driver="582.28", gpu=GTX_1080),
+            "holds",
+            "needs driver 525.60.13 or newer, you have 582.28",
+        ),
+        (
             "architecture",
             TF_2_20,
             machine(gpu=A6000),
@@ -327,13 +344,13 @@ def test_the_first_constraint_in_order_is_the_one_that_is_named() -> None:
     assert judge(TF_2_20, hopeless._replace(python=Known("3.11", ""))).breaks == "glibc"
     rest = machine(driver="390.1", gpu=K80)
     assert judge(TF_2_20, rest).breaks == "driver"
-    assert judge(TF_2_20, machine(gpu=K80)).breaks == "architecture"
+    assert judge(TF_2_20, machine(gpu=MAXWELL)).breaks == "architecture"
 
 
 @each("fact", ["python", "platform", "glibc", "driver", "gpus"])
 def test_an_unknown_fact_is_unchecked_and_excludes_nothing(fact: str) -> None:
     constraint = "architecture" if fact == "gpus" else fact
-    unknown = machine()._replace(**{fact: Unknown("nobody looked")})
+    unknown = machine()._replace(**{fact: Unknown("nobody looked")})  # type: ignore[arg-type]
     verdict = judge(TF_2_20, unknown)
     assert verdict.fits
     assert len(verdict.unchecked) == 1
@@ -350,7 +367,7 @@ def test_musl_excludes_what_needs_glibc() -> None:
 
 
 def test_every_gpu_has_to_be_served() -> None:
-    both = machine()._replace(gpus=Known((*_gpus(machine()), K80), "example"))
+    both = machine()._replace(gpus=Known((*_gpus(machine()), MAXWELL), "example"))
     assert judge(TF_2_20, both).breaks == "architecture"
 
 

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
+
 from tests.cases import each
 from whygpu.model.install_plan import Constraint, PlanAnswer
 from whygpu.model.machine_spec import MachineSpec
@@ -157,6 +159,11 @@ MACHINES: tuple[Described, ...] = (
     linux("RTX 2080 Ti", "440.33.01", "3.8", "torch", "torch==1.12.1", glibc="2.27"),
     linux("GTX 680", "470.82", "3.8", "torch", because="architecture"),
     linux("A100", "440.33.01", "3.8", "torch", because="driver"),
+    # Free-threaded builds of Python have wheels of their own.
+    linux("H100", "580.65.06", "3.13t", "tensorflow", because="python", helps="the usual build"),
+    linux("H100", "580.65.06", "3.13t", "torch==2.6", because="python", helps="the usual build"),
+    linux("H100", "580.65.06", "3.13t", "torch", "torch==2.12.0"),
+    linux("H100", "580.65.06", "3.13t", "jax", "jax[cuda13]==0.10.2"),
     # Together.
     linux(
         "A100",
@@ -209,6 +216,7 @@ def reasons(answer: PlanAnswer) -> set[Constraint | None]:
     return {v.breaks for v in answer.candidates if v.candidate.framework not in fitting}
 
 
+@pytest.mark.slow
 @each("case", MACHINES, ids=lambda case: case.title)
 def test_a_described_machine(case: Described) -> None:
     answer = planned(case)

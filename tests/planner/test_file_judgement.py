@@ -82,6 +82,8 @@ def change(verdict: RequirementVerdict) -> dict[int, str]:
         ("jax==0.4.30", "cpu-build", {1: "jax[cuda12]==0.4.30"}),
         ("jax[tpu]==0.4.30", "cpu-build", {1: "jax[cuda12,tpu]==0.4.30"}),
         ("jax[cuda13]", "driver-too-old", {1: "jax[cuda12]"}),
+        # The extra of old instructions is gone; pip installs JAX for the CPU.
+        ("jax[cuda12_pip]", "cpu-build", {1: "jax[cuda12]"}),
         ("onnxruntime==1.20.0", "cpu-build", {1: "onnxruntime-gpu==1.20.0"}),
     ],
 )
@@ -91,6 +93,20 @@ def test_what_cannot_use_the_gpu(text: str, kind: str, edits: dict[int, str]) ->
     assert (verdict.ability, verdict.kind) == ("cannot", kind)
     assert change(verdict) == edits
     assert answer.exit_code == 1
+
+
+def test_a_build_of_an_index_beside_another_framework_is_not_decided() -> None:
+    index = "--extra-index-url https://download.pytorch.org/whl/cu118\n"
+    answer = judged(f"{index}torch==2.7.1+cu118\ntensorflow[and-cuda]==2.20.0")
+    assert answer.exit_code == 4
+    assert "torch from the index cu118" in answer.unchecked[0]
+    assert judged(f"{index}torch==2.7.1+cu118").exit_code == 0
+
+
+def test_a_driver_that_has_dropped_the_gpu_is_not_called_old() -> None:
+    pascal = PlannedGpu("Tesla P100", (6, 0), "data-center")
+    machine = spec(driver="590.44")._replace(gpus=Known((pascal,), "a test"))
+    assert only("torch==2.6.0", machine=machine).kind == "no-release-fits"
 
 
 @each(
@@ -272,7 +288,8 @@ url = "https://download.pytorch.org/whl/cpu"
 @each(
     ("lines", "ability", "edits"),
     [
-        ("pytorch=2.1\n  - cpuonly", "cannot", {4: "- pytorch-cuda=12.4"}),
+        ("pytorch=2.1\n  - cpuonly", "cannot", {4: "- pytorch-cuda=12.1"}),
+        ("pytorch\n  - cpuonly", "cannot", {4: "- pytorch-cuda=12.4"}),
         ("pytorch-cpu=2.5", "cannot", {3: "- pytorch-gpu=2.5"}),
         ("pytorch=2.5=*cpu*", "cannot", {3: "- pytorch=2.5=*cuda*"}),
         ("tensorflow=2.15=cpu_py310_0", "cannot", {3: "- tensorflow=2.15=*cuda*"}),
@@ -287,6 +304,12 @@ def test_an_environment_of_conda(lines: str, ability: str, edits: dict[int, str]
     text = f"dependencies:\n  - python=3.10\n  - {lines}\n"
     verdict = only(text, "environment.yml")
     assert (verdict.ability, change(verdict)) == (ability, edits)
+
+
+def test_cpuonly_beside_a_choice_of_cuda_is_removed() -> None:
+    text = "dependencies:\n  - pytorch=2.1\n  - cpuonly\n  - pytorch-cuda=11.8\n"
+    cpuonly, _ = judged(text, "environment.yml").verdicts
+    assert change(cpuonly) == {3: ""}
 
 
 def test_conda_installs_its_own_python() -> None:

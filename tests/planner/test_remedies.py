@@ -74,7 +74,7 @@ def test_a_log_tells_its_python_its_driver_and_windows() -> None:
     assert told.driver == Known("535.54.03", "the log")
     assert told.platform == Known("win_amd64", "the log")
     nothing = place_of_log(Log((), platform="linux")).machine
-    assert set(nothing) == {Unknown("the log does not say")}
+    assert set(nothing) == {Unknown("the log does not say"), False}
 
 
 def test_findings_without_a_wish_stay_as_they_are_and_no_machine_is_looked_at() -> None:

@@ -31,7 +31,7 @@ from whygpu.tables.versions import release_numbers
 
 def advice(answer: PlanAnswer, plan: Plan, today: str, target: Installer | None = None) -> Advice:
     """`target` is the environment for the plan; without it, any environment with that Python."""
-    python = answer.machine.python_minor
+    python = answer.machine.python_build
     system_cuda = [_system_cuda(item) for item in plan.chosen]
     installer = target or _any_with(python)
     manager = installer.manager.value if isinstance(installer.manager, Known) else None
@@ -87,7 +87,7 @@ def _with_uv(plan: Plan, python: str | None) -> Action | None:
             words += [" --torch-backend=", a_name(item.torch_index)]
     if python is None:
         return shell_script("uv pip install", *words)
-    return shell_script("uv venv --python ", a_number(python), " && uv pip install", *words)
+    return shell_script("uv venv --python ", a_name(python), " && uv pip install", *words)
 
 
 def _newer_pip(python: str | None) -> Action | None:

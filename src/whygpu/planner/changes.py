@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -12,7 +12,8 @@ from whygpu.model.observed import Known
 from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.constraints import first_branch_knowing
 from whygpu.planner.planning import make_plan
-from whygpu.tables.driver_branches import last_branch_for
+from whygpu.tables.architectures import TEGRA
+from whygpu.tables.driver_branches import is_after, last_branch_for
 from whygpu.tables.driver_floors import FLOORS
 from whygpu.tables.python_releases import RELEASES
 from whygpu.tables.versions import release_numbers
@@ -25,7 +26,7 @@ class Relaxed(NamedTuple):
     kind: ChangeKind
     what: str
     """The change, as the end of a sentence that starts with "Possible with"."""
-    facts: dict[str, Known[str]]
+    facts: Mapping[str, Known[str] | bool]
     wishes: tuple[Wish, ...] | None = None
 
 
@@ -61,17 +62,18 @@ def _relaxations(
     machine: MachineSpec, wishes: tuple[Wish, ...], table: Table
 ) -> Iterator[list[Relaxed]]:
     """The changes of each kind, smallest first."""
+    usual = "the usual build of " if machine.free_threaded else ""
     yield [
         Relaxed("release", f"another release of {wish.framework}", {}, _open(wishes, place))
         for place, wish in enumerate(wishes)
         if wish.specifier
     ]
     yield [
-        Relaxed("python", f"Python {version}", {"python": _as(version)})
+        Relaxed("python", f"{usual}Python {version}", _usual_python(version))
         for version in _pythons(machine)
     ]
     yield [
-        Relaxed("driver", f"driver {driver} or newer{_compat(machine)}", {"driver": _as(driver)})
+        Relaxed("driver", _driver_words(machine, driver), {"driver": _as(driver)})
         for driver in _drivers(machine)
     ]
     yield [
@@ -80,6 +82,22 @@ def _relaxations(
     ]
     if machine.platform_name == "win_amd64":
         yield [Relaxed("platform", "Linux, as in WSL2", {"platform": _as("linux_x86_64")})]
+
+
+def _driver_words(machine: MachineSpec, driver: str) -> str:
+    last = _last_branch(machine)
+    if last is None:
+        return f"driver {driver} or newer{_compat(machine)}"
+    if release_numbers(driver)[0] >= last:
+        return f"a driver of branch {last}, the last one for this GPU"
+    return f"driver {driver} or newer, up to branch {last}{_compat(machine)}"
+
+
+def _last_branch(machine: MachineSpec) -> int | None:
+    """The last driver branch that supports all GPUs; None if the newest does."""
+    gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
+    rows = (last_branch_for(gpu.capability) for gpu in gpus if gpu.capability not in TEGRA)
+    return min((row.branch for row in rows if row), default=None)
 
 
 def _compat(machine: MachineSpec) -> str:
@@ -99,10 +117,17 @@ def _as(value: str) -> Known[str]:
     return Known(value, "a change")
 
 
+def _usual_python(version: str) -> dict[str, Known[str] | bool]:
+    return {"python": _as(version), "free_threaded": False}
+
+
 def _pythons(machine: MachineSpec) -> list[str]:
-    """Other Python versions, the nearest first, newer before older."""
-    mine = machine.python_minor
-    own = release_numbers(mine or "")
+    """Other Python versions, the nearest first, newer before older.
+
+    For a free-threaded build, the usual build of its own version is another one.
+    """
+    mine = machine.python_build
+    own = release_numbers(machine.python_minor or "")
     if len(own) < 2:
         return []
 
@@ -114,11 +139,15 @@ def _pythons(machine: MachineSpec) -> list[str]:
 
 
 def _drivers(machine: MachineSpec) -> list[str]:
-    """Newer drivers that make a difference and still support the GPU, smallest step first."""
+    """Drivers that make a difference and support the GPU, smallest step first: newer ones, or the
+    last one for the GPU if the driver is too new for it.
+    """
     if not isinstance(machine.driver, Known):
         return []
     gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
-    last = [row.branch for gpu in gpus if (row := last_branch_for(gpu.capability))]
+    last = _last_branch(machine)
+    if last is not None and is_after(machine.driver.value, last):
+        return [str(last)]
     known = [first for gpu in gpus if (first := first_branch_knowing(gpu.capability))]
     windows = machine.platform_name == "win_amd64"
     rows = WINDOWS_FLOORS if windows else FLOORS
@@ -126,7 +155,7 @@ def _drivers(machine: MachineSpec) -> list[str]:
     return [
         floor
         for floor in _newer(floors, machine.driver.value)
-        if not last or release_numbers(floor)[0] <= min(last)
+        if last is None or release_numbers(floor)[0] <= last
     ]
 
 

@@ -18,6 +18,7 @@ from whygpu.model.requirement_file import (
 )
 from whygpu.planner.file_builds import Place
 from whygpu.planner.file_edits import Change, renamed, unknown, with_change, without
+from whygpu.planner.wishes import contains
 from whygpu.tables.conda_builds import PYTORCH_CUDA, conda_build
 from whygpu.tables.versions import release_numbers
 from whygpu.tables.windows_driver_floors import floors_for
@@ -45,7 +46,7 @@ def conda_verdict(
     if row.role == "gpu" or _CUDA_BUILD.search(build):
         reason = "is a CUDA build, but for which drivers and GPUs is not on record for conda"
         return unknown(requirement, reason)
-    if any(name != requirement.name and name in _DECIDE for name in place.names):
+    if any(name != requirement.name and name in _DECIDE for name in place.ranges):
         # That package has a verdict of its own.
         return None
     reason = (
@@ -67,8 +68,15 @@ def _change(
             advice=f"In pixi.toml, ask for {wanted} and set `cuda` in [system-requirements]; "
             f"then run `pixi update {requirement.name}`."
         )
+    if kind == "conda-lock.yml":
+        wanted = gpu_name or "the CUDA build"
+        return Change(
+            advice=f"In environment.yml, ask for {wanted}; then run `conda-lock` with "
+            "`--virtual-package-spec`, which says that the machine has a driver."
+        )
     if requirement.name == "cpuonly":
-        cuda = _newest_pytorch_cuda(place)
+        is_chosen = "pytorch-cuda" in place.ranges
+        cuda = None if is_chosen else _newest_pytorch_cuda(place)
         return renamed(requirement, f"pytorch-cuda={cuda}") if cuda else without(requirement)
     if _CPU_BUILD.search(requirement.build.lower()):
         return _replaced(requirement, requirement.build, "*cuda*")
@@ -95,8 +103,22 @@ def _pytorch_cuda(requirement: PinnedRequirement, place: Place) -> RequirementVe
 
 
 def _newest_pytorch_cuda(place: Place) -> str | None:
-    """The newest release of pytorch-cuda that certainly runs on the driver."""
-    return next((cuda for cuda in reversed(PYTORCH_CUDA) if _driver_runs(cuda, place)), None)
+    """The newest release of pytorch-cuda that certainly runs on the driver, for the newest PyTorch
+    that the file allows.
+    """
+    wanted = place.ranges.get("pytorch", "")
+    for release, cudas in PYTORCH_CUDA.items():
+        if _allows(wanted, release):
+            return next((cuda for cuda in cudas if _driver_runs(cuda, place)), None)
+    return None
+
+
+def _allows(specifier: str, release: str) -> bool:
+    """Whether a range has a patch release of this minor one."""
+    try:
+        return any(contains(specifier, f"{release}.{patch}") for patch in range(3))
+    except ValueError:
+        return False
 
 
 def _driver_runs(cuda: str, place: Place) -> bool | None:

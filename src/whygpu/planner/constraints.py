@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.model.install_plan import Candidate, FitCheck, version_range
+from whygpu.model.install_plan import Candidate, FitCheck, no_wheel_for
 from whygpu.model.machine_spec import PLATFORMS, MachineSpec, PlannedGpu, dotted
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.release import Release
@@ -13,7 +13,14 @@ from whygpu.tables.architectures import TEGRA, Fit, fit, parse_code
 from whygpu.tables.cuda_architectures import ROWS as CUDA_ROWS
 from whygpu.tables.cuda_architectures import built_for
 from whygpu.tables.cudnn_support import newest_gpu
-from whygpu.tables.driver_branches import DriverBranch, branch_of, first_branch_for
+from whygpu.tables.driver_branches import (
+    DriverBranch,
+    LastBranch,
+    branch_of,
+    first_branch_for,
+    is_after,
+    last_branch_for,
+)
 from whygpu.tables.driver_floors import DriverFloor
 from whygpu.tables.metal_builds import metal_build
 from whygpu.tables.platform_builds import build_without_cuda
@@ -67,16 +74,16 @@ def _python(candidate: Candidate, machine: MachineSpec) -> FitCheck:
         problem = _python_problem(part, machine)
         if problem is not None:
             return FitCheck("python", "breaks", f"{_whose(candidate, part)}{problem}")
-    return FitCheck("python", "holds", f"has wheels for Python {machine.python_minor}")
+    return FitCheck("python", "holds", f"has wheels for Python {machine.python_build}")
 
 
 def _python_problem(row: Release, machine: MachineSpec) -> str | None:
     python = machine.python
     if not isinstance(python, Known):
         return None
-    if row.pythons and machine.python_minor not in row.pythons:
-        known = version_range(row.pythons)
-        return f"has wheels for Python {known}, you have {machine.python_minor}"
+    built_for_it = row.pythons_with_wheels(free_threaded=machine.free_threaded)
+    if row.pythons and machine.python_build not in built_for_it:
+        return no_wheel_for(machine, built_for_it)
     # 3.11 alone means the newest of its patch releases.
     full = python.value if python.value.count(".") > 1 else f"{python.value}.99"
     if not contains(row.requires_python, full):
@@ -191,15 +198,33 @@ def _against_floors(
             f"needs driver {lowest} or {highest}, depending on its exact CUDA; you have {driver}"
         )
         return FitCheck("driver", "unchecked", reason)
-    further = _gpu_floor(machine, driver) or _ptx_floor(candidate, machine, driver)
+    further = _gpu_limits(machine, driver) or _ptx_floor(candidate, machine, driver)
     if further is not None:
         return FitCheck("driver", "breaks", further)
     return FitCheck("driver", "holds", f"needs driver {lowest} or newer, you have {driver}")
 
 
-def _gpu_floor(machine: MachineSpec, driver: str) -> str | None:
-    """A driver that is older than the GPU does not support it."""
+def is_driver_too_new(machine: MachineSpec) -> bool:
+    """Whether the driver is of a branch that no longer supports a GPU of the machine."""
+    driver = machine.driver.value if isinstance(machine.driver, Known) else None
+    return driver is not None and any(_dropped(gpu, driver) for gpu in _gpus(machine))
+
+
+def _dropped(gpu: PlannedGpu, driver: str) -> LastBranch | None:
+    """The last driver branch for a GPU, if the driver is of a later one."""
+    last = last_branch_for(gpu.capability) if gpu.capability not in TEGRA else None
+    return last if last is not None and is_after(driver, last.branch) else None
+
+
+def _gpu_limits(machine: MachineSpec, driver: str) -> str | None:
+    """A driver that is older than the GPU does not support it, and a newer one may no longer."""
     for gpu in _gpus(machine):
+        last = _dropped(gpu, driver)
+        if last is not None:
+            return (
+                f"needs a driver of branch {last.branch} or older for {gpu}, because later ones "
+                f"do not support this GPU; you have {driver}"
+            )
         first = first_branch_knowing(gpu.capability)
         if first is not None and release_numbers(driver)[0] < first.branch:
             return f"needs driver {first.branch} or newer for {gpu}, you have {driver}"

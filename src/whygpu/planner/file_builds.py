@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier
@@ -30,7 +30,12 @@ _TORCH_INDEX = re.compile(
     r"/(?:whl|pytorch-wheels)/(nightly/|test/)?(cpu|cu\d{2,3}|rocm[\d.]+|xpu)\b"
 )
 """PyTorch's own indexes, and mirrors of them."""
-_DEFAULT_INDEX = re.compile(r"^https?://(?:pypi\.org|pypi\.python\.org|files\.pythonhosted\.org)/")
+_DEFAULT_INDEX = re.compile(
+    r"^https?://(?:pypi\.org|pypi\.python\.org|files\.pythonhosted\.org"
+    r"|pypi\.tuna\.tsinghua\.edu\.cn|mirrors\.aliyun\.com|pypi\.mirrors\.ustc\.edu\.cn"
+    r"|mirrors\.cloud\.tencent\.com|pypi\.doubanio\.com|pypi\.douban\.com)/"
+)
+"""PyPI, and public copies of it."""
 _LOCAL = re.compile(r"===?\s*([\w.]+)\+([\w.]+)")
 _JAX_CUDA = re.compile(r"cuda(\d*)(?:-(pip|local|cudnn\d+))?")
 _JAX_PLUGIN = re.compile(r"jax-cuda(\d+)-plugin")
@@ -49,8 +54,8 @@ class Place(NamedTuple):
 
     machine: MachineSpec
     table: Table
-    names: frozenset[str]
-    """Every package that the file names."""
+    ranges: Mapping[str, str]
+    """Every package that the file names, with its range."""
 
 
 class TorchSource(NamedTuple):
@@ -107,7 +112,21 @@ def _no_wheel(row: Release, place: Place) -> Problem:
     return Problem("cannot", "no-release-fits", f"{row.version} {reason}")
 
 
+def other_index(requirement: PinnedRequirement) -> str:
+    """The index that a requirement is taken from instead of PyPI; mostly empty."""
+    return next(
+        (
+            source.url
+            for source in requirement.sources
+            if source.role in ("index", "explicit") and not _DEFAULT_INDEX.match(source.url)
+        ),
+        "",
+    )
+
+
 def _tensorflow(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+    if other := other_index(requirement):
+        return Problem("unknown", None, f"was not checked: what {other} has is not on record")
     if requirement.name == "tensorflow-gpu" and contains(requirement.specifier, "2.12.0"):
         return Problem(
             "cannot",
@@ -123,15 +142,13 @@ def torch_source(requirement: PinnedRequirement) -> TorchSource:
     local = _LOCAL.fullmatch(requirement.specifier)
     if local is not None:
         return TorchSource(local[2])
-    other = ""
     for source in requirement.sources:
         found = _TORCH_INDEX.search(source.url)
         if found is not None:
             # Its builds have a local version (2.1.0+cu118), which precedes the same release
             # without one on the default index.
             return TorchSource(found[2], "it is a nightly or test build" if found[1] else "")
-        if source.role in ("index", "explicit") and not _DEFAULT_INDEX.match(source.url):
-            other = other or source.url
+    other = other_index(requirement)
     return TorchSource("", f"which of its builds {other} has is not on record" if other else "")
 
 
@@ -193,9 +210,15 @@ def _jax(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
     if place.machine.platform_name.startswith("macosx"):
         return builds[0]
     extras = [match for extra in requirement.extras if (match := _JAX_CUDA.fullmatch(extra))]
-    plugins = [match for name in place.names if (match := _JAX_PLUGIN.fullmatch(name))]
+    plugins = [match for name in place.ranges if (match := _JAX_PLUGIN.fullmatch(name))]
     if not extras and not plugins:
         return Problem("cannot", "cpu-build", "installs JAX without its plug-in for CUDA")
+    if extras and not plugins and not _has_extra(row, extras[0][0]):
+        reason = (
+            f"installs JAX without its plug-in for CUDA: jax {row.version} has no extra "
+            f"{extras[0][0]}, and pip only warns of that"
+        )
+        return Problem("cannot", "cpu-build", reason)
     if extras and extras[0][2] == "local":
         reason = "uses the CUDA libraries of the machine, which were not checked"
         return Problem("unknown", None, reason)
@@ -205,6 +228,10 @@ def _jax(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
         reason = f"was not checked: {row.version} has no build for {wanted} on record"
         return Problem("unknown", None, reason)
     return found
+
+
+def _has_extra(row: Release, extra: str) -> bool:
+    return any(f'extra == "{extra}"' in text for text in row.requires)
 
 
 def _onnxruntime(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from whygpu.errors import UsageError
+from whygpu.model.derived import and_list
 from whygpu.model.install_plan import Wish
 from whygpu.model.requirement_file import PinnedRequirement, RequirementVerdict
 from whygpu.planner.candidate_cache import SHARED_FOLDERS
-from whygpu.planner.file_builds import Place, public_range
+from whygpu.planner.file_builds import Place, public_range, torch_source
 from whygpu.planner.file_edits import with_change, without
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import BACKENDS, keras_backend
@@ -37,6 +38,9 @@ def with_owners(verdicts: list[RequirementVerdict]) -> list[RequirementVerdict]:
             continue
         best = max(found, key=lambda verdict: ("cannot", "unknown", "can").index(verdict.ability))
         for verdict in found:
+            is_removed = verdict.kind == "removed"
+            if is_removed or _have_same_files(verdict.requirement, best.requirement):
+                continue
             if verdict.requirement.name != best.requirement.name:
                 reason = (
                     f"and {best.requirement.name} both install the module {module}: the one that "
@@ -45,6 +49,15 @@ def with_owners(verdicts: list[RequirementVerdict]) -> list[RequirementVerdict]:
                 replaced = RequirementVerdict(verdict.requirement, "cannot", reason, "two-owners")
                 changed[verdict.requirement] = with_change(replaced, without(verdict.requirement))
     return [changed.get(verdict.requirement, verdict) for verdict in verdicts]
+
+
+def _have_same_files(one: PinnedRequirement, other: PinnedRequirement) -> bool:
+    """From 2.1 to 2.11, tensorflow and tensorflow-gpu of one release are the same build."""
+    if {one.name, other.name} != {"tensorflow", "tensorflow-gpu"}:
+        return False
+    pins = {each.specifier.replace(" ", "") for each in (one, other)}
+    found = re.fullmatch(r"===?2\.(\d+)(?:\.\d+)?", pins.pop()) if len(pins) == 1 else None
+    return found is not None and int(found[1]) >= 1
 
 
 def mixed_cuda(requirements: Iterable[PinnedRequirement]) -> Iterator[RequirementVerdict]:
@@ -114,6 +127,7 @@ def together(
     if answer.gave_up:
         unchecked.append(f"Whether they work together was not decided: {answer.gave_up}.")
     if answer.plan is not None or answer.gave_up:
+        unchecked.extend(_other_builds(usable, place))
         yield from verdicts
         return
     last = keras if keras is not None and "keras" in answer.conflict else usable[-1].requirement
@@ -122,6 +136,23 @@ def together(
     replaced = replaced._replace(advice=_keras_advice(keras, tuple(wishes.values())))
     yield from (v for v in verdicts if v.requirement != last)
     yield replaced
+
+
+def _other_builds(usable: Iterable[RequirementVerdict], place: Place) -> Iterator[str]:
+    """The plan knows what PyTorch requires on the default index. A build from one of PyTorch's own
+    requires other packages of NVIDIA, or none.
+    """
+    if not place.machine.platform_name.startswith("linux"):
+        return
+    others = [v.requirement.name for v in usable if v.requirement.name in ("tensorflow", "jax")]
+    for verdict in usable:
+        tag = torch_source(verdict.requirement).tag if verdict.requirement.name == "torch" else ""
+        if tag.startswith("cu") and others:
+            yield (
+                f"Whether torch from the index {tag} can be installed beside "
+                f"{and_list(others)} was not checked: which packages of NVIDIA that build requires "
+                "is not on record."
+            )
 
 
 def _keras_advice(keras: PinnedRequirement | None, wishes: tuple[Wish, ...]) -> str:

@@ -24,8 +24,13 @@ _VERSION_KEY = re.compile(r"""version\s*=\s*["'][^"']*["']""")
 _RELOCK = {
     "uv.lock": "uv lock --upgrade-package {}",
     "poetry.lock": "poetry update {}",
+    "pdm.lock": "pdm update {}",
     "pixi.lock": "pixi update {}",
+    "conda-lock.yml": "conda-lock --update {}",
 }
+
+_ASKED_IN = {"pixi.lock": "pixi.toml", "conda-lock.yml": "environment.yml"}
+"""Where a project asks for what is locked, if not in pyproject.toml."""
 
 
 class Change(NamedTuple):
@@ -167,7 +172,7 @@ def _relock(
     requirement: PinnedRequirement, candidate: Candidate, kind: FileFormat, specifier: str
 ) -> str:
     command = _RELOCK[kind].format(candidate.package)
-    where = "pixi.toml" if kind == "pixi.lock" else "pyproject.toml"
+    where = _ASKED_IN.get(kind, "pyproject.toml")
     wanted = _text(candidate, specifier, requirement)
     needs_index = candidate.torch_index or _torch_sources(requirement)
     index = f" from the index {INDEX_ROOT}{_tag(candidate)}" if needs_index else ""

@@ -24,8 +24,8 @@ from whygpu.model.requirement_file import (
 from whygpu.planner.candidate_cache import marker_environment
 from whygpu.planner.candidates import Table
 from whygpu.planner.conda_judgement import conda_verdict
-from whygpu.planner.constraints import is_too_old
-from whygpu.planner.file_builds import Place, Problem, build_of, public_range
+from whygpu.planner.constraints import is_driver_too_new, is_too_old
+from whygpu.planner.file_builds import Place, Problem, build_of, other_index, public_range
 from whygpu.planner.file_company import mixed_cuda, together, with_alternatives, with_owners
 from whygpu.planner.file_edits import Change, change_to, renamed, sources_of, unknown, with_change
 from whygpu.planner.planning import judge, make_plan
@@ -51,8 +51,8 @@ def judge_file(file: RequirementsFile, machine: MachineSpec, table: Table) -> Fi
             )
         elif applies:
             applying.append(_constrained(requirement, file.constraints))
-    names = frozenset(requirement.name for requirement in applying)
-    judged = _Judge(file.format, Place(machine, table, names))
+    ranges = {requirement.name: requirement.specifier for requirement in applying}
+    judged = _Judge(file.format, Place(machine, table, ranges))
     verdicts = [v for each in applying if (v := judged.verdict(each)) is not None]
     verdicts = with_owners(verdicts)
     verdicts += mixed_cuda(applying)
@@ -139,7 +139,7 @@ class _Judge:
 
     def _other(self, requirement: PinnedRequirement) -> RequirementVerdict | None:
         wrong = other_name(requirement.name)
-        if wrong is not None:
+        if wrong is not None and not other_index(requirement):
             reason = f"is not the name of the package for pip, which is {wrong.right}"
             verdict = RequirementVerdict(requirement, "cannot", reason, "wrong-name")
             return with_change(verdict, renamed(requirement, wrong.right))
@@ -189,7 +189,7 @@ class _Judge:
     def _kind(self, build: Candidate, judged: ReleaseVerdict) -> ProblemKind:
         if judged.breaks in ("platform", "build"):
             return "cpu-build"
-        if judged.breaks == "driver":
+        if judged.breaks == "driver" and not is_driver_too_new(self.place.machine):
             return "driver-too-old"
         gpus = self.place.machine.gpus
         if judged.breaks == "architecture" and isinstance(gpus, Known):
@@ -200,7 +200,7 @@ class _Judge:
     def _missing_libraries(self, requirement: PinnedRequirement, build: Candidate) -> str:
         """TensorFlow without its extra, or without its plug-in on a Mac, finds no GPU by itself."""
         if build.uses == "metal":
-            missing = [part for part in build.parts[1:] if part.package not in self.place.names]
+            missing = [part for part in build.parts[1:] if part.package not in self.place.ranges]
             return f"needs {missing[0].package}=={missing[0].version}" if missing else ""
         if build.framework != "tensorflow" or self._brings_cuda():
             return ""
@@ -213,7 +213,7 @@ class _Judge:
         )
 
     def _brings_cuda(self) -> bool:
-        return any(name.startswith(_CUDA_LIBRARIES) for name in self.place.names)
+        return any(name.startswith(_CUDA_LIBRARIES) for name in self.place.ranges)
 
     def _changed(self, verdict: RequirementVerdict, framework: str) -> RequirementVerdict:
         """The verdict with the smallest change that helps, if there is one."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from whygpu.model.observed import Known, Observed
 from whygpu.model.release import Release
-from whygpu.model.target import Framework, Package, Target
+from whygpu.model.target import Framework, Interpreter, Package, Target
 from whygpu.tables.versions import release_numbers
 
 VersionsOf = Callable[[str], Sequence[Release]]
@@ -31,7 +31,8 @@ def installed_rows(target: Target, versions_of: VersionsOf) -> tuple[Release, ..
     if not (isinstance(packages, Known) and isinstance(frameworks, Known)):
         return ()
     newer = {package.name: package for package in newer_packages(packages.value, versions_of)}
-    python = _python_minor(target)
+    here = target.interpreter
+    python = here.value if isinstance(here, Known) else None
     return tuple(
         row
         for framework in frameworks.value
@@ -40,17 +41,11 @@ def installed_rows(target: Target, versions_of: VersionsOf) -> tuple[Release, ..
     )
 
 
-def _python_minor(target: Target) -> tuple[str, ...]:
-    known = target.interpreter
-    if not isinstance(known, Known):
-        return ()
-    return (".".join(known.value.version.split(".")[:2]),)
-
-
-def _rows(framework: Framework, package: Package, pythons: tuple[str, ...]) -> Iterator[Release]:
+def _rows(framework: Framework, package: Package, python: Interpreter | None) -> Iterator[Release]:
     version = _PUBLIC.match(package.version)
     if version is None:
         return
+    pythons = (".".join(python.version.split(".")[:2]),) if python else ()
     build = framework.build
     unread = _unread(framework)
     own = Release(
@@ -67,6 +62,8 @@ def _rows(framework: Framework, package: Package, pythons: tuple[str, ...]) -> I
         requires=package.requires,
         unsearched=(),
         unread=unread,
+        # A release with a wheel for the free-threaded build has one for the usual build too.
+        free_threaded=pythons if python and python.free_threaded else (),
     )
     if framework.name == "keras":
         # Keras has no GPU code of its own.

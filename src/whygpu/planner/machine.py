@@ -32,6 +32,7 @@ def from_snapshot(taken: Snapshot) -> MachineSpec:
         glibc=_glibc(taken.system),
         driver=taken.driver.version,
         gpus=_gpus(taken.driver, nvidia_gpu(taken)),
+        free_threaded=_free_threaded(taken.target.interpreter),
     )
 
 
@@ -42,6 +43,10 @@ def _python(interpreter: Observed[Interpreter]) -> Observed[str]:
             f"the interpreter is {name}, but the table has only wheels for CPython (--python)"
         )
     return transform(interpreter, lambda known: known.version)
+
+
+def _free_threaded(interpreter: Observed[Interpreter]) -> bool:
+    return isinstance(interpreter, Known) and interpreter.value.free_threaded
 
 
 def described(
@@ -60,7 +65,10 @@ def described(
     elif named is not None and named.kind == "jetson":
         machine = _moved(machine, "linux_aarch64", "gpu")
     if python is not None:
-        machine = machine._replace(python=_given(_version(python, "python", "3.11"), "python"))
+        version = _version(python.removesuffix("t"), "python", "3.11, or 3.14t")
+        machine = machine._replace(
+            python=_given(version, "python"), free_threaded=python.endswith("t")
+        )
     if glibc is not None:
         machine = machine._replace(glibc=_given(_version(glibc, "glibc", "2.31"), "glibc"))
     if named is not None:
@@ -107,6 +115,12 @@ def _platform_name(text: str) -> str:
     return name
 
 
+_OTHER_MAKERS = re.compile(
+    r"(?i)\b(?:AMD|Radeon|RX ?[4-9]\d{2,3}|Instinct|MI ?\d{2,3}[AX]?|gfx\w+)\b"
+    r"|(?P<intel>\b(?:Intel|Arc ?[AB]\d{3}|Iris|Ponte Vecchio)\b)"
+)
+
+
 def _named(text: str) -> PlannedGpu:
     """A GPU by its name, or by its compute capability."""
     capability = parse_capability(text)
@@ -114,6 +128,14 @@ def _named(text: str) -> PlannedGpu:
         return PlannedGpu("a GPU", capability, None)
     found = gpus.find(text)
     capabilities = dict.fromkeys(model.capability for model in found)
+    if not found and (other := _OTHER_MAKERS.search(text)):
+        maker = "Intel" if other["intel"] else "AMD"
+        raise UsageError(
+            f"this is a GPU of {maker}, and the table of releases is about those of NVIDIA; "
+            "https://pytorch.org/get-started/locally/ has the command for PyTorch",
+            option="gpu",
+            value=text,
+        )
     if not found:
         raise UsageError(
             "no such model on record; give its compute capability instead, such as ",

@@ -16,7 +16,7 @@ from resolvelib import (
     Resolver,
 )
 
-from whygpu.model.install_plan import Candidate, Solution
+from whygpu.model.install_plan import Candidate, PlannedPackage, Solution
 from whygpu.model.machine_spec import dotted
 from whygpu.model.release import Release
 from whygpu.planner.candidate_cache import CandidateCache, Need
@@ -89,7 +89,7 @@ def resolve(
     packages = [c.row for c in choices if c.row is not None and "[" not in c.name]
     return Solution(
         chosen=tuple(candidate for candidate in chosen if candidate is not None),
-        packages=tuple(sorted((row.package, row.version) for row in packages)),
+        packages=tuple(sorted(PlannedPackage(row.package, row.version) for row in packages)),
         pins=tuple(_pins(choices, packages, cache)),
     )
 
