@@ -11,13 +11,14 @@ import re
 from collections.abc import Sequence
 
 from whygpu.causes.evidence.log_subjects import excerpt
-from whygpu.causes.evidence.log_utilisation import low_utilisation
+from whygpu.causes.evidence.log_utilisation import idle_although_held, low_utilisation
 from whygpu.diagnosis.engine import fold
 from whygpu.diagnosis.guidance import (
     for_idle_gpu,
     for_incomplete,
     for_lost_numbers,
     for_other_failure,
+    for_own_words,
     for_unknown,
     for_work_without_gpu,
     health,
@@ -91,7 +92,7 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         symptoms, roots = [*roots, *symptoms], []
     shown = _shown(log, verdict, found, unexplained)
     guidance = doubt or _guidance(
-        verdict, unexplained, log, suspicious=bool(shown), incomplete=missing
+        verdict, unexplained, log, causes, suspicious=bool(shown), incomplete=missing
     )
     return Explanation(
         verdict=verdict,
@@ -127,12 +128,13 @@ def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
     lost = lost_numbers(log.lines)
     if lost:
         return for_lost_numbers(lost[0])
-    idle = low_utilisation(log)
+    idle = low_utilisation(log) or idle_although_held(log)
     if idle is not None:
         return for_idle_gpu(idle)
     reports = log.without_gpu()
-    unexplained = reports and _reason_for_cpu(roots) is None
-    return for_work_without_gpu(log, reports) if unexplained else None
+    if reports and _reason_for_cpu(roots) is None:
+        return for_work_without_gpu(log, reports)
+    return for_own_words(log, amid_output=True) if not roots else None
 
 
 def _reason_for_cpu(roots: Sequence[Finding]) -> Finding | None:
@@ -192,13 +194,15 @@ _MORE_OFTEN = ("compute-capability-too-new",)
 """Of two guesses about the same lines, these turn out to be right more often."""
 
 
-def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, bool, str]:
+def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, bool, int, int, bool, str]:
     lines = [evidence.line for evidence in finding.evidence if evidence.line is not None]
     ends_it = _ends_it(finding, log)
     return (
         finding.confidence == "possible" and not ends_it,
         finding.severity == "info",
         not ends_it,
+        # What only takes time matters less than what keeps work off the GPU.
+        finding.severity == "warning" and finding.effect == "none",
         _CONFIDENCE.index(finding.confidence),
         min(lines, default=0),
         finding.cause not in _MORE_OFTEN,
@@ -338,6 +342,7 @@ def _guidance(
     verdict: LogVerdict,
     unexplained: Sequence[Failure],
     log: Log,
+    causes: Sequence[Cause],
     *,
     suspicious: bool,
     incomplete: str,
@@ -345,7 +350,7 @@ def _guidance(
     if verdict == "unknown" and incomplete:
         return for_incomplete(incomplete)
     if verdict == "unknown":
-        return for_unknown(log, unexplained, suspicious=suspicious)
+        return for_unknown(log, unexplained, causes, suspicious=suspicious)
     return for_other_failure(_stranger(unexplained)) if verdict == "not-gpu" else None
 
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import excerpt, framework_title
 from whygpu.causes.evidence.log_utilisation import Utilisation
+from whygpu.diagnosis.fragments import causes_with_words_of
+from whygpu.model.cause import Cause
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Remedy
-from whygpu.model.log import DeviceReport, Failure, Log
+from whygpu.model.log import DeviceReport, Failure, Line, Log
 from whygpu.model.remedy import command_line, shell_script
+from whygpu.tables.complaints import (
+    CHECK,
+    PROFILE,
+    SEES_NONE,
+    Complaint,
+    complaint_in,
+    is_of_a_person,
+)
 from whygpu.tables.failures_elsewhere import elsewhere
-from whygpu.tables.failures_without_reason import unexplained
+from whygpu.tables.failures_without_reason import Unexplained, unexplained
 
 _WHOLE_OUTPUT = Remedy(
     "Explain the whole output, including standard error.",
@@ -21,10 +31,6 @@ _WHOLE_OUTPUT = Remedy(
 _WHERE_IT_CRASHES = Remedy(
     "Let Python print where it crashes, and explain that.",
     shell_script("python -X faulthandler PROGRAM.py 2>&1 | whygpu explain"),
-)
-_CHECK = Remedy(
-    "Check the machine, in the environment of the program.",
-    command_line("whygpu check"),
 )
 
 
@@ -47,16 +53,21 @@ def _next_steps(log: Log) -> tuple[Remedy, ...]:
     """For a framework that sees no GPU."""
     action = _SAYS_WHY.get("tensorflow" if log.framework == "keras" else log.framework)
     if action is None or (log.version_of("tensorflow") or "").startswith("1."):
-        return (_CHECK, _WHOLE_OUTPUT)
-    return (_CHECK, Remedy(f"Let {framework_title(log)} say why it sees none.", action))
+        return (CHECK, _WHOLE_OUTPUT)
+    return (CHECK, Remedy(f"Let {framework_title(log)} say why it sees none.", action))
 
 
+_MOST_CAUSES = 4
+_MOST_OWN_LINES = 40
+"""People describe what they see before anything else, and not at length."""
 _WHY_NONE_IS_SEEN = (
     "no driver or no GPU on that machine",
     "a build without GPU support",
+    "CUDA libraries that are missing or of another release",
     "a container that was started without GPUs",
     "CUDA_VISIBLE_DEVICES",
 )
+_IS_IT_LISTED = "Does `nvidia-smi` list the GPU where the program runs?"
 
 
 def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
@@ -106,10 +117,12 @@ def health(log: Log) -> str:
 
 
 def for_idle_gpu(idle: Utilisation) -> Guidance:
-    """For a program that works while its GPU is hardly used, in too few samples to be sure."""
+    """For a GPU that is hardly used, in too few samples to be sure that a program waits."""
+    busy = f"GPU was busy for only {idle.most} % of the time at line {idle.lines[0]}"
     return Guidance(
-        f"the program works, but its GPU was busy for only {idle.most} % of the time at line "
-        f"{idle.lines[0]}; the log does not say what it waits for",
+        f"the program works, but its {busy}; the log does not say what it waits for"
+        if idle.working
+        else f"the {busy}; the log does not show whether a program was working then",
         candidates=(
             "input that is read or decoded too slowly",
             "a batch that is too small for this GPU",
@@ -117,7 +130,10 @@ def for_idle_gpu(idle: Utilisation) -> Guidance:
             "work that is done on the CPU",
         ),
         ask="How busy is the GPU over a minute of training?",
-        steps=(Remedy("Sample it every second.", command_line("nvidia-smi dmon -s u")),),
+        steps=(
+            Remedy("Sample it every second.", command_line("nvidia-smi dmon -s u")),
+            PROFILE,
+        ),
     )
 
 
@@ -132,41 +148,60 @@ def for_lost_numbers(line: int) -> Guidance:
             "a GPU that computes wrongly",
         ),
         ask="Does the loss stay finite on the CPU, with the same data and float32?",
-        steps=(_CHECK,),
+        steps=(CHECK,),
     )
 
 
 def for_incomplete(what: str) -> Guidance:
     """For a log whose decisive part is missing; `what` says which part."""
-    return Guidance(what, ask="Is there more of the output?", steps=(_WHOLE_OUTPUT, _CHECK))
+    return Guidance(what, ask="Is there more of the output?", steps=(_WHOLE_OUTPUT, CHECK))
 
 
-def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> Guidance:
+def for_unknown(
+    log: Log, failures: Sequence[Failure], causes: Sequence[Cause], *, suspicious: bool
+) -> Guidance:
     """For a log without a known cause. `failures` are those that no finding explains."""
+    if failures:
+        return _for_failure(log, failures[-1])
     if not log.lines:
         return Guidance(
             "it is empty",
             ask="Did the output go elsewhere, to standard error or to a file?",
             steps=(_WHOLE_OUTPUT,),
         )
-    known = next((row for line in log.lines if (row := elsewhere(line.text))), None)
-    if not failures and known is not None:
-        return Guidance(
-            known.happened,
-            ask="Did the program end after that? Then this is the reason, and not the GPU.",
-            steps=(Remedy(known.advice, known.action), _WHOLE_OUTPUT),
-        )
-    if not failures:
-        return Guidance(
+    return (
+        _for_known_words(log)
+        or for_own_words(log)
+        or _for_fragment(causes_with_words_of(log, causes))
+        or Guidance(
             "it has lines that look like a problem, but no known cause matches them"
             if suspicious
             else "nothing in it reports a failure, a GPU or work being done",
             ask="What did the program do that it should not have done?",
-            steps=(_WHOLE_OUTPUT, _CHECK),
+            steps=(_WHOLE_OUTPUT, CHECK),
         )
-    failure = failures[-1]
-    if not failure.says_why:
-        return _without_reason(failure)
+    )
+
+
+def _for_known_words(log: Log) -> Guidance | None:
+    """For a message of a failure without the exception that it belongs to."""
+    for line in log.lines:
+        known, bare = elsewhere(line.text), unexplained(line.text)
+        if known is not None:
+            return Guidance(
+                known.happened,
+                ask="Did the program end after that? Then this is the reason, and not the GPU.",
+                steps=(Remedy(known.advice, known.action), _WHOLE_OUTPUT),
+            )
+        if bare is not None:
+            return _without_reason(bare)
+    return None
+
+
+def _for_failure(log: Log, failure: Failure) -> Guidance:
+    row = unexplained(failure.text)
+    if not failure.says_why and row is not None:
+        return _without_reason(row)
     if failure.kind == "killed":
         return Guidance(
             f"line {failure.line} says that the program was ended from outside, but not why",
@@ -182,32 +217,75 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
         return Guidance(
             f"the program crashed at line {failure.line}, but nothing says in which code",
             ask="Which function is it in when it crashes?",
-            steps=(_WHERE_IT_CRASHES, _CHECK),
+            steps=(_WHERE_IT_CRASHES, CHECK),
         )
     if any(failure.line <= line <= failure.last for line in story_of(log).wanted):
         return Guidance(
             f"the program needs a GPU, and {framework_title(log)} saw none; the log does not say "
             "why",
             candidates=_WHY_NONE_IS_SEEN,
-            ask="Does `nvidia-smi` list the GPU where the program runs?",
+            ask=_IS_IT_LISTED,
             steps=_next_steps(log),
         )
     return Guidance(
         f"line {failure.line} ended the program ({excerpt(failure.text)}); it may be related to "
         "the GPU, but no known cause matches",
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
-        steps=(_WHOLE_OUTPUT, _CHECK),
+        steps=(_WHOLE_OUTPUT, CHECK),
     )
 
 
-def _without_reason(failure: Failure) -> Guidance:
-    row = unexplained(failure.text)
-    assert row is not None, failure.text
+def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
+    """For a text in which a person describes a symptom, or asks; None if nobody does.
+
+    `amid_output`: the rest is the output of a program, whose lines may look like such a sentence.
+    """
+    line, said = next(_own_words(log, amid_output), (None, None))
+    if line is None or said is None:
+        return None
+    if said.is_question:
+        return Guidance(f"line {line.number} asks {said.says}", steps=said.steps)
+    sees_none = said.says == SEES_NONE.says
+    return Guidance(
+        f"line {line.number} says that {said.says}, and nothing else in it says why",
+        candidates=_WHY_NONE_IS_SEEN if sees_none else said.candidates,
+        ask=_IS_IT_LISTED if sees_none else said.ask,
+        steps=_next_steps(log) if sees_none else said.steps,
+    )
+
+
+def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
+    for line in log.lines[:_MOST_OWN_LINES]:
+        if line.level == "none" and (is_of_a_person(line.text) or not amid_output):
+            said = complaint_in(line.text)
+            if said is not None:
+                yield line, said
+
+
+def _for_fragment(causes: Sequence[Cause]) -> Guidance | None:
+    """For a part of a message that these causes write."""
+    if not causes:
+        return None
+    first, *others = causes
+    return Guidance(
+        "its words are part of a message that has several possible causes"
+        if others
+        else f"its words are part of a message of {first.code}, and not enough to be sure",
+        candidates=tuple(f"{cause.title} ({cause.code})" for cause in causes[:_MOST_CAUSES]),
+        ask="What does the whole message say, and what comes before it?",
+        steps=(
+            _WHOLE_OUTPUT,
+            Remedy("Read about the first.", command_line(f"whygpu rule {first.code}")),
+        ),
+    )
+
+
+def _without_reason(row: Unexplained) -> Guidance:
     return Guidance(
         f"{row.happened}; the reason {row.where_the_reason_is}, and this log does not have it",
         candidates=row.candidates,
         ask="What is the first error above it in the whole output?",
-        steps=(_WHOLE_OUTPUT, _CHECK),
+        steps=(_WHOLE_OUTPUT, CHECK),
     )
 
 

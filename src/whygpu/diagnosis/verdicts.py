@@ -9,6 +9,7 @@ from whygpu.model.derived import (
     MORE_TIME,
     and_list,
     display_name,
+    gpu_of_maker,
     keras_backend,
     stopped_from_outside,
     usable_gpu,
@@ -19,6 +20,7 @@ from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.report import FrameworkReport, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.graphics_devices import can_compute
 
 PROBED = ("tensorflow", "keras", "jax", "torch")
 """Frameworks that are run. Others are judged by their presence and build."""
@@ -138,7 +140,8 @@ def _from_files(
     if isinstance(usable_gpu(machine), Absent):
         return "cpu", "no GPU to run on"
     reason = probe.reason if isinstance(probe, Unknown) else probe.source
-    return "unknown", f"nothing found against it, but {reason}"
+    found = "something is likely to prevent it" if blamed else "nothing found against it"
+    return "unknown", f"{found}, but {reason}"
 
 
 def judge_machine(
@@ -177,10 +180,15 @@ def judge_machine(
         return "cpu", sentence + beside + _blamed(on_cpu, roots)
     if unknown:
         sentence = f"cannot tell whether {_names(unknown)} {_do(unknown, 'uses', 'use')} the GPU"
-        return "unknown", f"{sentence}{beside}: {unknown[0].summary}"
+        return "unknown", f"{sentence}{beside}: {why_unknown(unknown)}"
     rest = _rest(findings, gaps)
     sentence = f"{_names(on_gpu)} {_do(on_gpu, 'uses', 'use')} the GPU"
     return "gpu", f"{sentence}; {rest}" if rest else sentence
+
+
+def why_unknown(unknown: Sequence[FrameworkReport]) -> str:
+    """One reason for all of them. Keras only refers to its backend, which says why itself."""
+    return min(unknown, key=lambda item: item.name == "keras").summary
 
 
 def _without_gpu(
@@ -191,11 +199,11 @@ def _without_gpu(
     gaps: Sequence[str],
 ) -> tuple[MachineVerdict, str]:
     """Without a GPU, the verdict is fine if every framework was seen to work on the CPU."""
-    none = "this machine has no GPU"
+    none = _no_gpu(machine)
     unknown = [item for item in counted if item.verdict == "unknown"]
     if unknown:
         work = f"cannot tell whether {_names(unknown)} {_do(unknown, 'works', 'work')}"
-        return "unknown", f"{none}; {work}: {unknown[0].summary}"
+        return "unknown", f"{none}; {work}: {why_unknown(unknown)}"
     untried = [item for item in counted if not isinstance(_probe(machine, item.name), Known)]
     if untried:
         work = f"whether {_names(untried)} {_do(untried, 'works', 'work')} was not tried"
@@ -204,6 +212,16 @@ def _without_gpu(
     all_of_them = "everything runs" if len(counted) == len(frameworks) else _run(counted)
     rest = _rest(findings, gaps) or "nothing to fix"
     return "no-gpu", f"{none}; {all_of_them} on the CPU; {rest}"
+
+
+def _no_gpu(machine: Snapshot) -> str:
+    """A GPU of another maker that no framework here is built for is there all the same."""
+    graphics = machine.graphics.value if isinstance(machine.graphics, Known) else ()
+    other = next(filter(can_compute, graphics), None)
+    if other is None:
+        # Nothing in WSL shows which GPUs Windows has.
+        return f"{'this machine' if isinstance(machine.system.wsl, Absent) else 'WSL'} has no GPU"
+    return f"this machine has no NVIDIA GPU, but {gpu_of_maker(other)}, which no build here is for"
 
 
 def _run(items: Sequence[FrameworkReport]) -> str:
@@ -234,7 +252,7 @@ def _without_frameworks(
     gpu = usable_gpu(machine)
     if isinstance(gpu, Absent):
         rest = _rest(findings, gaps) or "nothing to fix"
-        return "no-gpu", f"this machine has no GPU, and {none}; {rest}"
+        return "no-gpu", f"{_no_gpu(machine)}, and {none}; {rest}"
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         return "cpu", f"{none}, and the GPU could not be used ({errors[0].code} {errors[0].cause})"

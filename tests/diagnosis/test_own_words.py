@@ -1,0 +1,114 @@
+"""People paste what they see in their own words, with or without output around it."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from whygpu import api
+
+DESCRIBED = (
+    ("nvidia-smi is fine, but TensorFlow does not see my RTX 4090", "sees no GPU"),
+    ("PyTorch doesnt detect cuda on the new laptop", "sees no GPU"),
+    ("tf.config.list_physical_devices('GPU') returns []", "sees no GPU"),
+    ("tf.config.list_physical_devices('GPU') gives an empty list", "sees no GPU"),
+    ("list_physical_devices is empty", "sees no GPU"),
+    ("torch.cuda.device_count() gives 0", "sees no GPU"),
+    ("GPU idle 10%", "hardly used"),
+    ("jax.devices() shows only CpuDevice(id=0)", "works on the CPU"),
+    ("Keras not using gpu", "not done on the GPU"),
+    ("Why isn't my code running on GPU?", "not done on the GPU"),
+    ("During training the GPU usage stays at 7 % most of the time", "hardly used"),
+    ("Device: cuda. But my GPU usage is 0%", "hardly used"),
+    ("I watched nvidia-smi: the load is below 10%", "hardly used"),
+    ("训练的时候GPU利用率很低", "hardly used"),
+    ("One epoch takes longer on the GPU than on the CPU", "longer on the GPU"),
+    ("I am using the GPU for training and it is slow", "is slow"),
+    ("On my GTX 1080 it hangs at epoch 1", "does not go on"),
+    ("I get NaN on the GPU and numbers on the CPU", "not those of the CPU"),
+    ("Training on the GPU restarts my computer", "the computer stops"),
+    ("My RTX 5090 is not supported by this PyTorch", "is not supported"),
+    ("I have a GeForce 940M and did as the guide says. But it is not detected.", "sees no GPU"),
+    (
+        "Can TensorFlow 1's tf.Session ignore GPU certification requirements?",
+        "how to use a GPU that does not meet the requirements",
+    ),
+    ("Why does TensorFlow throw exceptions when using a GPU?", "fails when it uses the GPU"),
+    ("I get an error when I train on the GPU", "fails when it uses the GPU"),
+    ("Why is TensorFlow failing to create a session?", "cannot create a session"),
+    ("TensorFlow cannot create a tf.Session", "cannot create a session"),
+    ("Can Keras/TensorFlow disable CuDNN?", "how to run a program without cuDNN"),
+    ("How do I turn off cuDNN in Keras", "how to run a program without cuDNN"),
+    ("Why does TensorFlow detect my GPU but Keras does not?", "Keras does not use the GPU that"),
+    ("Keras does not see my GPU, TensorFlow does", "Keras does not use the GPU that"),
+    ("tensorflow.keras does not use the GPU", "not done on the GPU"),
+    ("How can I limit the GPU memory that Keras takes?", "how to limit the GPU memory"),
+    ("How do I run this without the GPU?", "how to run a program without"),
+    ("How do I make Keras use only one GPU?", "how to choose the GPU"),
+    ("How do I know if Keras is using the gpu?", "whether a program uses its GPU"),
+    ("how to train on my GPU", "how to let a program use the GPU"),
+)
+WORKING = "Epoch 1/2\n100/100 [====] - 3s 30ms/step - loss: 0.5\nEpoch 2/2\n"
+
+
+@each(("text", "understood"), DESCRIBED)
+def test_a_description_is_understood_and_never_a_tick(text: str, understood: str) -> None:
+    explanation = api.explain(text)
+    assert explanation.verdict == "unknown"
+    assert understood in explanation.headline
+    guidance = explanation.guidance
+    assert guidance is not None
+    assert guidance.steps
+
+
+@each(
+    "text",
+    [
+        "My GPU is at 5% and I do not know why.\n",
+        "Why is my training on the GPU so slow?\n",
+        "We see that TensorFlow is not using the GPU.\n",
+    ],
+)
+def test_a_complaint_above_output_that_looks_fine_is_no_tick(text: str) -> None:
+    assert api.explain(WORKING).verdict == "nothing-wrong"
+    assert api.explain(text + WORKING).verdict == "unknown"
+
+
+@each(
+    "line",
+    [
+        "TPU not found, using GPU",
+        "GPU available: True, used: True",
+        "Using device: cuda",
+        "GPU memory usage is at 10%",
+        "No TPU cores found, running on GPU",
+    ],
+)
+def test_what_a_program_prints_is_no_complaint(line: str) -> None:
+    assert api.explain(f"{line}\n{WORKING}").verdict == "nothing-wrong"
+
+
+@each("text", ["GPU is available but the training ends", "I installed cuda 12.1 and python 3.10"])
+def test_other_sentences_are_not_given_a_meaning(text: str) -> None:
+    assert "says that" not in api.explain(text).headline
+
+
+@each(
+    ("part", "codes"),
+    [
+        ("failed call to cuInit", {"WG101", "WG108"}),
+        ("could not select device driver", {"WG801"}),
+        ("Cannot assign a device for operation", {"WG408", "WG409"}),
+        ("RESOURCE_EXHAUSTED", {"WG504"}),
+    ],
+)
+def test_a_part_of_a_message_leads_to_the_pages_that_have_it(part: str, codes: set[str]) -> None:
+    explanation = api.explain(part)
+    assert explanation.verdict == "unknown"
+    assert explanation.guidance is not None
+    assert codes <= {title[-6:-1] for title in explanation.guidance.candidates}
+
+
+def test_words_of_a_longer_text_lead_nowhere() -> None:
+    text = "one line\ntwo lines\nthree lines\ncould not select device driver\n"
+    guidance = api.explain(text).guidance
+    assert guidance is not None
+    assert guidance.candidates == ()
