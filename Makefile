@@ -5,25 +5,29 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+FRAMEWORKS := tests/real tests/lab tests/hardware
 # These start whole programs for each test, servers and commands of the documentation among them.
-WHOLE := tests/faults tests/agent tests/editor tests/docs tests/test_action.py
-FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware $(WHOLE:%=--ignore=%)
+WHOLE := tests/docs tests/faults tests/agent tests/editor tests/test_action.py
+# Each process imports and collects every test, which takes three seconds: few of them are enough.
+UNITS := -n auto --maxprocesses 4 $(FRAMEWORKS:%=--ignore=%) $(WHOLE:%=--ignore=%)
 # Two files at a time: each test starts a framework, which keeps one core busy and takes up to 2 GB,
-# and the tests of a file share what took one long to do.
-REAL := -n 2 --dist loadfile
+# and the tests of a file share what took one long to do. tests/real/conftest.py has their order.
+REAL := -n 2 --dist loadfile --no-loadscope-reorder
 
 # Byte code is wanted: some environments switch it off, and imports then take three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: check test test-fast fuzz test-lab-full lint fix docs site new-cause targets targets-cuda benchmark package clean
+.NOTPARALLEL:
+.PHONY: check test test-full test-fast test-slow fuzz test-lab-full lint fix docs site new-cause targets targets-cuda benchmark package clean
 
 check: $(VENV)/ready ## Diagnose this machine
 	@$(BIN)/whygpu check; code=$$?; \
 	if [ $$code -eq 1 ] || [ $$code -eq 4 ]; then exit 0; else exit $$code; fi
 
-test: lint targets $(VENV)/docs $(VENV)/pages ## Everything: style, types, and all tests, real frameworks included
-	$(BIN)/python -m pytest $(FAST)
-	$(BIN)/python -m pytest $(REAL) $(WHOLE)
+test: lint targets test-fast test-slow ## Style, types, and the tests, real frameworks included
+	$(BIN)/python -m pytest $(REAL) -m "not full" tests/lab tests/real
+
+test-full: lint targets test-fast test-slow ## The same, and what few changes can break
 	$(BIN)/python -m pytest $(REAL) tests/lab tests/real
 
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
@@ -32,14 +36,23 @@ test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
 fuzz: $(VENV)/dev ## 10,000 hostile inputs for every verb (some 5 minutes on two cores)
 	$(BIN)/python -m tools.fuzz --inputs 10000
 
-test-fast: $(VENV)/dev ## The everyday suite: no frameworks, under a minute
-	$(BIN)/python -m pytest $(FAST)
+test-fast: $(VENV)/dev ## The everyday suite: no frameworks, a minute of processor time
+	$(BIN)/python -m pytest $(UNITS) -m "not slow"
+
+test-slow: $(VENV)/dev $(VENV)/docs $(VENV)/pages ## What takes longer and needs no framework
+	$(BIN)/python -m pytest $(UNITS) -m slow
+	$(BIN)/python -m pytest $(REAL) $(WHOLE)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m tools.portability
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	@if command -v actionlint > /dev/null; then actionlint; else \
+		echo "actionlint is not installed: the workflows were compared with their schema only"; fi
 
 fix: $(VENV)/dev ## Repair style where that can be done by itself
 	$(BIN)/ruff check --fix .
@@ -47,6 +60,7 @@ fix: $(VENV)/dev ## Repair style where that can be done by itself
 
 docs: $(VENV)/dev ## Generate docs/causes, the ledger, schemas, reference, completions, manual page, and output on pages
 	$(BIN)/python -m tools.docs
+	$(BIN)/python -m tools.message_index
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.phrase_words
 	$(BIN)/python -m tools.package_graph
@@ -56,10 +70,11 @@ docs: $(VENV)/dev ## Generate docs/causes, the ledger, schemas, reference, compl
 	$(BIN)/python -m tools.docs_commands
 
 site: $(VENV)/docs ## The documentation as a site, in site
+	@test -x $(BIN)/zensical || { echo "make site needs Python 3.11 or newer: make clean, then PYTHON=python3.11 make site"; exit 1; }
 	$(BIN)/zensical build --strict
 
-new-cause: $(VENV)/dev ## make new-cause FAMILY=libraries SLUG=some-defect
-	$(BIN)/python -m tools.new_cause "$(FAMILY)" "$(SLUG)"
+new-cause: $(VENV)/dev ## make new-cause FAMILY=libraries SLUG=some-defect, with SEEN_IN="log" for that detector only
+	@$(BIN)/python -m tools.new_cause "$(FAMILY)" "$(SLUG)" "$(SEEN_IN)"
 
 targets: $(VENV)/dev ## Build the framework environments that tests examine
 	$(BIN)/python -m tests.targets

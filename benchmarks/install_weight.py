@@ -54,7 +54,10 @@ class Place:
         self.folder = folder
         self.links = folder / "links"
         self.tools = _environment(folder / "tools")
-        (self.wheel,) = (ROOT / "dist").glob("*.whl")
+        wheels = list((ROOT / "dist").glob("*.whl"))
+        if len(wheels) != 1:
+            sys.exit("dist must have the wheel to install, and no other: make package")
+        (self.wheel,) = wheels
         _run([self.tools("pip"), "install", "-q", "pipx", "uv"], os.environ)
         _run([self.tools("pip"), "download", "-q", "-d", self.links, self.wheel], os.environ)
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
@@ -118,8 +121,8 @@ def measure(folder: pathlib.Path) -> tuple[list[Timing], list[Weight]]:
 def tables(timings: list[Timing], weights: list[Weight], wheel_bytes: int) -> str:
     lines = ["| command | first time | again |", "| --- | ---: | ---: |"]
     for row in timings:
-        again = "" if row.again is None else f"{row.again:.1f} s"
-        lines.append(f"| `{row.command}` | {row.first:.1f} s | {again} |")
+        again = "" if row.again is None else _seconds(row.again)
+        lines.append(f"| `{row.command}` | {_seconds(row.first)} | {again} |")
     lines += ["", "| package | version | MB |", "| --- | --- | ---: |"]
     lines += [f"| {row.package} | {row.version} | {_mb(row.bytes)} |" for row in weights]
     total = sum(row.bytes for row in weights)
@@ -135,6 +138,10 @@ def tables(timings: list[Timing], weights: list[Weight], wheel_bytes: int) -> st
 
 def _mb(size: int) -> str:
     return f"{size / 1e6:.1f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value >= 0.05 else "under 0.1 s"
 
 
 def main() -> None:

@@ -13,6 +13,10 @@ import pytest
 
 from tests import targets, tested_frameworks
 
+_TOO_SLOW = "processor seconds"
+_EVERYDAY_SECONDS = 3.0
+"""Much more than the marker `slow` says: some tests that many changes need are kept."""
+
 
 def pytest_configure() -> None:
     """Give signals their ordinary meaning, and programs a folder to write to, whoever started us.
@@ -35,14 +39,31 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays to the end: no search for garbage has to go through it."""
+    """Drop the garbage of the collection; `earlier_objects` keeps the rest to the end."""
     gc.collect()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def earlier_objects() -> None:
+    """Code under test may search for garbage: spare it what other modules loaded and cached."""
     gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
     """pytest searches for garbage several times at its end: spare it what the tests have cached."""
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Keep the everyday suite fast: note a test in it that should be marked as slow."""
+    __tracebackhide__ = True
+    before = sum(os.times()[:4])
+    result = yield
+    spent = sum(os.times()[:4]) - before
+    if pyfuncitem.config.option.markexpr == "not slow" and spent > _EVERYDAY_SECONDS:
+        pyfuncitem.user_properties.append((_TOO_SLOW, f"{spent:.1f}"))
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,13 +79,16 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which frameworks were tested for real, and loudly which were not."""
+    """Say which frameworks were tested for real, loudly which were not, and what was too slow."""
+    for report in terminalreporter.getreports("passed"):
+        for seconds in _properties(report, _TOO_SLOW):
+            terminalreporter.line(f"{seconds} s, mark it as slow: {report.nodeid}")
     ended = [
         tested_frameworks.Ended(asked, outcome == "passed", _reason(report))
         for outcome in ("passed", "skipped", "failed", "error")
         for report in terminalreporter.getreports(outcome)
         if isinstance(report, pytest.TestReport)
-        if (asked := tuple(str(value) for name, value in report.user_properties))
+        if (asked := _properties(report, tested_frameworks.PROPERTY))
     ]
     names = {name for test in ended for name in test.targets}
     versions = {name: tested_frameworks.versions_in(targets.folder() / name) for name in names}
@@ -78,6 +102,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(f"not tested, because it is built on request: {line}")
     for line in found.untested:
         terminalreporter.line(f"NOT TESTED: {line}", red=True, bold=True)
+
+
+def _properties(report: pytest.TestReport, wanted: str) -> tuple[str, ...]:
+    return tuple(str(value) for name, value in report.user_properties if name == wanted)
 
 
 def _reason(report: pytest.TestReport) -> str:

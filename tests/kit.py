@@ -40,11 +40,49 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_AMD = """
+start = "no-gpu"
+only = ["torch"]
+[[graphics]]
+vendor = "amd"
+address = "0000:03:00.0"
+device_id = "744c"
+kernel_driver = "amdgpu"
+[amd]
+gpus = [{node = 1, target = "gfx1100"}]
+device_nodes = [
+    {path = "/dev/kfd", mode = "crw-rw----", group = "render", usable = true},
+    {path = "/dev/dri/renderD128", mode = "crw-rw----", group = "render", usable = true},
+]
+rocm = "6.4.1-83"
+[target.frameworks.torch.build]
+kind = "rocm"
+amd_targets = ["gfx90a", "gfx1030", "gfx1100"]
+"""
+_INTEL = """
+start = "no-gpu"
+only = ["torch"]
+[[graphics]]
+vendor = "intel"
+address = "0000:03:00.0"
+device_id = "56a0"
+kernel_driver = "xe"
+[intel]
+device_nodes = [
+    {path = "/dev/dri/renderD128", mode = "crw-rw----", group = "render", usable = true},
+]
+level_zero = "/usr/lib/x86_64-linux-gnu/libze_intel_gpu.so.1"
+[target.frameworks.torch.build]
+kind = "xpu"
+"""
 _STARTS = {"healthy": machines.healthy, "no-gpu": machines.without_gpu}
+_FURTHER_STARTS = {"amd": _AMD, "intel": _INTEL}
+"""Machines that differ from one of the starts themselves."""
 
 _TEMPLATES: tuple[Any, ...] = (
     machines.package("example", "1.0"),
     machines.GPU,
+    machines.LOAD_TEST,
     machines.probe_of("torch", "2.8.0", None),
     machines.FRAMEWORKS[3],
     machines.resolution("libexample.so.1", "/example", "/example/requester.so"),
@@ -56,7 +94,7 @@ _TEMPLATES: tuple[Any, ...] = (
 )
 """The default for a new item of a list, by its type."""
 
-_KEYS = ("number", "pid", "name", "library", "path")
+_KEYS = ("number", "pid", "name", "library", "path", "address")
 """The field that names an item of a list, so that an example can say which one it changes."""
 
 
@@ -67,23 +105,41 @@ def machine(toml: str = "") -> Snapshot:
     Tables follow the snapshot's fields. An observed fact is given by its plain value, or as
     `{unknown = "reason"}` or `{absent = "where"}`. An item of a list is addressed by its name
     (`[target.frameworks.torch]`, `[driver.gpus.0]`) and added if it does not exist; `remove = true`
-    removes it. Three keys change the starting point: `start = "no-gpu"`; `only = ["torch"]`, which
-    keeps only those frameworks; and `nothing_seen = true`, which makes every fact unknown. Setting
-    `probes_left_out` removes the probes.
+    removes it. Three keys change the starting point: `start = "no-gpu"`, or "amd" or "intel" for a
+    PyTorch that uses such a GPU; `only = ["torch"]`, which keeps only those frameworks; and
+    `nothing_seen = true`, which makes every fact unknown. Setting `probes_left_out` removes the
+    probes.
     """
     changes = tomllib.loads(toml)
-    start = _STARTS[changes.pop("start", "healthy")]()
-    base = encode(start)
+    start, encoded = _start(changes.pop("start", "healthy"))
+    base = dict(encoded)
     if changes.pop("nothing_seen", False):
         base = _unseen(Snapshot, {**base, "probes_left_out": _NOTHING_SEEN})
     only = changes.pop("only", None)
     if only is not None:
-        frameworks = base["target"]["frameworks"]["known"]
-        base["target"]["frameworks"]["known"] = [f for f in frameworks if f["name"] in only]
+        found = base["target"]["frameworks"]
+        kept = {**found, "known": [f for f in found["known"] if f["name"] in only]}
+        base["target"] = {**base["target"], "frameworks": kept}
         base["probes"] = [p for p in base["probes"] if p["name"] in (*only, "cuda")]
     if changes.get("probes_left_out"):
         base["probes"] = []
-    return decode(Snapshot, _change(Snapshot, base, changes))
+    changed = _change(Snapshot, base, changes)
+    # Most machines differ in one or two parts; decoding the others would take most of the time.
+    return start._replace(
+        **{
+            name: decode(kind, changed[name])
+            for name, kind in hints(Snapshot)
+            if changed[name] is not encoded[name]
+        }
+    )
+
+
+@cache
+def _start(name: str) -> tuple[Snapshot, dict[str, Any]]:
+    """A machine to start from, and the same encoded, which is not to be changed."""
+    differences = _FURTHER_STARTS.get(name)
+    snapshot = _STARTS[name]() if differences is None else machine(differences)
+    return snapshot, encode(snapshot)
 
 
 _NOTHING_SEEN = "nothing could be seen"

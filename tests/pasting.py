@@ -14,10 +14,18 @@ SH = shutil.which("sh") or "sh"
 EXPECTED = (
     *("python", "python3", "uv", "conda", "whygpu", "tf_upgrade_v2", "strace"),
     *("sudo", "apt-get", "ln", "mv", "sed", "kill", "ls", "id", "file", "find", "env", "df"),
-    *("nvidia-smi", "nvidia-modprobe", "dcgmi", "rocminfo", "rocm-smi", "sycl-ls"),
+    *(
+        "nvidia-smi",
+        "nvidia-modprobe",
+        "nvidia-cuda-mps-control",
+        "dcgmi",
+        "rocminfo",
+        "rocm-smi",
+        "sycl-ls",
+    ),
     *("compute-sanitizer", "ip", "nc", "ss", "dirname"),
     *("docker", "podman", "nerdctl", "apptainer", "incus", "kubectl", "srun", "systemd-nspawn"),
-    *("grep", "tr", "paste", "tail", "cat", "dmesg", "ldd", "ldconfig", "mokutil"),
+    *("grep", "tr", "paste", "tail", "cat", "stat", "dmesg", "ldd", "ldconfig", "mokutil"),
     *("systemctl", "wsl", "where.exe", "winget"),
 )
 """The programs that remedies name. If the shell runs any other command, that is a defect."""

@@ -71,6 +71,18 @@ def run_step(step: dict[str, Any], folder: pathlib.Path, **given: str) -> Ended:
     return Ended(done, files["GITHUB_OUTPUT"].read_text() + files["GITHUB_ENV"].read_text())
 
 
+@pytest.mark.parametrize("step", [INSTALL, LINT], ids=lambda step: step["name"])
+def test_shellcheck_accepts_the_scripts(step: dict[str, Any]) -> None:
+    """actionlint reads the scripts of workflows only."""
+    if shutil.which("shellcheck") is None:
+        pytest.skip("shellcheck is not installed here")
+    command = ["shellcheck", "--norc", "--shell=bash", "-"]
+    done = subprocess.run(
+        command, input=step["run"], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_findings_are_annotations_and_fail_the_step(project: pathlib.Path) -> None:
     ended = run_step(LINT, project)
     assert ended.code == 1

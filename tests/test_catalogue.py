@@ -17,6 +17,7 @@ from tests.kit import (
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
 from whygpu.model.cause import Cause
+from whygpu.tables.variables import row_of
 
 FAMILIES = {
     "1": "driver",
@@ -137,7 +138,11 @@ def the_machines_on_its_page_are_judged_as_it_says(cause: Cause) -> None:
     chosen = machine_examples(cause)
     assert {example.expectation for example in chosen} == {"fires", "quiet", "cannot tell"}
     for example in chosen:
-        outcome = run(cause, machine(example.text))
+        snapshot = machine(example.text)
+        for variable in snapshot.environment.variables:
+            missing = f"whygpu does not read {variable.name}: add a row to tables/variables.py"
+            assert row_of(variable.name) is not None, missing
+        outcome = run(cause, snapshot)
         if example.expectation == "fires":
             assert outcome.status == "found", (outcome, example.text)
             for finding in outcome.findings:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import pytest
+
 from tests.cases import each
 from tests.kit import (
     examples,
@@ -129,7 +131,7 @@ def code_survives(cause: Cause, detector: CodeDetector) -> bool:
         effect=cause.effect,
         explains=cause.explains,
     )
-    copy.on_code(*cause.code_words)(detector)
+    copy.on_code(*cause.code_words, needs=cause.code_needs)(detector)
     return all(
         bool(lint(example.text, copy)) is (example.expectation == "fires")
         for example in examples(cause.page)
@@ -179,6 +181,7 @@ def setup_survives(cause: Cause, detector: SetupDetector) -> bool:
     )
 
 
+@pytest.mark.slow
 @every_setup_cause
 def test_a_broken_setup_detector_is_noticed(cause: Cause) -> None:
     assert cause.setup_detector is not None

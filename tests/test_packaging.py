@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from whygpu.cli.bug import NEW_ISSUE
+import pytest
+
+from whygpu.cli.bug import NEEDED, NEW_ISSUE, failed
 from whygpu.version import VERSION
 
 if sys.version_info >= (3, 11):
@@ -25,6 +27,20 @@ def test_a_bug_report_goes_to_an_issue_form_of_this_repository() -> None:
     address, _, form = NEW_ISSUE.partition("/new?template=")
     assert address == project()["urls"]["Issues"]
     assert (ROOT / ".github" / "ISSUE_TEMPLATE" / form).is_file()
+
+
+def test_what_is_told_to_be_needed_is_what_the_package_requires() -> None:
+    required = {re.split(r"[><=; ]", line)[0] for line in project()["dependencies"]}
+    assert {"nvidia-ml-py" if name == "pynvml" else name for name in NEEDED} == required
+
+
+def test_an_installation_without_a_needed_package_is_no_bug(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failed(ModuleNotFoundError("no", name="packaging.version"), ["check"])
+    said = capsys.readouterr().err
+    assert "pip install --force-reinstall whygpu" in said
+    assert "bug" not in said
 
 
 def test_the_command_for_windows_has_the_line_ends_that_cmd_needs() -> None:

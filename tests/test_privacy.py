@@ -374,6 +374,7 @@ def plant(value: Any, text: str) -> Any:
     return text if isinstance(value, str) else value
 
 
+@pytest.mark.slow
 @each(("text", "secret"), SECRETS.items())
 def test_no_field_of_a_snapshot_lets_a_secret_through(text: str, secret: str) -> None:
     planted = [plant(encode(healthy()), words) for words in (text, f"before {text} after")]
@@ -397,6 +398,7 @@ def test_what_is_not_private_stays(text: str) -> None:
     assert Redactor(ALICE).text(text) == text
 
 
+@pytest.mark.slow
 def test_the_index_of_rules_loses_nothing() -> None:
     """A rule that is not tried would not have changed the text."""
     for make in KINDS.values():
@@ -416,6 +418,7 @@ LOGS = sorted((pathlib.Path(__file__).parent / "logs").glob("*.log"))
 PAGES = [(cause.slug, example) for cause in catalogue() for example in examples(cause.page)]
 
 
+@pytest.mark.slow
 @each("path", LOGS, ids=lambda path: path.stem)
 def test_a_cleaned_log_means_the_same(path: pathlib.Path) -> None:
     log = path.read_text(encoding="utf-8")
@@ -429,12 +432,14 @@ def test_a_cleaned_log_means_the_same(path: pathlib.Path) -> None:
     assert kept == [], "a line without anything private was changed"
 
 
+@pytest.mark.slow
 @each(("slug", "example"), [page for page in PAGES if page[1].kind == "log"])
 def test_a_cleaned_example_of_a_log_means_the_same(slug: str, example: Example) -> None:
     cleaned = Redactor(ALICE).text(example.text)
     assert sayings(explained(cleaned)) == sayings(explained(example.text))
 
 
+@pytest.mark.slow
 @each(("slug", "example"), [page for page in PAGES if page[1].kind == "machine"])
 def test_an_example_of_a_machine_holds_nothing_private(slug: str, example: Example) -> None:
     snapshot = machine(example.text)

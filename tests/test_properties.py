@@ -81,11 +81,13 @@ def known_reports() -> list[Report]:
     return [judged(known) for known in known_machines()]
 
 
+@pytest.mark.slow
 def test_what_a_report_of_a_known_machine_says_agrees_with_itself() -> None:
     for report in known_reports():
         agrees_with_itself(report)
 
 
+@pytest.mark.slow
 def test_what_a_report_of_a_random_machine_says_agrees_with_itself() -> None:
     holds_for_random_machines(AGREEMENT_DRAWS, agrees_with_itself)
 
@@ -134,11 +136,13 @@ def verdicts_findings_and_exit_code_agree(report: Report) -> None:
         assert any(f.subject == MACHINE or f.cause == "non-nvidia-backend" for f in faults)
 
 
+@pytest.mark.slow
 def test_text_about_every_known_fault_keeps_its_width() -> None:
     for place, report in enumerate(filter(lambda report: report.findings, known_reports())):
         text_keeps_its_width(report, (40, 100)[place % 2])
 
 
+@pytest.mark.slow
 def test_output_on_random_machines_keeps_to_its_schema_and_width() -> None:
     def holds(report: Report) -> None:
         obeys("check", json.loads(render_json(report)))
@@ -161,6 +165,7 @@ def text_keeps_its_width(report: Report, width: int) -> None:
     assert all(root.code in text for root in report.root_causes)
 
 
+@pytest.mark.slow
 def test_a_failure_names_the_seed_that_makes_the_same_machine_again() -> None:
     def never_holds(report: Report) -> None:
         seen.append(report.snapshot)

@@ -36,6 +36,7 @@ for name, source in sorted(ast.literal_eval(sys.stdin.read()).items()):
 """
 
 
+@pytest.mark.slow
 def test_a_real_python_3_6_compiles_all_of_it() -> None:
     python = find_interpreter(("3.6",))
     if python is None:
@@ -46,6 +47,7 @@ def test_a_real_python_3_6_compiles_all_of_it() -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 @each("name", SOURCES)
 def test_the_syntax_is_that_of_python_3_6(name: str) -> None:
     source = SOURCES[name]
@@ -55,6 +57,7 @@ def test_the_syntax_is_that_of_python_3_6(name: str) -> None:
     assert b"from __future__ import annotations" not in source, "new in Python 3.7"
 
 
+@pytest.mark.slow
 @each("name", SOURCES)
 def test_annotations_cost_the_program_nothing(name: str) -> None:
     """They are evaluated where they stand, so they are quoted, and `typing` is not imported."""

@@ -65,6 +65,8 @@ def _options(words: list[str] | None) -> argparse.Namespace:
 
 def _resolve(case: Described, plan: Plan, uv: str) -> str:
     """What uv says. PyTorch's own indexes are asked for the builds that are only there."""
+    if case.machine.free_threaded:
+        return "not asked: uv resolves for a free-threaded Python only if it is installed"
     wanted = requirements(plan)
     with tempfile.TemporaryDirectory() as folder:
         listing = os.path.join(folder, "requirements.in")

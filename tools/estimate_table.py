@@ -1,8 +1,9 @@
 """Hold the estimates against what was measured on a GPU, and put the tables into the docs.
 
-python -m tools.estimate_table torch PYTHON [MODEL ...] [--write]
+python -m tools.estimate_table torch PYTHON [MODEL ...] [--file small_models.py] [--write]
 
-PYTHON is an interpreter that has Keras and the framework; no GPU is needed.
+PYTHON is an interpreter that has Keras and the framework; no GPU is needed. --file is the one of
+tests/estimates that has the models.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from itertools import groupby
 from typing import Any
 
 from whygpu.memory.estimator import Wanted, estimate
-from whygpu.model.estimate import MemoryEstimate, MemoryRoom
+from whygpu.model.estimate import BatchMemory, MemoryEstimate, MemoryRoom
 from whygpu.model.work import What
 
 ROOT = pathlib.Path(__file__).parent.parent
 FOLDER = ROOT / "tests" / "estimates"
+FILES = ("models.py", "small_models.py")
 PAGE = ROOT / "docs" / "memory-estimate.md"
 _HEAD = """\
 | model | batch | inference: measured | estimated | off | training: measured | estimated | off |
@@ -32,16 +34,21 @@ _ENOUGH = MemoryRoom("on the H200", 1 << 50, (9, 0), "")
 """Tells the estimate which GPU it is about, without a search for the largest batch."""
 
 
-def measured(framework: str) -> list[dict[str, Any]]:
+def measured(framework: str, file: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())["measured"]
-    return [row for row in rows if row["framework"] == framework]
+    return [row for row in rows if row["framework"] == framework and file_of(row) == file]
 
 
-def estimated(row: dict[str, Any], python: str) -> MemoryEstimate:
-    """The estimate for what a row of the measurements is about."""
-    wanted = Wanted(
+def file_of(row: dict[str, Any]) -> str:
+    """The file that has the model."""
+    return str(row.get("file", FILES[0]))
+
+
+def wanted_of(row: dict[str, Any]) -> Wanted:
+    """What a row of the measurements is about."""
+    return Wanted(
         name=row["model"],
-        what=What("function", str(FOLDER / "models.py"), row["model"]),
+        what=What("function", str(FOLDER / file_of(row)), row["model"]),
         batch=row["batch"],
         mode=row["mode"],
         mixed=row["mixed"],
@@ -49,7 +56,11 @@ def estimated(row: dict[str, Any], python: str) -> MemoryEstimate:
         room=_ENOUGH,
         search=False,
     )
-    return estimate(wanted, python, os.environ, lambda text: None)
+
+
+def estimated(row: dict[str, Any], python: str) -> MemoryEstimate:
+    """The estimate for what a row of the measurements is about."""
+    return estimate(wanted_of(row), python, os.environ, lambda text: None)
 
 
 def lines(rows: Sequence[dict[str, Any]], python: str) -> Iterator[str]:
@@ -72,17 +83,25 @@ def _cells(row: dict[str, Any] | None, python: str) -> str:
     found = estimated(row, python)
     if found.at is None:
         return f"{peak} | {found.why} | "
-    off = found.at.peak_bytes / row["peak_bytes"] - 1
-    return f"{peak} | {_mib(found.at.peak_bytes)} | {off:+.1%}"
+    size = comparable(row, found.at)
+    return f"{peak} | {_mib(size)} | {size / row['peak_bytes'] - 1:+.1%}"
+
+
+def comparable(row: dict[str, Any], at: BatchMemory) -> int:
+    """The estimate for the inputs that the measured step had: `fit` prepares more batches."""
+    if "inputs_bytes" not in row:
+        return at.peak_bytes
+    counted = sum(part.bytes for part in at.parts if part.name == "inputs")
+    return at.peak_bytes - counted + int(row["inputs_bytes"])
 
 
 def _mib(size: int) -> str:
     return f"{size / (1 << 20):,.0f}"
 
 
-def put_into(page: str, framework: str, table: str) -> str:
-    """The page with the framework's table in its place."""
-    start, end = f"<!-- estimates: {framework} -->\n", "<!-- end -->\n"
+def put_into(page: str, framework: str, file: str, table: str) -> str:
+    """The page with the table of a framework and a file of models in its place."""
+    start, end = f"<!-- estimates: {framework}, {file} -->\n", "<!-- end -->\n"
     pattern = re.escape(start) + ".*?" + re.escape(end)
     found = re.search(pattern, page, re.DOTALL)
     if found is None:
@@ -92,14 +111,15 @@ def put_into(page: str, framework: str, table: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("framework", choices=("torch", "jax"))
+    parser.add_argument("framework", choices=("torch", "jax", "tensorflow"))
     parser.add_argument("python")
     parser.add_argument("models", nargs="*")
+    parser.add_argument("--file", choices=FILES, default=FILES[0])
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     rows = [
         row
-        for row in measured(options.framework)
+        for row in measured(options.framework, options.file)
         if not options.models or row["model"] in options.models
     ]
     table = _HEAD
@@ -108,7 +128,8 @@ def main() -> None:
         print(line, end="", file=sys.stderr, flush=True)
     if options.write:
         page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(put_into(page, options.framework, table), encoding="utf-8")
+        filled = put_into(page, options.framework, options.file, table)
+        PAGE.write_text(filled, encoding="utf-8")
     else:
         print(table, end="")
 

@@ -22,7 +22,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("agent", "editor"),
     ("api",),
     ("render",),
-    ("memory", "comparer", "guard", "fleet"),
+    ("memory", "comparer", "guard", "fleet", "stress"),
     ("launch", "work", "differences"),
     ("planner", "linter", "diagnosis", "privacy", "fixing", "past_runs", "profiling"),
     ("causes",),
@@ -182,8 +182,15 @@ def drawing(packages: Mapping[str, Package]) -> str:
             marked = [
                 f"{each} (!)" if Violation(name, each) in forbidden else each for each in imports
             ]
-            lines.append(f"{name:<12}{packages[name].lines:>7}   {', '.join(marked)}".rstrip())
+            size = about(packages[name].lines)
+            lines.append(f"{name:<12}{size:>7}   {', '.join(marked)}".rstrip())
     return "\n".join(lines)
+
+
+def about(lines: int) -> int:
+    """Two digits of the number: exact ones differ in every branch, and would collide in a merge."""
+    digits = max(len(str(lines)) - 2, 0)
+    return round(lines, -digits)
 
 
 def block(packages: Mapping[str, Package]) -> str:

@@ -1,87 +1,122 @@
-"""Run TensorFlow programs on this machine's GPU and keep what they print.
+"""Measure on this machine's GPU what the documentation still lacks.
 
-python -m tools.record_gpu PYTHON FOLDER [NAME ...]
+    python -m tools.record_gpu PYTHON FOLDER [--only find guard/keras-fit ...] [--seconds 1500]
 
-FOLDER gets NAME.log for each program of tests/hardware/tensorflow_programs.py, and a line in
-programs.jsonl as soon as it has ended, so that an interruption loses nothing. The logs are for
-tests/logs, the lines for docs/tensorflow-on-gpu.md.
+PYTHON is an interpreter with TensorFlow, Keras and JAX (PyTorch if it is there); nothing is
+installed into it. FOLDER gets rows.jsonl, a line for each experiment as soon as it has ended, and
+NAME.log for each program of tests/hardware/tensorflow_programs.py, without what it says of this
+machine: for docs/ and tests/logs. The experiments run one at a time, the most informative first.
+Called again, it goes on with those that are missing or ran out of time.
+
+--device cpu runs them with small batches where there is no GPU, to try the experiments themselves.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
-import subprocess
+import shutil
 import sys
 import time
+import traceback
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from tests.hardware.tensorflow_programs import PROGRAMS, Program
-from whygpu.api.logs import explain_text
+from tools.gpu_experiments import Experiment, Machine, NotYet, Row, experiments
+from whygpu.api import snapshot
+from whygpu.model.observed import Known
 
-TIME_LIMIT = 120
-
-
-class Ended(NamedTuple):
-    code: int | None
-    """None if it was stopped at the time limit."""
-    output: str
-    """Standard output and standard error, as a user would paste them."""
-    seconds: float
+ROWS = "rows.jsonl"
+LEAST_SECONDS = 20.0
+"""With less time left, no experiment is started."""
 
 
-def run(program: Program, python: str) -> Ended:
-    """Run a program as a user does, without whygpu."""
+def gpu_bytes() -> int | None:
+    """The memory of the GPU; None if the driver shows none."""
+    gpus = snapshot(sys.executable, probe=False).driver.gpus
+    sizes = [gpu.memory_total_bytes for gpu in gpus.value] if isinstance(gpus, Known) else []
+    return next((size.value for size in sizes if isinstance(size, Known)), None)
+
+
+def rows_of(folder: Path) -> dict[str, Row]:
+    """What was measured before; of an experiment that was done again, the last row."""
+    file = folder / ROWS
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    rows = {}
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            # The process was killed while it wrote.
+            continue
+        rows[row["name"]] = row
+    return rows
+
+
+def chosen(all_of_them: Iterable[Experiment], only: list[str]) -> list[Experiment]:
+    """Those that are named, or whose kind is."""
+    every = list(all_of_them)
+    known = {part for each in every for part in (each.name, each.name.partition("/")[0])}
+    unknown = sorted(set(only) - known)
+    if unknown:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; --list prints the names")
+    return [
+        each for each in every if not only or {each.name, each.name.partition("/")[0]} & set(only)
+    ]
+
+
+def carried_out(waiting: Iterable[Experiment], machine: Machine, seconds: float) -> Iterator[Row]:
+    """The rows of experiments that were not done yet, within the time."""
     began = time.monotonic()
-    try:
-        done = subprocess.run(
-            [python, "-u", "-c", program.code],
-            env={**os.environ, **program.environ},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=TIME_LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as stopped:
-        text = (stopped.stdout or b"").decode("utf-8", "replace")
-        return Ended(None, text, time.monotonic() - began)
-    return Ended(done.returncode, done.stdout.decode("utf-8", "replace"), time.monotonic() - began)
-
-
-def row(program: Program, ended: Ended) -> dict[str, object]:
-    """What happened, and whether it is what was expected."""
-    answer = explain_text(ended.output)
-    return {
-        "name": program.name,
-        "claim": program.claim,
-        "code": ended.code,
-        "seconds": round(ended.seconds, 1),
-        "as_expected": bool(re.search(program.prints, ended.output))
-        and bool(ended.code) == program.fails,
-        "explained": [finding.cause for finding in answer.root_causes] or [answer.verdict],
-        "cause_expected": program.cause,
-    }
+    rows = rows_of(machine.folder)
+    for each in waiting:
+        done = rows.get(each.name)
+        if done is not None and done["code"] is not None:
+            continue
+        left = seconds - (time.monotonic() - began)
+        if left < LEAST_SECONDS:
+            return
+        try:
+            found = each.carry_out(machine, rows, min(each.seconds, left))
+        except NotYet as missing:
+            print(f"{each.name}: needs {missing}", file=sys.stderr)
+            continue
+        except Exception:
+            # One that cannot be carried out must not cost the others their time on a GPU.
+            found = {"code": None, "error": traceback.format_exc(limit=-3)}
+        rows[each.name] = {"name": each.name, **found}
+        yield rows[each.name]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("python")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("python", nargs="?")
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--seconds", type=float, default=1500.0, help="for all of them")
+    parser.add_argument("--device", choices=("gpu", "cpu"), default="gpu")
+    parser.add_argument("--list", action="store_true", help="print the names, and run nothing")
     options = parser.parse_args()
+    waiting = chosen(experiments(), options.only)
+    if options.list:
+        print("\n".join(each.name for each in waiting))
+        return
+    if options.folder is None:
+        parser.error("PYTHON and FOLDER are missing")
+    size = gpu_bytes() if options.device == "gpu" else None
+    if options.device == "gpu" and size is None:
+        raise SystemExit("the NVIDIA driver shows no GPU here; --device cpu tries the experiments")
+    python = shutil.which(options.python)
+    if python is None:
+        parser.error(f"{options.python} cannot be executed")
     options.folder.mkdir(parents=True, exist_ok=True)
-    with (options.folder / "programs.jsonl").open("a", encoding="utf-8") as rows:
-        for program in PROGRAMS:
-            if options.names and program.name not in options.names:
-                continue
-            ended = run(program, options.python)
-            (options.folder / f"{program.name}.log").write_text(ended.output, encoding="utf-8")
-            found = row(program, ended)
-            print(json.dumps(found), file=rows, flush=True)
-            print(json.dumps(found), file=sys.stderr, flush=True)
+    machine = Machine(str(Path(python).absolute()), options.folder.absolute(), size)
+    with (options.folder / ROWS).open("a", encoding="utf-8") as file:
+        for row in carried_out(waiting, machine, options.seconds):
+            print(json.dumps(row), file=file, flush=True)
+            print(json.dumps(row)[:400], file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

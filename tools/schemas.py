@@ -481,6 +481,7 @@ def lint_schema() -> dict[str, Any]:
         "fixed": number,
         "fixes": {"type": "array", "items": _object({"path": text, "code": text, "cause": text})},
         "left_out": number,
+        "templates": number,
     }
     return {"$schema": DRAFT, "title": "whygpu lint --json", **_object(fields)}
 

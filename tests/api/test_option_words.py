@@ -90,6 +90,7 @@ SIDES: list[tuple[list[str], Callable[[], object], str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @each(("words", "call", "typed", "argument"), SIDES)
 def test_each_side_reads_its_own_words(
     words: list[str],

@@ -29,12 +29,13 @@ def seen(name: str) -> Snapshot:
     return judged(name).snapshot._replace(probes=(), probes_left_out="not run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", [FAILED, FELL_BACK])
 def test_the_last_good_run_of_the_program(report: RunReport) -> None:
     past.remember_run(GOOD, seen("h200-healthy-keras-jax"), TRAIN)
     since = past.since_good_run(report, seen("h200-hidden-empty"), TRAIN)
     assert since is not None
-    assert since.run.program == "python3 train.py"
+    assert since.run.program == "python3 /project/train.py"
     assert "secret" not in repr(tuple(since.run))
     (reason,) = since.answer.reasons
     assert [since.answer.differences[place].title for place in reason.sets[0]] == [
@@ -42,6 +43,7 @@ def test_the_last_good_run_of_the_program(report: RunReport) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", [GOOD, GOOD._replace(device="cpu")])
 def test_a_run_that_is_as_it_should_be(report: RunReport) -> None:
     past.remember_run(GOOD, seen("h200-healthy-keras-jax"), TRAIN)
@@ -53,6 +55,7 @@ def test_a_failure_that_no_change_explains() -> None:
     assert past.since_good_run(FAILED, seen("h200-healthy-keras-torch"), TRAIN) is None
 
 
+@pytest.mark.slow
 def test_another_program() -> None:
     past.remember_run(GOOD, seen("h200-healthy-keras-jax"), TRAIN)
     other = ["python3", "-m", "package.train"]

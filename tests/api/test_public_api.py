@@ -75,6 +75,7 @@ def test_the_environment_meant_is_that_of_the_program(
     assert isinstance(silent, Unknown)
 
 
+@pytest.mark.slow
 @each(
     ("call", "expected"),
     [

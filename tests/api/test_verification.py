@@ -83,6 +83,7 @@ def test_a_package_without_a_wheel_refutes_nothing(
     assert not verify(a_plan(), machine()).refuted
 
 
+@pytest.mark.slow
 def test_pip_stands_in_for_uv(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked of an index that is not there: it fails, and says so."""
     monkeypatch.setenv("PATH", str(tmp_path))

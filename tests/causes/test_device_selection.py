@@ -33,13 +33,7 @@ ignored = [{text = "0", reason = "'0' names a GPU for the second time"}]
 @pytest.mark.parametrize(("kind", "count"), [("rocm", 1), ("cuda", 0)])
 def test_rocm_variables_concern_rocm_builds_only(kind: str, count: int) -> None:
     snapshot = machine(f"""
-start = "no-gpu"
-only = ["torch"]
-[[graphics]]
-vendor = "amd"
-address = "0000:03:00.0"
-device_id = "744c"
-kernel_driver = "amdgpu"
+start = "amd"
 [target.frameworks.torch.build]
 kind = "{kind}"
 {variable("HIP_VISIBLE_DEVICES", "-1")}

@@ -52,6 +52,7 @@ def test_the_advice_is_for_this_kind_of_container(runtime: str, words: str) -> N
         ("kubernetes", "", "nothing shows that its manifest asks"),
         ("kubernetes", "all", "nothing shows that its manifest asks"),
         ("kubernetes", "GPU-3f2c9a10-0000-0000-0000-000000000000", "the runtime of the node"),
+        ("kubernetes", "GPU-3f2c…", "the runtime of the node"),
         ("docker", "all", "another runtime has started this container"),
         ("docker", "", "/dev/nvidia0 was not passed in"),
     ],

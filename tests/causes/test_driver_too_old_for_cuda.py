@@ -100,3 +100,31 @@ def test_without_a_driver_there_is_nothing_to_compare() -> None:
         'cuda = {absent = "no driver"}\n'
     )
     assert run(CAUSE, snapshot).status == "not-applicable"
+
+
+@each(
+    ("gpu", "capability", "says"),
+    [
+        (
+            "Tesla K80",
+            "3.7",
+            "Keep this driver: branch 470 is the last one that supports Tesla K80",
+        ),
+        ("Tesla P100", "6.0", "525.60.13 or newer, up to branch 580, the last one for Tesla P100,"),
+        ("RTX 3090", "8.6", "Or update the NVIDIA driver to 525.60.13 or newer, then restart"),
+    ],
+)
+def test_no_driver_is_advised_that_has_dropped_the_gpu(
+    gpu: str, capability: str, says: str
+) -> None:
+    text = f"""
+        only = ["torch"]
+        [driver]
+        version = "470.57.02"
+        cuda = "11.4"
+        [driver.gpus.0]
+        name = "{gpu}"
+        compute_capability = "{capability}"
+    """
+    (found,) = run(CAUSE, machine(text)).findings
+    assert says in found.remedies[-1].text

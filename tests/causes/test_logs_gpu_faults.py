@@ -552,3 +552,41 @@ def test_a_second_code_leaves_the_first_undecided() -> None:
     first = "E: CUDA error: invalid argument"
     second = "RuntimeError: CUDA error: the MPS client has been terminated by the server"
     assert KERNEL not in roots(f"{first}\n{second}")
+
+
+STARTED = (
+    "I0000 00:00:1.0 1 service.cc:161]   StreamExecutor [0]: NVIDIA {gpu} (Driver: 12.2.0; "
+    "Runtime: 12.5.0; Toolkit: 12.5.0; DNN: {cudnn})\n"
+)
+PASCAL, TURING = "GTX 1050 Ti, Compute Capability 6.1", "RTX 2080, Compute Capability 7.5"
+NO_ALGORITHM = (
+    "jax.errors.JaxRuntimeError: INTERNAL: Autotuning failed for HLO: %cudnn-conv.1 = "
+    '(f32[8,16]{1,0}) custom-call(%a), custom_call_target="__cudnn$convForward" with error: '
+    "NOT_FOUND: No valid config found!"
+)
+
+
+@each(
+    ("gpu", "cudnn", "words"),
+    [
+        (PASCAL, "9.11.0", "cuDNN 9.11 has no code for GTX 1050 Ti"),
+        (PASCAL, "9.10.2", "too little memory was free"),
+        (PASCAL, "8.9.7", "too little memory was free"),
+        (TURING, "9.22.0", "too little memory was free"),
+    ],
+)
+def test_no_algorithm_is_put_on_cudnn_only_if_it_has_dropped_the_gpu(
+    gpu: str, cudnn: str, words: str
+) -> None:
+    log = STARTED.format(gpu=gpu, cudnn=cudnn) + NO_ALGORITHM
+    assert roots(log) == ["xla-finds-no-algorithm"]
+    assert words in explained(log).root_causes[0].message
+
+
+def test_a_refused_request_is_why_no_algorithm_was_found() -> None:
+    refused = (
+        "W0000 00:00:1.0 1 bfc_allocator.cc:311] Allocator (GPU_0_bfc) ran out of memory trying to "
+        "allocate 3.50GiB with freed_by_count=0.\n"
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 3759489792 bytes.\n"
+    )
+    assert roots(refused + NO_ALGORITHM) == ["oom-model-too-big"]

@@ -105,6 +105,11 @@ POETRY = (
             "uv venv --python 3.13",
         ),
         (
+            f"{UV}tensorflow==2.20.0 has no wheels with a free-threading compatible ABI tag",
+            "which needs its own wheels, and tensorflow==2.20.0 has none for it",
+            "uv venv --python 3.13",
+        ),
+        (
             # PyPI was searched as well, so the index that does not exist is not the reason.
             pip(
                 "torch==2.0.1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.cases import each
 from tests.kit import explained
+from whygpu.model.commands import shell_text
 from whygpu.readers.log import read_text
 
 FOUND_LIBRARY = (
@@ -434,6 +435,9 @@ def test_their_relatives(lines: tuple[str, ...], cause: str) -> None:
         ("RuntimeError: Can't detect Intel GPU: Level Zero loader missing", "non-nvidia-backend"),
         ("LightGBMError: No OpenCL device found, error -1", "non-nvidia-backend"),
         ("RuntimeError: the MPS server failed", "unknown"),
+        ("RuntimeError: CUDA error: the remote procedural call between the MPS server and the MPS "
+         "client failed", "mps-server-refuses"),
+        ("failed call to cuInit: CUDA_ERROR_MPS_MAX_CLIENTS_REACHED", "mps-server-refuses"),
         ('level=WARN source=amd.go:9 msg="amdgpu is not supported" gpu_type=gfx1031',
          "non-nvidia-backend"),
         ('level=WARN msg="get mem info" error="failed call to hipMemGetInfo: 1011"',
@@ -454,3 +458,17 @@ def test_their_relatives(lines: tuple[str, ...], cause: str) -> None:
 )  # fmt: skip
 def test_programs_in_other_languages_and_of_other_kinds(line: str, cause: str) -> None:
     assert cause_of(line) == cause
+
+
+def test_a_compiler_that_is_too_new_for_nvcc_is_named_as_the_reason() -> None:
+    (finding,) = explained(
+        "crt/host_config.h:139:2: error: #error -- unsupported GNU version! gcc versions later "
+        "than 11 are not supported!"
+    ).root_causes
+    assert finding.message.endswith("nvcc) supports: it supports gcc up to 11")
+    assert shell_text(finding.remedies[0].action) == "export NVCC_PREPEND_FLAGS='-ccbin g++-11'"
+    (other,) = explained(
+        "crt/host_config.h(151): fatal error C1189: #error: -- unsupported Microsoft Visual Studio "
+        "version! Only the versions between 2017 and 2022 (inclusive) are supported!"
+    ).root_causes
+    assert other.message.endswith("the CUDA toolkit (nvcc) supports")

@@ -150,3 +150,20 @@ def test_what_the_optimizer_of_graphs_leaves_on_the_cpu_is_a_remark() -> None:
         "Epoch 1/10\n 10/10 [==============================] - 3s - loss: 1.4"
     )
     assert explained(log).root_causes == ()
+
+
+@each(
+    ("device", "operation", "remedies"),
+    [("GPU", "CudnnRNNV3", 2), ("CPU", "ResizeNearestNeighborGrad", 1)],
+)
+def test_an_operation_that_xla_cannot_compile_is_not_called_pinned(
+    device: str, operation: str, remedies: int
+) -> None:
+    (finding,) = explained(
+        "InvalidArgumentError: Detected unsupported operations when trying to compile graph "
+        f"__inference_step_8942[_XlaMustCompile=true] on XLA_{device}_JIT: {operation} (No "
+        f"registered '{operation}' OpKernel for XLA_{device}_JIT devices compatible with node x)"
+    ).root_causes
+    assert finding.message.startswith(f"XLA has no kernel for the operation {operation}")
+    assert finding.remedies[0].text.endswith(f"It still runs on the {device}.")
+    assert len(finding.remedies) == remedies

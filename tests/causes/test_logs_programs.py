@@ -245,3 +245,68 @@ def test_the_evidence_of_many_warnings_is_short() -> None:
     (noise,) = explained("\n".join([OTHER] * 9)).noise
     assert [evidence.line for evidence in noise.evidence] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert "on 9 lines" in noise.message
+
+
+DEMANDED = "but you set 'torch.use_deterministic_algorithms(True)'. You can turn off determinism"
+
+
+@each(
+    ("log", "said"),
+    [
+        (
+            f"RuntimeError: scatter_add_cuda_kernel does not have a deterministic implementation, "
+            f"{DEMANDED}",
+            "scatter_add_cuda_kernel has no deterministic implementation on the GPU",
+        ),
+        (
+            f"RuntimeError: put_ does not have a deterministic implementation, {DEMANDED}",
+            "put_ has no deterministic implementation",
+        ),
+        (
+            "UnimplementedError: Deterministic GPU implementation of unsorted segment reduction op "
+            "not available. [Op:UnsortedSegmentSum]",
+            "unsorted segment reduction op has no deterministic implementation on the GPU",
+        ),
+        (
+            "UnimplementedError: A deterministic GPU implementation of fused batch-norm backprop, "
+            "when training is disabled, is not currently available.",
+            "fused batch-norm backprop, when training is disabled has no deterministic "
+            "implementation on the GPU",
+        ),
+        (
+            "UnimplementedError: Determinism is not yet supported for Dilation2DBackpropInput.",
+            "Dilation2DBackpropInput has no deterministic implementation on the GPU",
+        ),
+    ],
+)
+def test_the_operation_without_deterministic_code_is_named(log: str, said: str) -> None:
+    (finding,) = explained(log).root_causes
+    assert finding.cause == "no-deterministic-kernel"
+    assert finding.message.endswith(f"every run, and {said}")
+
+
+@each(
+    ("raised", "switch"),
+    [
+        ("jaxlib.xla_extension.XlaRuntimeError: UNIMPLEMENTED:", "XLA_FLAGS"),
+        (
+            "tensorflow.python.framework.errors_impl.UnimplementedError:",
+            "enable_op_determinism",
+        ),
+    ],
+)
+def test_the_switch_is_that_of_the_framework_that_uses_xla(raised: str, switch: str) -> None:
+    (finding,) = explained(
+        f"{raised} HLO instruction %scatter.4 does not have a deterministic implementation, but "
+        "run-to-run determinism is required."
+    ).root_causes
+    assert switch in finding.remedies[0].text
+
+
+def test_a_program_that_worked_on_was_not_stopped_by_the_demand() -> None:
+    refused = (
+        "UnimplementedError: Deterministic GPU implementation of unsorted segment reduction op "
+        "not available."
+    )
+    assert "no-deterministic-kernel" in roots(refused)
+    assert roots(f"{refused}\nEpoch 1: loss 0.71\nEpoch 2: loss 0.60") == []

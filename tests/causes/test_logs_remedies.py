@@ -56,3 +56,37 @@ def test_a_release_that_is_known_to_lose_its_libraries_is_told(version: str, fir
 
 def test_and_the_library_is_named() -> None:
     assert "libcusolver.so" in explained(f"tensorflow 2.21.0\n{NO_DLOPEN}").headline
+
+
+def test_a_full_shared_memory_is_not_a_want_of_main_memory() -> None:
+    found = explained(
+        "node1:45:120 [0] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : "
+        "No space left on device\n"
+        "torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1275, "
+        "unhandled system error, NCCL version 2.14.3\n"
+    ).root_causes[0]
+    assert "shared memory (/dev/shm)" in found.message
+    assert any("--shm-size" in (command_of(remedy) or "") for remedy in found.remedies)
+
+
+def test_vllm_hears_of_its_share_of_the_gpu() -> None:
+    found = explained(
+        "INFO 11-10 12:00:00 [api_server.py:1000] vLLM API server version 0.8.5\n"
+        "ERROR 11-10 12:00:30 [core.py:396] torch.OutOfMemoryError: CUDA out of memory. Tried to "
+        "allocate 448.00 MiB. GPU 0 has a total capacity of 23.64 GiB of which 201.00 MiB is free. "
+        "Including non-PyTorch memory, this process has 23.40 GiB memory in use. Of the allocated "
+        "memory 22.90 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but "
+        "unallocated.\n"
+    ).root_causes[0]
+    assert "--gpu-memory-utilization" in found.remedies[0].text
+
+
+def test_an_amd_gpu_gets_no_build_for_cuda() -> None:
+    found = explained("RuntimeError: HIP error: invalid device function\n").root_causes
+    assert [finding.cause for finding in found] == ["non-nvidia-backend"]
+
+
+def test_a_protobuf_that_is_there_has_to_be_replaced() -> None:
+    line = "ImportError: cannot import name 'runtime_version' from 'google.protobuf' (x.py)\n"
+    (first, *_) = explained(line).root_causes[0].remedies
+    assert command_of(first) == "python -m pip install --upgrade protobuf"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import each
 from tests.kit import explained
 from whygpu.model.explanation import Explanation
@@ -215,6 +217,7 @@ def test_a_folder_named_cuda_is_not_the_gpus_code() -> None:
     assert explained(log).verdict == "not-gpu"
 
 
+@pytest.mark.slow
 def test_a_long_log_around_it_changes_nothing() -> None:
     rows = "".join(f"loaded sample {number} of shard 3 in 12 ms\n" for number in range(4000))
     record = f"{RECORD}{opening('CUDA_ERROR_UNKNOWN')}\n"

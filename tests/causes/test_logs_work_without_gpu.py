@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import each
 from tests.kit import explained
 
@@ -114,6 +116,7 @@ def test_a_loss_that_is_no_number_is_not_harmless(loss: str) -> None:
     assert "line 2" in explanation.headline
 
 
+@pytest.mark.slow
 @each("line", ["Running on the CPU", "7/9 - loss: nan"])
 def test_one_such_line_is_found_in_a_long_log(line: str) -> None:
     work = "\n".join(f"{n}/9000 - loss: 0.{n}" for n in range(9000))

@@ -80,6 +80,7 @@ def test_a_word_where_a_number_belongs(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_a_program_says_is_no_command_to_the_terminal(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

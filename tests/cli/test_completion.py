@@ -77,6 +77,7 @@ def test_bash(folder: pathlib.Path) -> None:
         assert sorted(said.stdout.split()) == expected, (words, said.stderr)
 
 
+@pytest.mark.slow
 def test_fish(folder: pathlib.Path) -> None:
     fish = need("fish")
     environ = {**os.environ, "HOME": str(folder)}
@@ -100,6 +101,7 @@ ANOTHER_LINE = "\x15\n"
 """Ctrl-U deletes what was typed."""
 
 
+@pytest.mark.slow
 def test_zsh(folder: pathlib.Path) -> None:
     """zsh completes on a terminal only, so it gets one."""
     zsh = need("zsh")

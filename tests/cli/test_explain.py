@@ -8,12 +8,12 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from benchmarks.explain_speed import FAULT, START, WARNING, write_log
 from tests.launch.programs import unread
+from tests.patience import PATIENCE, wait_until
 from tests.schemas import obeys
 from whygpu.cli.main import main
 
@@ -50,7 +50,7 @@ def explain(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -94,6 +94,7 @@ def test_evidence_has_line_numbers(
     assert 54 in [evidence["line"] for evidence in root["evidence"]]
 
 
+@pytest.mark.slow
 def test_a_pipe_is_read() -> None:
     done = explain("--json", text=FOUND)
     assert done.returncode == 1
@@ -123,7 +124,51 @@ def test_a_missing_file_is_the_callers_mistake(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", str(tmp_path / "none.log")]) == 2
-    assert "No such file" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "No such file" in said
+    assert "one word" not in said
+
+
+def test_a_message_of_one_word_can_be_piped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "Killed"]) == 2
+    assert "a message of one word: echo WORD | whygpu explain" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("Torch not compiled with CUDA enabled", 1),
+        ("CUDA_ERROR_OUT_OF_MEMORY", 1),
+        ("Failed to create session", 4),
+        ("Keras does not see my GPU", 4),
+    ],
+)
+def test_a_message_in_quotes_is_explained_itself(
+    message: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", message]) == code
+    assert "line 1" in capsys.readouterr().out or code == 4
+
+
+def test_a_message_without_quotes_is_told_to_need_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "Failed", "to", "create", "session"]) == 2
+    assert "whygpu explain 'Failed to create session'" in capsys.readouterr().err
+
+
+def test_an_address_is_not_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "https://example.org/issues/1"]) == 2
+    assert "paste the text" in capsys.readouterr().err
+
+
+def test_a_file_with_a_space_in_its_name_is_a_file(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", written(tmp_path, FOUND, "my log")]) == 1
+    capsys.readouterr()
+    assert main(["explain", "my other log.txt"]) == 2
+    assert "cannot read my other log.txt" in capsys.readouterr().err
 
 
 def test_a_folder_is_no_log(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,6 +235,7 @@ def test_a_file_that_grows_is_read_to_where_it_ended(tmp_path: pathlib.Path) -> 
     assert read == 1_000_000
 
 
+@pytest.mark.slow
 def test_a_device_that_has_no_size_is_read_to_its_end(tmp_path: pathlib.Path) -> None:
     fifo = tmp_path / "pipe"
     os.mkfifo(fifo)
@@ -197,10 +243,11 @@ def test_a_device_that_has_no_size_is_read_to_its_end(tmp_path: pathlib.Path) ->
         [sys.executable, "-m", "whygpu", "explain", "--json", str(fifo)], stdout=subprocess.PIPE
     )
     fifo.write_text(FINE)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert json.loads(out)["verdict"] == "nothing-wrong"
 
 
+@pytest.mark.slow
 def test_being_interrupted_while_waiting_for_input() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "whygpu", "explain"],
@@ -211,12 +258,10 @@ def test_being_interrupted_while_waiting_for_input() -> None:
     assert process.stdin is not None
     process.stdin.write(b"Epoch 1\n")
     process.stdin.flush()
-    deadline = time.monotonic() + 30
-    while unread(process.stdin.fileno()):
-        assert time.monotonic() < deadline, "it does not read"
-        time.sleep(0.02)
+    pipe = process.stdin.fileno()
+    wait_until(lambda: not unread(pipe), process)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"interrupted" in err
 
@@ -239,6 +284,7 @@ def test_a_notebook(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) 
         assert json.loads(capsys.readouterr().out)["verdict"] == "found"
 
 
+@pytest.mark.slow
 def test_a_long_log_gives_the_answer_of_a_short_one_with_the_right_lines(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,6 +301,7 @@ def test_a_long_log_gives_the_answer_of_a_short_one_with_the_right_lines(
     assert answers[0]["lines_read"] == long.read_bytes().count(b"\n")
 
 
+@pytest.mark.slow
 def test_with_this_machine_an_illegal_instruction_is_judged_by_its_processor(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

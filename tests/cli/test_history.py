@@ -17,6 +17,9 @@ from whygpu.api import past
 from whygpu.cli.main import main
 from whygpu.cli.remembering import after_check
 from whygpu.host.state_folder import is_recording, state_folder
+from whygpu.model.observed import Known
+
+pytestmark = pytest.mark.slow
 
 BROKEN_TORCH = "raise ImportError('broken on purpose')\n"
 
@@ -56,9 +59,9 @@ def test_on_show_off_clear(own_folder: pathlib.Path, capsys: pytest.CaptureFixtu
     assert [item["verb"] for item in shown["runs"]] == ["check"]
     assert not shown["recording"]
     assert main(["history"]) == 0
-    assert "1 recorded" in capsys.readouterr().out
+    assert "1 record in" in capsys.readouterr().out
     assert main(["history", "clear"]) == 0
-    assert "0 recorded" in capsys.readouterr().out
+    assert "There is no record in" in capsys.readouterr().out
     assert not (own_folder / "history.sqlite3").exists()
 
 
@@ -136,6 +139,17 @@ def test_a_run_is_recorded_if_it_fails() -> None:
     assert "SystemExit" not in recorded.program
 
 
+def test_a_program_of_one_word_is_recorded(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "start"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    command("history", "on")
+    done = command("run", str(program))
+    assert (done.returncode, "Traceback" in done.stderr) == (3, False)
+    (recorded,) = past.history().runs
+    assert recorded.program == "start"
+
+
 def test_a_program_without_a_framework_that_works_is_not_recorded() -> None:
     command("history", "on")
     assert command("run", "--", sys.executable, "-c", "").returncode == 0
@@ -171,6 +185,99 @@ def test_a_folder_that_cannot_be_written_is_a_note(own_folder: pathlib.Path) -> 
         assert restricted("history", "off").returncode == 2
     finally:
         own_folder.chmod(0o700)
+
+
+def test_a_history_that_cannot_be_written_can_be_read(own_folder: pathlib.Path) -> None:
+    past.record_history(True)
+    past.remember_check(judged("h200-healthy-keras-jax"))
+    own_folder.chmod(0o500)
+    (own_folder / "history.sqlite3").chmod(0o400)
+    line = [*unprivileged(), sys.executable, "-m", "whygpu", "history"]
+    try:
+        done = subprocess.run([*line, "--json"], capture_output=True, text=True, check=False)
+        exported = subprocess.run([*line, "export", "1"], capture_output=True, check=False)
+    finally:
+        own_folder.chmod(0o700)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [item["number"] for item in json.loads(done.stdout)["runs"]] == [1]
+    assert json.loads(exported.stdout)["schema"] == 1
+
+
+@pytest.mark.usefixtures("recording")
+def test_the_environment_to_compare_is_the_one_that_was_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    good = judged("h200-healthy-keras-jax")
+    past.remember_check(good)
+    system = good.snapshot.system._replace(kernel="6.0.0")
+    later = good._replace(verdict="broken", snapshot=good.snapshot._replace(system=system))
+    after_check(later, silent=False, color="never")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "`whygpu history export 1 > good.json`" in shown
+    assert "`whygpu diff good.json ~/venv/bin/python`" in shown
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_good_check_of_another_machine_is_called_that(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes of a cluster share the home of a user."""
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(past, "_this_machine", lambda: "login")
+        past.remember_check(judged("h200-healthy-keras-jax"))
+    after_check(judged("h200-hidden-empty"), silent=False, color="never")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "on another machine or in another container. This is different here, and it is" in shown
+    assert "ince then" not in shown
+    main(["history"])
+    assert "on another machine" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_machine_without_a_gpu_is_no_example_for_one_with_a_gpu(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    good = judged("h200-healthy-keras-jax")
+    past.remember_check(good._replace(verdict="no-gpu"))
+    bad = judged("h200-hidden-empty")
+    after_check(bad, silent=False, color="never")
+    assert capsys.readouterr().out == ""
+    after_check(bad._replace(verdict="broken"), silent=False, color="never")
+    assert "The last good check was on" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("recording")
+def test_environments_are_named_if_there_are_several(capsys: pytest.CaptureFixture[str]) -> None:
+    report = judged("h200-healthy-keras-jax")
+    past.remember_check(report)
+    main(["history"])
+    assert "~/venv/bin/python" not in capsys.readouterr().out
+    target = report.snapshot.target
+    assert isinstance(target.interpreter, Known)
+    other = target.interpreter.value._replace(path="/opt/other/bin/python")
+    target = target._replace(interpreter=Known(other, "test"))
+    past.remember_check(report._replace(snapshot=report.snapshot._replace(target=target)))
+    main(["history"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "in ~/venv/bin/python" in shown
+    assert "in /opt/other/bin/python" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "program"),
+    [
+        (["/usr/bin/python3", "train.py", "--key", "secret"], "python3 {here}/train.py"),
+        (["python", "../b/train.py"], "python {above}/b/train.py"),
+        (["python", "-m", "project.train", "x.py"], "python -m project.train"),
+        (["./start.sh"], "start.sh"),
+    ],
+)
+def test_a_script_is_known_by_its_folder(
+    words: list[str], program: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    assert past._program(words) == program.format(here=tmp_path / "a", above=tmp_path)
 
 
 def test_where_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     return tmp_path
 
 
+@pytest.mark.slow
 @each(
     ("words", "headline"),
     [
@@ -105,6 +106,7 @@ def test_what_has_no_page_is_refused(
     assert not (folder / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_a_run_has_a_page_even_if_the_program_fails(
     folder: pathlib.Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

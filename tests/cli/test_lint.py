@@ -122,6 +122,7 @@ def test_diff_shows_and_changes_nothing(
     assert cli.main(["lint", "--diff", "good.py"]) == 0
 
 
+@pytest.mark.slow
 def test_standard_input(folder: pathlib.Path) -> None:
     command = [sys.executable, "-m", "whygpu", "lint", "-"]
     done = subprocess.run(command, input=DEFECT, capture_output=True, text=True, check=False)

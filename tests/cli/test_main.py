@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.kit import machine
 from tests.patience import PATIENCE
+from whygpu.api import pages
 from whygpu.causes import catalogue
 from whygpu.cli import help_page, output, parser
 from whygpu.cli import main as cli
@@ -178,6 +180,24 @@ def test_help_is_a_verb_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed("help", "memory", "find") == printed("memory", "find", "--help") != ""
     assert cli.main(["help", "chek"]) == 2
     assert "did you mean `whygpu check`?" in capsys.readouterr().err
+
+
+@each(
+    ("words", "best"),
+    [
+        ("out of memory", "oom-model-too-big"),
+        ("CUDA out of memory", "oom-model-too-big"),
+        ("no kernel image", "compute-capability-too-old"),
+        ("libcusolver", "library-path-conflict"),  # only the examples have it
+    ],
+)
+def test_rule_lists_the_best_match_first(words: str, best: str) -> None:
+    assert pages.search(words)[0].slug == best
+
+
+def test_words_that_are_on_no_page_may_be_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "Purple elephants failed"]) == 2
+    assert "whygpu explain 'Purple elephants failed'" in capsys.readouterr().err
 
 
 def test_rule_searches_for_a_word(capsys: pytest.CaptureFixture[str]) -> None:
@@ -371,6 +391,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode_gets_its_answer(saved: Any) -> None:
     done = shell(f"check --snapshot {shlex.quote(saved())}", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
@@ -378,12 +399,14 @@ def test_a_terminal_without_unicode_gets_its_answer(saved: Any) -> None:
     assert done.stdout.isascii()
 
 
+@pytest.mark.slow
 def test_json_is_for_any_terminal(tmp_path: pathlib.Path, saved: Any) -> None:
     path = saved('[driver.gpus.0]\nname = "GPU der Größe 1"')
     done = shell(f"check --json --snapshot {shlex.quote(path)}", PYTHONIOENCODING="ascii")
     assert "Größe" in json.loads(done.stdout)["snapshot"]["driver"]["gpus"]["known"][0]["name"]
 
 
+@pytest.mark.slow
 def test_pages_are_there_when_python_drops_docstrings() -> None:
     done = shell("rule WG203", PYTHONOPTIMIZE="2")
     assert done.stdout.startswith("# WG203 library-path-conflict\n")

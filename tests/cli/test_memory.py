@@ -98,6 +98,7 @@ def test_a_gpu_that_is_not_there_is_wrong_usage(
     assert f"--gpu {shlex.quote(word)}: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_this_machine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["memory", "--json"]) in (0, 4)
     assert json.loads(capsys.readouterr().out)["defaults"]

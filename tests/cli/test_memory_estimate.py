@@ -88,6 +88,7 @@ def test_what_is_not_installed_says_where_it_would_have_to_be(
     assert "install no_such_framework in the environment that was used, or name another" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_what_a_program_says_is_no_command_to_the_terminal(
     program: pathlib.Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

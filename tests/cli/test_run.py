@@ -12,6 +12,8 @@ from tests.launch.programs import PYTHON, WHYGPU, environment, run, script
 from tests.schemas import obeys
 from whygpu.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),

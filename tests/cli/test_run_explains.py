@@ -10,6 +10,8 @@ import pytest
 
 from tests.launch.programs import PYTHON, WHYGPU, run, script
 
+pytestmark = pytest.mark.slow
+
 OUT_OF_MEMORY = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total "
     "capacity of 39.39 GiB of which 10.00 GiB is free."

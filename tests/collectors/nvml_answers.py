@@ -55,7 +55,7 @@ def health(**changes: Any) -> dict[str, Any]:
         "pcie": value([16, 16, 1, 4]),
         "rows": value([0, 0, 0, 0]),
         "pages_pending": NOT_SUPPORTED,
-        "nvlinks": value(12),
+        "nvlinks": value([True] * 12),
         "mig_layout": value([]),
         "fabric": value([0, 0]),
         **changes,
@@ -68,6 +68,7 @@ def survey(*gpus: dict[str, Any], **changes: Any) -> Completed:
         "cuda": value(13000),
         "count": value(len(gpus)),
         "gpus": list(gpus),
+        "pairs": value([]),
         **changes,
     }
     return printed("\n" + json.dumps(facts) + "\n")

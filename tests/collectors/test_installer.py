@@ -16,6 +16,9 @@ from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import Install
 from whygpu.model.target import Installer, Interpreter, Package
 
+pytestmark = pytest.mark.slow
+"""Each test starts programs."""
+
 
 def environment(folder: pathlib.Path) -> Interpreter:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)

@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import sysconfig
 import venv
 import zipfile
 from typing import Any
@@ -146,12 +147,22 @@ def test_the_files_around_a_dead_interpreter_still_tell_where_packages_are(
     assert seen.paths == (str(tmp_path / "lib/python3.7/site-packages"),)
 
 
+def test_a_free_threaded_build_keeps_its_packages_in_a_folder_of_its_own(
+    tmp_path: pathlib.Path,
+) -> None:
+    (tmp_path / "lib/python3.14t/site-packages").mkdir(parents=True)
+    seen = need(interpreter.layout(LocalHost(), str(tmp_path / "bin/python")))
+    assert (seen.version, seen.free_threaded) == ("3.14", True)
+    assert seen.paths == (str(tmp_path / "lib/python3.14t/site-packages"),)
+
+
 def test_a_folder_with_two_pythons_is_not_guessed_about(tmp_path: pathlib.Path) -> None:
     (tmp_path / "lib/python3.7").mkdir(parents=True)
     (tmp_path / "lib/python3.11").mkdir()
     assert isinstance(interpreter.layout(LocalHost(), str(tmp_path / "bin/python")), Unknown)
 
 
+@pytest.mark.slow
 def test_the_user_site_counts_only_when_it_is_on_the_path(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +171,7 @@ def test_the_user_site_counts_only_when_it_is_on_the_path(
         pytest.skip(f"no base interpreter at {base}")
     monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
     monkeypatch.delenv("PYTHONNOUSERSITE", raising=False)
-    folder = tmp_path / f"lib/python3.{sys.version_info[1]}/site-packages"
+    folder = tmp_path / "lib" / os.path.basename(sysconfig.get_path("stdlib")) / "site-packages"
     assert isinstance(need(interpreter.collect(LocalHost(), str(base))).user_site, Absent)
     folder.mkdir(parents=True)
     seen = need(interpreter.collect(LocalHost(), str(base))).user_site
@@ -339,6 +350,7 @@ def seen_by(*words: str | pathlib.Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_packages_that_may_not_be_looked_at_are_not_packages_that_are_not_there(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -376,6 +388,7 @@ def place_of(name: str, python: str = sys.executable) -> Any:
     return next(module.place for module in need(seen.modules) if module.name == name)
 
 
+@pytest.mark.slow
 def test_the_target_says_where_an_import_finds_a_framework(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -569,6 +569,7 @@ def empty(folder: pathlib.Path) -> None:
             entry.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("searched", ["", "a:b", "d:c:"], ids=["nothing", "two", "with here"])
 def test_random_folders(world: World, monkeypatch: pytest.MonkeyPatch, searched: str) -> None:
     """Many small worlds, one real process: it forks for each of them."""

@@ -154,6 +154,9 @@ def test_poetry_names_an_environment_in_its_cache_by_the_folder_of_the_project(
     monkeypatch.setenv("PWD", str(project / "src"))
     found = seen(interpreter, tmp_path, {f"{place}/pyvenv.cfg": ""}, place)
     assert found == Known(Manager("poetry", str(project), True, LISTED), str(tmp_path / place))
+    copy = f"{place}.whygpu-fix-0123456789ab/environment"
+    other = seen(interpreter, tmp_path, {f"{copy}/pyvenv.cfg": ""}, copy)
+    assert isinstance(other, Absent), "poetry does not use a folder inside that of the environment"
 
 
 def test_hatch_keeps_its_environments_in_one_folder(

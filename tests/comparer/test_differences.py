@@ -29,6 +29,7 @@ def single(*numbers: float) -> Any:
     return numpy.array(numbers, dtype=numpy.float32)
 
 
+@pytest.mark.slow
 @given(numbers32)
 def test_an_array_is_equal_to_itself_whatever_it_holds(numbers: list[float]) -> None:
     found = compare(single(*numbers), single(*numbers))
@@ -38,6 +39,7 @@ def test_an_array_is_equal_to_itself_whatever_it_holds(numbers: list[float]) -> 
     assert found.max_ulp in (0, None)
 
 
+@pytest.mark.slow
 @given(numbers32, st.data())
 def test_the_two_sides_can_be_exchanged(numbers: list[float], data: st.DataObject) -> None:
     size = len(numbers)

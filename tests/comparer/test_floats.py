@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def pairs(draw: st.DrawFn) -> tuple[str, float, float]:
     return dtype, draw(numbers), draw(numbers)
 
 
+@pytest.mark.slow
 @given(pairs())
 def test_steps_are_symmetric_and_zero_only_between_equals(case: tuple[str, float, float]) -> None:
     dtype, one, other = case
@@ -43,6 +45,7 @@ def test_steps_are_symmetric_and_zero_only_between_equals(case: tuple[str, float
     assert (steps(one, other, dtype) == 0) == (one == other)
 
 
+@pytest.mark.slow
 @given(pairs())
 def test_steps_add_up_over_zero(case: tuple[str, float, float]) -> None:
     dtype, one, other = case

@@ -144,6 +144,7 @@ def dropping(seeds: Callable[[], int]) -> Callable[[Any], Any]:
     return lambda x: tanh(x) * numpy.random.RandomState(seeds()).randint(0, 2, x.shape)
 
 
+@pytest.mark.slow
 def test_what_is_drawn_anew_at_every_call_is_no_rounding(tmp_path: pathlib.Path) -> None:
     # Each lane starts its generator anew for a run; within a process it goes on.
     one, two = (network(layer7=dropping(lambda seed=seed: seed)) for seed in (1, 2))  # type: ignore[misc]
@@ -155,6 +156,7 @@ def test_what_is_drawn_anew_at_every_call_is_no_rounding(tmp_path: pathlib.Path)
     assert "uses random numbers" in pair.reasons[0]
 
 
+@pytest.mark.slow
 def test_rounding_that_is_amplified_to_every_digit_is_rounding(tmp_path: pathlib.Path) -> None:
     found = compared(tmp_path, one=network(), two=network())
     (pair,) = found.pairs
@@ -163,6 +165,7 @@ def test_rounding_that_is_amplified_to_every_digit_is_rounding(tmp_path: pathlib
     assert any("amplifies rounding" in reason for reason in pair.reasons)
 
 
+@pytest.mark.slow
 def test_a_small_fault_is_found_in_its_layer_in_every_pair(tmp_path: pathlib.Path) -> None:
     def nearly_tanh(x: Any) -> Any:
         return numpy.tanh(3.0003 * x)
@@ -177,6 +180,7 @@ def test_a_small_fault_is_found_in_its_layer_in_every_pair(tmp_path: pathlib.Pat
     assert found.headline == "two is different from one and three, first at layer7."
 
 
+@pytest.mark.slow
 def test_an_overflow_is_found_where_it_happens(tmp_path: pathlib.Path) -> None:
     def half(x: Any) -> Any:
         with numpy.errstate(all="ignore"):

@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 import numpy
+import pytest
 
 from tests.comparer.inside import part
 from whygpu.comparer import measures, reference_tasks
@@ -29,6 +30,7 @@ def record(folder: pathlib.Path, by: float) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 def test_a_model_of_many_layers_is_compared_to_its_end(tmp_path: pathlib.Path) -> None:
     what = What("script", str(tmp_path / "model.py"))
     job = Job(what, sys.executable, dict(os.environ), {}, str(tmp_path), timeout=60.0)

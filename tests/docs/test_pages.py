@@ -18,6 +18,7 @@ from tools import man_page
 from tools.docs_commands import ROOT, pages
 from tools.reference import FOLDER as REFERENCE
 from tools.reference import pages as reference_pages
+from whygpu.cli.parser import VERBS
 
 DOCS = ROOT / "docs"
 SITE = "https://whygpu.readthedocs.io/en/latest/"
@@ -28,6 +29,10 @@ _FENCE = re.compile(r"^(```|~~~)(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 _FUNCTION = re.compile(r"\bwhygpu\.(\w+)\(")
+
+
+PAGE_OF_VERB = {"completion": "shell", "lsp": "editor", "mcp": "agent", "report": "page"}
+"""Verbs whose page has another name."""
 
 
 def name(page: Path) -> str:
@@ -148,3 +153,9 @@ def test_every_page_is_in_the_navigation() -> None:
     listed = set(re.findall(r": ([\w/-]+\.md)$", navigation, re.MULTILINE))
     written = {str(page.relative_to(DOCS)) for page in PAGES if DOCS in page.parents}
     assert listed == {page for page in written if not re.match(r"causes/WG", page)}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_page_of_every_verb_has_its_exit_codes(verb: str) -> None:
+    page = DOCS / f"{PAGE_OF_VERB.get(verb, verb)}.md"
+    assert re.search(r"exit codes?\b", page.read_text(encoding="utf-8"), re.IGNORECASE)

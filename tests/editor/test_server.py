@@ -138,7 +138,7 @@ def test_a_finding_in_a_file_that_an_open_one_names(tmp_path: pathlib.Path) -> N
     wanted.write_text("numpy\n")
     docker = tmp_path / "Dockerfile"
     text = (
-        "FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04\n"
+        "FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04\nRUN apt-get install -y python3-pip\n"
         "COPY requirements.txt .\nRUN pip install -r requirements.txt\n"
     )
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.test_lint import DEFECT
 from tests.cli.test_main import saved, shell
+from tests.patience import PATIENCE, wait_until
 
 __all__ = ["saved"]
 
@@ -43,17 +44,34 @@ def test_being_stopped_while_a_framework_hangs_leaves_nothing_behind(
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
-    while not (note.exists() and note.read_text()):
-        assert time.monotonic() < deadline, process.communicate(timeout=1)
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
+    wait_until(lambda: note.exists() and note.read_text(), process)
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "Traceback" not in out + err
     with pytest.raises(ProcessLookupError):
         os.kill(int(note.read_text()), 0)
+
+
+def test_a_search_for_a_batch_that_is_stopped_says_what_it_has_seen(tmp_path: pathlib.Path) -> None:
+    note, step = tmp_path / "tried", tmp_path / "train.py"
+    step.write_text(
+        "import time\n\ndef step(batch_size):\n    if batch_size > 8:\n"
+        f"        open({str(note)!r}, 'w').close()\n        time.sleep(300)\n"
+    )
+    words = ["memory", "find", f"{step}:step", "--device", "cpu", "--limit", "2GiB", "--no-cache"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "whygpu", *words, "--python", sys.executable],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(note.exists, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert out == ""
+    assert "up to now 8 fits" in err
 
 
 def test_a_closed_pipe_is_no_bug(saved: Any) -> None:
@@ -101,7 +119,7 @@ def test_an_interrupt_ends_every_process(tmp_path: pathlib.Path) -> None:
     )
     wait_for_workers(process.pid)
     os.killpg(process.pid, signal.SIGINT)
-    out, error = process.communicate(timeout=20)
+    out, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, (out, error)
     assert b"Traceback" not in error
     with pytest.raises(ProcessLookupError):

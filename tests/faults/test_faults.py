@@ -14,7 +14,7 @@ INPUTS = 600
 SEED = 1
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_every_promise_is_kept_whatever_the_input() -> None:
     result = campaign(INPUTS, SEED)
     assert result.inputs >= 500

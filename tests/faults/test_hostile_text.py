@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.test_output import OURS, SECRET, assert_harmless
 from tests.kit import machine
+from tests.patience import PATIENCE
 from whygpu.cli import main as cli
 from whygpu.model.codec import encode
 from whygpu.model.outside_text import one_line
@@ -147,7 +148,7 @@ def on_terminal(words: list[str], cwd: pathlib.Path) -> str:
         # A terminal that nobody writes to any more ends with an error.
         pass
     finally:
-        process.wait(30)
+        process.wait(PATIENCE)
         os.close(ours)
     return got.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 

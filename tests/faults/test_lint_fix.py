@@ -8,10 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
+from tests.patience import PATIENCE
 from whygpu.cli import main as cli
 from whygpu.host.writing import TEMPORARY
 
@@ -37,6 +37,8 @@ def names(folder: pathlib.Path) -> list[str]:
 def test_a_file_that_would_grow_too_large_is_left_as_it_is(folder: pathlib.Path) -> None:
     done = subprocess.run(
         ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *FIX, "bad.py"],
+        # Byte code that it wrote would be cut off, and break every later start.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -115,7 +117,7 @@ def test_two_runs_at_once_mend_every_file_wholly(folder: pathlib.Path) -> None:
     for number in range(12):
         (folder / f"f{number}.py").write_text(DEFECT)
     runs = [subprocess.Popen([*FIX, "."], stdout=subprocess.DEVNULL) for _ in range(3)]
-    assert [process.wait(60) for process in runs] == [0, 0, 0]
+    assert [process.wait(PATIENCE) for process in runs] == [0, 0, 0]
     assert {path.read_text() for path in folder.iterdir()} == {FIXED}
     assert len(names(folder)) == 13
 
@@ -128,12 +130,10 @@ def test_an_interrupt_leaves_whole_files_and_nothing_else(
     for place in range(30):
         (folder / f"f{place}.py").write_text(DEFECT)
     process = subprocess.Popen([*FIX, "."], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 30
     while (folder / "bad.py").stat().st_size == len(DEFECT):
-        assert time.monotonic() < deadline
         assert process.poll() is None
     process.send_signal(number)
-    out, error = process.communicate(timeout=30)
+    out, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number, (out, error)
     assert b"Traceback" not in error
     texts = [path.read_text() for path in folder.iterdir()]

@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE, stopped_in_time, wait_until
 from whygpu.host.orphans import MARK, Orphans
 from whygpu.host.processes import children, descendants
 from whygpu.model.task_wire import EstimateRequest
@@ -69,13 +69,16 @@ def test_nothing_that_a_probe_starts_survives_it(how: str, end: str, tmp_path: P
     body = "".join(f"    {line}\n" for line in lines.splitlines())
     script = tmp_path / "script.py"
     script.write_text(f"def probe(report, sums):\n{body}")
-    run_probes(
-        sys.executable,
-        ["torch"],
-        timeout=1.5,
-        environ=os.environ,
-        memory_available=None,
-        scripts={"torch": script},
+    stopped_in_time(
+        lambda limit: run_probes(
+            sys.executable,
+            ["torch"],
+            timeout=limit,
+            environ=os.environ,
+            memory_available=None,
+            scripts={"torch": script},
+        ),
+        lambda _: started.exists(),
     )
     assert started.exists()
     assert alive(tmp_path) == []
@@ -117,9 +120,7 @@ def test_other_children_of_the_program_are_neither_killed_nor_waited_for(tmp_pat
 def test_who_is_below_a_process() -> None:
     shell = subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60 & wait"])
     try:
-        deadline = time.monotonic() + 10
-        while len(descendants(shell.pid)) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: len(descendants(shell.pid)) == 2)
         assert len(children(shell.pid)) == 2
         assert shell.pid in children(os.getpid())
         assert {*descendants(shell.pid), shell.pid} <= set(descendants(os.getpid()))
@@ -140,14 +141,6 @@ def installed_framework(folder: Path, code: str) -> Path:
     return site
 
 
-def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
 @pytest.mark.parametrize("how", [*ESCAPES.values(), *UNMARKED.values()], ids=[*ESCAPES, *UNMARKED])
 def test_nothing_survives_whygpu(how: str, number: signal.Signals | None, tmp_path: Path) -> None:
@@ -163,9 +156,9 @@ def test_nothing_survives_whygpu(how: str, number: signal.Signals | None, tmp_pa
         text=True,
     )
     if number is not None:
-        wait_for(started.exists, process)
+        wait_until(started.exists, process)
         process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert started.exists()
     assert number is None or process.returncode == 128 + number
     assert alive(tmp_path) == []

@@ -1,7 +1,9 @@
 """No text makes a regular expression of a reader, a cause or the privacy gate slow.
 
-Four times as long a text may take four times as long, and not sixteen times. What a character costs
-is limited as well: repetitions that are bounded one by one can still be slow inside each other.
+Four times as long a text may take four times as long, and not sixteen times. A bounded repetition
+looks worse than that in a text not much longer than its bound, so what seems to grow too fast is
+looked at again in a longer text. What a character costs is limited as well: repetitions that are
+bounded one by one can still be slow inside each other.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from whygpu import causes, privacy, readers
 SIZE = 2_000
 QUICK = 0.0007
 """Seconds of CPU time: what takes no longer than this at the full size is not looked at again."""
-SLOWEST = 20e-6
-"""Seconds of CPU time for each character, whatever the growth."""
+PLAIN = re.compile("[a-z]{0,400}[.]")
+SLOWEST = 33
+"""Times what a character costs `PLAIN`, measured at the same moment, whatever the growth."""
 MOST_GROWTH = 9
 """From a quarter of the size to the full one: linear is 4, quadratic 16."""
-RUNS = 4
+RUNS = 8
 
-TABLES = ("failures_elsewhere", "failures_without_reason", "gpus", "out_of_memory")
+TABLES = ("complaints", "failures_elsewhere", "failures_without_reason", "gpus", "out_of_memory")
 """Tables whose patterns meet the text of logs."""
 
 ALPHABET = ("a", "Z", "0", " ", "\n", ".", "/", "\\", ":", "'", '"', "[")
@@ -97,33 +100,49 @@ def seconds(pattern: re.Pattern[str], text: str) -> float:
     return time.thread_time() - began
 
 
-def is_slow(pattern: re.Pattern[str], text: str) -> bool:
-    whole, quarter = seconds(pattern, text), float("inf")
-    for _ in range(RUNS):
-        if whole < QUICK:
-            return False
-        quarter = min(quarter, seconds(pattern, text[: len(text) // 4]))
-        if whole <= min(MOST_GROWTH * quarter, SLOWEST * len(text)):
-            return False
-        # A machine that is busy elsewhere makes anything slow once.
-        whole = min(whole, seconds(pattern, text))
-    return True
+def quickest(pattern: re.Pattern[str], text: str) -> float:
+    """Of a few runs: a machine that is busy elsewhere makes anything slow once."""
+    return min(seconds(pattern, text) for _ in range(RUNS))
+
+
+def takes_longer_than(limit: float, pattern: re.Pattern[str], text: str) -> bool:
+    return all(seconds(pattern, text) > limit for _ in range(RUNS))
+
+
+def grows_too_fast(pattern: re.Pattern[str], text: str) -> bool:
+    quarter = quickest(pattern, text[: len(text) // 4])
+    return takes_longer_than(max(QUICK, MOST_GROWTH * quarter), pattern, text)
+
+
+def costs_too_much(pattern: re.Pattern[str], text: str) -> bool:
+    plain = quickest(PLAIN, "a" * len(text))
+    return takes_longer_than(SLOWEST * plain, pattern, text)
+
+
+def is_slow(pattern: re.Pattern[str], text: str, longer: str) -> bool:
+    if seconds(pattern, text) < QUICK:
+        return False
+    if costs_too_much(pattern, text):
+        return True
+    return grows_too_fast(pattern, text) and grows_too_fast(pattern, longer)
+
+
+def slow_texts(pattern: re.Pattern[str]) -> list[str]:
+    texts = zip(hostile_texts(pattern, SIZE), hostile_texts(pattern, 4 * SIZE), strict=True)
+    return [text[:60] for text, longer in texts if is_slow(pattern, text, longer)]
 
 
 def test_every_pattern_takes_linear_time() -> None:
     slow = [
-        (module, pattern.pattern, text[:60])
-        for pattern, module in patterns().items()
-        for text in hostile_texts(pattern, SIZE)
-        if is_slow(pattern, text)
+        (module, pattern.pattern, slow_texts(pattern)) for pattern, module in patterns().items()
     ]
-    assert slow == []
+    assert [row for row in slow if row[2]] == []
 
 
-@each("bad", [r"\s+x|(?:a|b)*c", r"[a-z]{1,60}[^ ]{0,80}\s"])
+@each("bad", [r"\s+x|(?:a|b)*c", r"[a-z]{1,90}[^ ]{0,160}\s", r"word\s*\s*x"])
 def test_the_measure_notices_a_bad_pattern(bad: str) -> None:
-    pattern = re.compile(bad)
-    assert any(is_slow(pattern, text) for text in hostile_texts(pattern, SIZE))
+    """In one of three attempts: the measure would rather miss a pattern than blame a good one."""
+    assert any(slow_texts(re.compile(bad)) for _ in range(3))
 
 
 def test_patterns_are_found() -> None:

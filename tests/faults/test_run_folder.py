@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.programs import PYTHON, QUIET, WHYGPU, environment, run, script
+from tests.patience import PATIENCE
 
 FOLDER = "import os; folder = os.path.dirname(os.environ['WHYGPU_BOOTSTRAP_SETTINGS'])\n"
 FRAMEWORK = "__version__ = '9.9'\nclass cuda:\n    is_initialized = staticmethod(lambda: False)\n"
@@ -145,6 +146,6 @@ def test_a_program_that_is_terminated_leaves_its_report_and_exit_code(
     if how == "twice":
         time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 23, said
     assert json.loads(report.read_text())["device"] == "cpu", said

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.kit import machine
+from tests.patience import PATIENCE
 from whygpu.cli.start import failed
 from whygpu.model.codec import encode
 from whygpu.version import VERSION
@@ -76,7 +77,7 @@ def start(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 

@@ -7,13 +7,13 @@ import signal
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.patience import stopped_in_time, wait_until
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import (
     MemoryMessage,
@@ -52,15 +52,6 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def dies(pid: int, seconds: float = 5.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if not is_alive(pid):
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_a_task_that_is_done(run: Run, tmp_path: Path) -> None:
@@ -180,21 +171,17 @@ def test_less_memory_than_the_limit(run: Run) -> None:
 def test_more_time_than_the_limit(run: Run, tmp_path: Path) -> None:
     """What it started goes with it, and signals that it ignores do not save it."""
     pids = tmp_path / "pids"
-    for timeout in (0.5, 2.5, 12.5):
-        end = run(
-            f"""
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-            open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
-            time.sleep(60)
-            """,
-            timeout=timeout,
-        )
-        assert (end.ended, end.how) == ("timed-out", f"{timeout} s")
-        # On a machine that is busy it may not have come so far.
-        if pids.exists() and pids.read_text():
-            break
-    assert all(dies(int(pid)) for pid in pids.read_text().split())
+    body = f"""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+        time.sleep(600)
+    """
+    end, limit = stopped_in_time(
+        lambda limit: run(body, timeout=limit), lambda end: pids.exists() and pids.read_text()
+    )
+    assert (end.ended, end.how) == ("timed-out", f"{limit:g} s")
+    wait_until(lambda: not any(is_alive(int(pid)) for pid in pids.read_text().split()))
 
 
 def test_messages_that_are_none_of_ours_or_cut_short(run: Run) -> None:
@@ -229,17 +216,15 @@ def test_ctrl_c_ends_the_task_first(run: Run, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
 
     def interrupt() -> None:
-        deadline = time.monotonic() + 10
-        while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: pid_file.exists() and pid_file.read_text())
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        run(f"open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)")
+        run(f"open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
     thread.join()
-    assert dies(int(pid_file.read_text()))
+    wait_until(lambda: not is_alive(int(pid_file.read_text())))
 
 
 def test_a_file_is_loaded_as_what_it_is(tmp_path: Path) -> None:

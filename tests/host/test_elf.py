@@ -71,6 +71,7 @@ def test_everything_that_loading_depends_on(machine: str, bits: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SYSTEM_LIBRARIES)
 def test_pyelftools_sees_the_same(path: str) -> None:
     with open(path, "rb") as file:
@@ -188,6 +189,7 @@ def test_a_weak_version_is_not_required() -> None:
     assert elf.facts(weak).version_needs == (VersionNeed("libcux.so", ()),)
 
 
+@pytest.mark.slow
 def test_records_that_share_entries_do_not_hold_the_reader_up() -> None:
     """Each of 2000 records claims the 2000 entries of the last one for itself, too."""
     count = 2000
@@ -200,11 +202,12 @@ def test_records_that_share_entries_do_not_hold_the_reader_up() -> None:
         _, _, name, _, following = struct.unpack_from("<2H3I", content, place)
         entries = 32 * (count - index) + 16
         struct.pack_into("<2H3I", content, place, 1, 0xFFFF, name, entries, following)
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(elf.facts(bytes(content)).version_needs) == count + 1
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
+@pytest.mark.slow
 @settings(deadline=1000, max_examples=300)
 @given(
     st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), max_size=30),

@@ -98,14 +98,15 @@ def test_sizes_beyond_the_file_end_the_walk() -> None:
 def test_entries_without_a_size_do_not_hold_the_walk_up() -> None:
     code = container(entry(CUBIN, 80), struct.pack("<2HI", CUBIN, 1, 0) + bytes(1 << 20))
     content = with_sections([(".nv_fatbin", code + b"\x50\xed\x55\xba" * 1000)])
-    began = time.perf_counter()
+    began = time.thread_time()
     assert fatbin.architectures(content) == ("sm_80",)
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 1
 
 
 SAMPLE = with_sections([(".nv_fatbin", container(entry(CUBIN, 80), entry(PTX, 90)))])
 
 
+@pytest.mark.slow
 @settings(deadline=1000, max_examples=300)
 @given(
     st.lists(st.tuples(st.integers(0, len(SAMPLE) - 1), st.integers(0, 255)), max_size=30),

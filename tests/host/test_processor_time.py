@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.cases import each
 from whygpu.host.processor_time import (
     ENOUGH,
@@ -50,6 +52,7 @@ def test_a_busy_machine_is_named() -> None:
     assert in_words(5, ProcessorTime(4.8, 0.1)) == "5 s, and was still working"
 
 
+@pytest.mark.slow
 def test_the_time_of_children_counts() -> None:
     """A framework that waits for the compiler that it has started is at work."""
     spin = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()\n"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import stopped_in_time
 from whygpu import ReplayHost
 from whygpu.host.local import LocalHost
 from whygpu.host.replay import NotConsumed, NotRecorded, RecordingHost
@@ -80,7 +81,11 @@ def test_a_command_with_output_and_a_code() -> None:
 
 
 def test_a_command_that_hangs_is_given_up_with_its_children() -> None:
-    done = LocalHost().run(["sh", "-c", "echo early; sleep 60 & wait"], timeout=0.3)
+    command = ["sh", "-c", "echo early; sleep 600 & wait"]
+    done, _ = stopped_in_time(
+        lambda limit: LocalHost().run(command, timeout=limit),
+        lambda done: isinstance(done, Known),
+    )
     assert isinstance(done, Known)
     assert done.value.timed_out
 

@@ -34,6 +34,20 @@ import torch
 print("CUDA:", torch.cuda.is_available(), torch.version.cuda)
 """
 
+PROBED = frozenset(
+    (
+        "import jax",
+        "import keras",
+        "import tensorflow",
+        JAX_DEVICES,
+        KERAS,
+        LIST_GPUS,
+        LIST_GPUS_V1,
+        TORCH_CUDA,
+    )
+)
+"""Programs that do nothing but what the probes of `whygpu check` do as well."""
+
 NAMING_LIBRARIES = """
 import os
 os.environ["TF_CPP_VMODULE"] = "dso_loader=1"

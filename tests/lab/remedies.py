@@ -11,9 +11,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
@@ -22,7 +21,8 @@ from packaging.requirements import Requirement
 from tests.lab.bench import Bench
 from tests.lab.index import has_package, is_complete, is_stub, pip_variables
 from tests.lab.programs import LIST_GPUS
-from tests.lab.scenario import Examined, Scenario, before_commands, check, lay_out
+from tests.lab.scenario import Examined, Scenario, check, laid_out
+from tests.patience import PATIENCE
 from tests.targets import folder as targets_folder
 from tests.targets import python_of
 from whygpu.api.releases import place_of_machine, with_releases
@@ -259,7 +259,9 @@ def _tried(
     trial: Trial,
     folder: Path,
 ) -> Trial:
-    with _machine(scenario, folder) as (bench, before):
+    # Only pip changes files of the environment.
+    whole = any(isinstance(step, Install) for step in steps_of(action))
+    with laid_out(scenario, folder, whole=whole) as (bench, before):
         own = (action, installer_of(snapshot))
         own = moved(own, examined.environment, str(bench.environment))
         own = moved(own, examined.folder, str(bench.folder))
@@ -275,19 +277,6 @@ def _tried(
     return trial._replace(result="mends", detail=_installed(action))
 
 
-@contextmanager
-def _machine(scenario: Scenario, folder: Path) -> Iterator[tuple[Bench, list[str]]]:
-    """A fresh copy of the scenario's machine."""
-    folder.mkdir(parents=True)
-    before = before_commands(scenario, folder)
-    bench = Bench(scenario.target, folder / "machine", whole=True)
-    try:
-        lay_out(scenario, bench)
-        yield bench, before
-    finally:
-        bench.close()
-
-
 def _mended(
     scenario: Scenario,
     bench: Bench,
@@ -299,7 +288,9 @@ def _mended(
 ) -> str:
     """Why the remedy does not mend the cause; empty if it does."""
     pip = pip_variables(python_of(scenario.target))
-    done = carry_out(action, installer, {**bench.environ, **pip}, str(bench.folder), time_limit=280)
+    done = carry_out(
+        action, installer, {**bench.environ, **pip}, str(bench.folder), time_limit=PATIENCE
+    )
     if done.failure:
         return done.failure
     environ = {name: value for name, value in done.environ.items() if name not in pip}
@@ -348,7 +339,7 @@ def _gpus_listed(
         cwd=bench.folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     found = re.search(r"GPUs: (\d+)", done.stdout)
     return int(found[1]) if found else None
@@ -368,7 +359,7 @@ def _repaired_run(scenario: Scenario, bench: Bench, before: list[str], finding: 
         env=bench.environ,
         cwd=bench.folder,
         capture_output=True,
-        timeout=280,
+        timeout=PATIENCE,
     )
     if not os.path.exists(report):
         return "whygpu run wrote no report"

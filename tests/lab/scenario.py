@@ -1,7 +1,8 @@
 """A scenario: a machine broken in a known way, what the framework does there, what whygpu says.
 
 `run(scenario, folder)` lays the machine out, sees the framework fail (so that the fault is known to
-be real), runs `whygpu check --json` as any user would, and compares.
+be real), runs `whygpu check --json` as any user would, and compares. If the probes of `check` do
+the same as the scenario's program, `watch_program` can see the framework fail at another time.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -24,6 +26,7 @@ from tests.kit import explained
 from tests.lab import stage as stages
 from tests.lab.bench import Bench, cache
 from tests.lab.driver import NoCompiler, StubDriver
+from tests.lab.programs import PROBED
 from tests.lab.stage import Stage
 from tests.lab.wheels import NotFetched
 from tests.patience import PATIENCE
@@ -98,10 +101,17 @@ class Scenario:
     """Causes that the frameworks' own words prove, beside those that are found on the machine."""
     unmendable: str = ""
     """Why no remedy can have an effect on this machine, although it would on a real one."""
+    like: tuple[str, ...] = ()
+    """Scenarios that show the same causes; only `make test-full` has this one."""
 
     @property
     def causes(self) -> set[str]:
         return {root.cause for root in self.roots}
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether a probe of `whygpu check` does what the program does, and meets the fault."""
+        return self.probe and self.does.code in PROBED
 
 
 class Examined(NamedTuple):
@@ -112,27 +122,45 @@ class Examined(NamedTuple):
     folder: str
 
 
-def run(scenario: Scenario, folder: Path) -> Examined:
-    """Carry a scenario out; an AssertionError says in what the machine or whygpu differs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    before = before_commands(scenario, folder)
-    bench = Bench(scenario.target, folder)
-    try:
-        lay_out(scenario, bench)
-        with ThreadPoolExecutor(1) as pool:
-            watched = pool.submit(_watch_framework, scenario.does, bench, before)
-            report, code = check(scenario, bench, before)
+def run(scenario: Scenario, folder: Path, *, watch: bool = True) -> Examined:
+    """Carry a scenario out; an AssertionError says in what the machine or whygpu differs.
+
+    Without `watch`, only the probes of whygpu run the framework.
+    """
+    with laid_out(scenario, folder) as (bench, before), ThreadPoolExecutor(1) as pool:
+        watched = pool.submit(_watch_framework, scenario.does, bench, before) if watch else None
+        report, code = check(scenario, bench, before)
+        if watched is not None:
             watched.result()
-    except (NoCompiler, NotFetched) as reason:
-        pytest.skip(str(reason))
-    finally:
-        bench.close()
     if keep := os.environ.get("WHYGPU_LAB_REPORTS"):
         (Path(keep) / f"{scenario.name}.json").write_text(json.dumps(report))
     _compare(scenario, report, code)
     _explain(scenario, report)
     _break_detectors(scenario, report)
     return Examined(report, str(bench.environment), str(bench.folder))
+
+
+def watch_program(scenario: Scenario, folder: Path) -> None:
+    """Run the scenario's program alone; an AssertionError says in what it differs."""
+    with laid_out(scenario, folder) as (bench, before):
+        _watch_framework(scenario.does, bench, before)
+
+
+@contextmanager
+def laid_out(
+    scenario: Scenario, folder: Path, *, whole: bool = False
+) -> Iterator[tuple[Bench, list[str]]]:
+    """The scenario's machine, and what to put before a command that runs on it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    before = before_commands(scenario, folder)
+    bench = Bench(scenario.target, folder, whole=whole)
+    try:
+        lay_out(scenario, bench)
+        yield bench, before
+    except (NoCompiler, NotFetched) as reason:
+        pytest.skip(str(reason))
+    finally:
+        bench.close()
 
 
 def before_commands(scenario: Scenario, folder: Path) -> list[str]:
@@ -193,18 +221,39 @@ def check(
     probe: bool = True,
 ) -> tuple[dict[str, Any], int]:
     """The report of `whygpu check --json` on the scenario's machine, and its exit code."""
+    limit = scenario.timeout
+    report, code = _check(scenario, bench, before, environ, limit, probe=probe)
+    if limit is not None and _is_cut_short(report):
+        # This machine is too busy for the limit: what hangs was not reached.
+        report, code = _check(scenario, bench, before, environ, 10 * limit, probe=probe)
+    return report, code
+
+
+def _is_cut_short(report: dict[str, Any]) -> bool:
+    return any(probe["ended"] == "cut-short" for probe in report["snapshot"]["probes"])
+
+
+def _check(
+    scenario: Scenario,
+    bench: Bench,
+    before: list[str],
+    environ: Mapping[str, str] | None,
+    limit: float | None,
+    *,
+    probe: bool,
+) -> tuple[dict[str, Any], int]:
     command = [sys.executable, "-m", "whygpu", "check", "--json", "--python", bench.python]
     if not (scenario.probe and probe):
         command.append("--no-probe")
-    if scenario.timeout is not None:
-        command += ["--timeout", str(scenario.timeout)]
+    if limit is not None:
+        command += ["--timeout", str(limit)]
     done = subprocess.run(
         [*before, *command],
         env=bench.environ if environ is None else environ,
         cwd=bench.folder,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=PATIENCE,
     )
     assert done.returncode in (0, 1, 4), f"whygpu ends with {done.returncode}:\n{done.stderr}"
     return json.loads(done.stdout), done.returncode

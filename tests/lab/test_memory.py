@@ -14,6 +14,7 @@ import pytest
 
 from tests.lab.bench import cache
 from tests.lab.driver import NoCompiler, StubDriver, StubGpu, StubProcess, build
+from tests.patience import PATIENCE
 
 HOLD = """
 import mmap, sys
@@ -71,7 +72,7 @@ def asked(stub: StubDriver, folder: Path, *options: str) -> Any:
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.lab.driver import NoCompiler, StubDriver, StubGpu, StubProcess, build
+from tests.patience import PATIENCE, stopped_in_time
 
 T4 = StubGpu(
     name="Tesla T4",
@@ -42,7 +43,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(tmp_path: Path, cache: Path) -> Ask:
     """Run code beside a driver and return what it assigns to ``answer``."""
 
-    def run(driver: StubDriver, code: str, timeout: float = 30, **extra: str | None) -> Any:
+    def run(driver: StubDriver, code: str, timeout: float = PATIENCE, **extra: str | None) -> Any:
         wanted = {**os.environ, "CUDA_VISIBLE_DEVICES": None}
         wanted |= driver.install(tmp_path / "driver", cache=cache) | extra
         environment = {name: value for name, value in wanted.items() if value is not None}
@@ -280,9 +281,13 @@ except NVMLError as error:
     ],
 )
 def test_a_call_that_hangs(ask: Ask, call: str, code: str) -> None:
-    with pytest.raises(subprocess.TimeoutExpired) as caught:
-        ask(StubDriver(hang=call), code, timeout=1)
-    assert caught.value.stdout == b"here\n"
+    def hung(limit: float) -> bytes:
+        with pytest.raises(subprocess.TimeoutExpired) as caught:
+            ask(StubDriver(hang=call), code, timeout=limit)
+        return caught.value.stdout or b""
+
+    said, _ = stopped_in_time(hung, bool)
+    assert said == b"here\n"
 
 
 # --- libcuda, through ctypes ----------------------------------------------------------------------

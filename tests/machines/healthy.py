@@ -19,6 +19,15 @@ from whygpu.model.libraries import CudaFiles, LibraryCopy, Resolution, SearchedF
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.probe import DeviceKind, Probe, ProbeDevice, ProbeName, ProbeOperation
 from whygpu.model.snapshot import SCHEMA, Snapshot
+from whygpu.model.stress import (
+    LoadState,
+    LoadTest,
+    Rate,
+    RateName,
+    ResultCheck,
+    Speeds,
+    StressedGpu,
+)
 from whygpu.model.system import Cpu, Libc, Memory, System
 from whygpu.model.target import (
     Build,
@@ -83,6 +92,45 @@ GPU = Gpu(
     ),
 )
 
+
+def _rate(name: RateName, speed: float, peak: float | None) -> Rate:
+    speeds = Speeds(0.98 * speed, speed, 1.02 * speed, 16)
+    return Rate(name, known(speeds), Absent("data sheet") if peak is None else known(peak))
+
+
+LOAD_TEST = StressedGpu(
+    0,
+    known(
+        LoadTest(
+            framework="torch",
+            version="2.8.0",
+            seconds=7.5,
+            rates=(
+                _rate("memory", 6.6e11, 7.68e11),
+                _rate("to-gpu", 2.5e10, 3.15e10),
+                _rate("from-gpu", 2.6e10, 3.15e10),
+                _rate("float32", 2.4e13, 3.87e13),
+                _rate("tf32", 5.5e13, 7.74e13),
+                _rate("bfloat16", 1.1e14, 1.548e14),
+                Rate("float16", Absent("bfloat16 is measured instead"), known(1.548e14)),
+            ),
+            results=tuple(
+                ResultCheck(name, known(True), "")
+                for name in ("memory", "to-gpu", "from-gpu", "float32", "tf32", "bfloat16")
+            ),
+            state=LoadState(
+                clock_mhz=known(1605),
+                watts=known(296),
+                celsius=known(71),
+                slowdowns=known(("power-cap",)),
+                pcie_generation=known(4),
+                pcie_width=known(16),
+            ),
+        )
+    ),
+)
+"""The GPU above under load; no machine has it unless a test says so."""
+
 DRIVER = Driver(
     state=known("working"),
     detail="",
@@ -107,6 +155,7 @@ DRIVER = Driver(
         )
     ),
     gpus=known((GPU,)),
+    pairs=known(()),
 )
 
 NO_DRIVER = Driver(
@@ -142,6 +191,8 @@ def resolution(library: str, folder: str, requester: str) -> Resolution:
     )
 
 
+NO_ROCM = Absent("a build without ROCm")
+
 TENSORFLOW_CC = f"{SITE}/tensorflow/libtensorflow_cc.so.2"
 TENSORFLOW_LIBRARIES = tuple(
     resolution(library, f"{SITE}/nvidia/{wheel}/lib", TENSORFLOW_CC)
@@ -168,6 +219,7 @@ FRAMEWORKS = (
             cudnn=known("9"),
             architectures=known(("sm_60", "sm_70", "sm_80", "sm_89", "sm_90", "compute_90")),
             cpu_features=known(("avx",)),
+            amd_targets=NO_ROCM,
         ),
         libraries=known(TENSORFLOW_LIBRARIES),
     ),
@@ -182,6 +234,7 @@ FRAMEWORKS = (
             cudnn=Absent("keras has no binaries"),
             architectures=Absent("keras has no binaries"),
             cpu_features=Absent("keras has no binaries"),
+            amd_targets=Absent("keras has no binaries"),
         ),
         libraries=Absent("keras has no binaries"),
         keras=KerasSetup(Known("tensorflow", "the default"), "keras-3"),
@@ -197,6 +250,7 @@ FRAMEWORKS = (
             cudnn=known("9"),
             architectures=known(("sm_60", "sm_70", "sm_80", "sm_90", "compute_120")),
             cpu_features=known(("avx",)),
+            amd_targets=NO_ROCM,
         ),
         libraries=known(
             (
@@ -220,6 +274,7 @@ FRAMEWORKS = (
             cudnn=known("9"),
             architectures=known(("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "compute_120")),
             cpu_features=known(()),
+            amd_targets=NO_ROCM,
         ),
         libraries=known(
             (
@@ -344,6 +399,8 @@ def healthy() -> Snapshot:
             probe_of("torch", "2.8.0", "cuda:0"),
         ),
         probes_left_out="",
+        amd=Absent("a GPU of AMD"),
+        intel=Absent("a GPU of Intel"),
     )
 
 

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,6 +154,7 @@ def test_what_pip_refuses_is_said_beside_installs_only() -> None:
     assert remedy_text(Remedy("Install.", Install(("a",))), PLAIN_PIP) == "Install."
 
 
+@pytest.mark.slow
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.lists(st.text(), min_size=1, max_size=40))
 def test_whatever_a_value_is_a_shell_gives_it_on_as_one_argument(values: list[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import each
 from tests.kit import machine, machine_causes, machine_examples
 from whygpu import diagnose
@@ -89,6 +91,7 @@ def examples() -> list[tuple[Cause, str]]:
     ]
 
 
+@pytest.mark.slow
 @each(("cause", "toml"), examples())
 def test_every_root_cause_that_matters_lies_in_a_layer(cause: Cause, toml: str) -> None:
     report = diagnose(machine(toml))

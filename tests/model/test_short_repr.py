@@ -105,5 +105,8 @@ def test_it_says_the_answer(report: object, expected: str) -> None:
     assert re.match(expected, shown), shown
 
 
+@pytest.mark.slow
 def test_a_run_says_where_it_ran(capfd: pytest.CaptureFixture[str]) -> None:
-    assert repr(whygpu.run("true")) == "<RunReport: used no device; exit code 0>"
+    # On a busy machine it may live long enough for its memory to be seen.
+    shown = re.sub(r"; peak \d+ KiB", "", repr(whygpu.run("true")))
+    assert shown == "<RunReport: used no device; exit code 0>"

@@ -24,17 +24,20 @@ def config(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.P
     return path
 
 
+@pytest.mark.slow
 def test_a_variable_names_the_index(config: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config.write_text("[global]\nindex-url = https://config.example/simple\n")
     monkeypatch.setenv("PIP_INDEX_URL", "https://variable.example/simple/")
     assert configured_index().url == "https://variable.example/simple"
 
 
+@pytest.mark.slow
 def test_the_configuration_names_the_index(config: pathlib.Path) -> None:
     config.write_text("[global]\nindex-url = https://config.example/simple/\ncert = /etc/own.pem\n")
     assert configured_index() == IndexSettings("https://config.example/simple", "", "/etc/own.pem")
 
 
+@pytest.mark.slow
 def test_without_both_it_is_the_public_one(config: pathlib.Path) -> None:
     config.write_text("")
     assert configured_index().url == PUBLIC_INDEX

@@ -138,11 +138,16 @@ def test_a_line_of_a_notebook() -> None:
     assert cleaned(f"      {line},".encode()) == ['ValueError: it\'s "bad"']
 
 
-def test_a_notebook_on_one_line() -> None:
-    outputs = [{"output_type": "error", "traceback": ["a\nb", "KeyError: 1\nend\nof it\n"]}]
-    text = json.dumps({"cells": [{"outputs": outputs}]})
-    assert "KeyError: 1" in " ".join(cleaned(text.encode()))
-    assert len(cleaned(text.encode())) > 3
+def test_all_kinds_of_output_of_a_notebook_on_one_line() -> None:
+    outputs = [
+        {"output_type": "stream", "text": ["first\n", "second\n"]},
+        {"output_type": "execute_result", "data": {"text/plain": "False"}},
+        {"output_type": "error", "traceback": ["Traceback", "ValueError: no"]},
+        *("not an output", {"text": 3, "traceback": {"a": 1}, "data": []}),
+    ]
+    notebook = {"cells": [{"source": ["1 + 1"], "outputs": outputs}, 7, {"outputs": None}]}
+    expected = ["first", "second", "False", "Traceback", "ValueError: no"]
+    assert cleaned(json.dumps(notebook).encode()) == expected
 
 
 def test_a_windows_path_is_not_broken_at_its_n() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 
+import pytest
+
 from tests.cases import each
 from whygpu import explain
 from whygpu.model.explanation import Explanation
@@ -28,6 +30,7 @@ def is_cut(explanation: Explanation) -> bool:
     return "exception's own line is missing" in explanation.headline
 
 
+@pytest.mark.slow
 @each("before", ["", TRAINING])
 def test_a_traceback_cut_anywhere_before_its_last_line_is_not_fine(before: str) -> None:
     for place in range(len("Traceback (most recent call last)"), len(TRACEBACK) + 1):
@@ -62,6 +65,7 @@ def test_the_dump_of_a_crash_is_no_traceback() -> None:
     assert not is_cut(explain(dump))
 
 
+@pytest.mark.slow
 @each("path", LOGS, ids=lambda path: path.stem)
 def test_no_recorded_log_is_called_cut(path: pathlib.Path) -> None:
     assert not is_cut(explain(path.read_bytes()))

@@ -107,3 +107,18 @@ def test_the_value_of_a_question_about_gpus_stands_on_the_next_line(
 def test_a_value_answers_one_question_only() -> None:
     log = read_text("torch.cuda.is_available()\nFalse\nFalse\n")
     assert [(report.line, report.says) for report in log.reports] == [(2, "no-gpu")]
+
+
+ARTICLE = (
+    "Frameworks look for devices when they start. If no GPU is available, they work on the "
+    "processor instead, which takes longer. Some people prefer that, and keep using the CPU for "
+    "small models. The documentation describes how devices are chosen, and which settings change "
+    "the choice of a framework on every system."
+)
+
+
+def test_an_article_that_speaks_of_devices_reports_none() -> None:
+    assert read_text(ARTICLE).reports == ()
+    assert read_text("no GPU is available").reports != ()
+    (report,) = read_text(f"{ARTICLE} Here torch.cuda.is_available() returns False.").reports
+    assert report.says == "no-gpu"

@@ -285,3 +285,24 @@ STATEMENT = """Traceback (most recent call last):
 )
 def test_an_error_of_the_programs_own_code_may_name_the_gpu(error: str, about_gpu: bool) -> None:
     assert [failure.about_gpu for failure in read_text(error).failures] == [about_gpu]
+
+
+_NATIVE = """\
+Traceback (most recent call last):
+  File "/env/lib/python3.12/site-packages/jax/_src/dispatch.py", line 89, in apply_primitive
+    outs = fun(*args)
+           ^^^^^^^^^^
+AssertionError
+--------------------
+For simplicity, JAX has removed its internal frames from the traceback of the following exception. \
+Set JAX_TRACEBACK_FILTERING=off to include these.
+"""
+
+
+def test_an_assertion_of_native_code_does_not_say_why() -> None:
+    """As JAX 0.12 without a GPU ends if JAX_PLATFORMS requires one."""
+    (failure,) = read_text(_NATIVE).failures
+    assert not failure.says_why
+    shown = _NATIVE.replace("outs = fun(*args)", "assert outs is None")
+    (failure,) = read_text(shown).failures
+    assert failure.says_why

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from whygpu.readers.listings import without_listings
+from whygpu.readers.listings import without_listings, without_programs
 from whygpu.readers.log import read_text
 
 FUNCTION = (
@@ -73,3 +73,39 @@ def test_line_numbers_stay_and_messages_of_other_errors_are_not_read() -> None:
     log = read_text("\n".join((*FUNCTION, STATEMENT, ERROR)))
     assert [failure.line for failure in log.failures] == [7]
     assert "CUDA" not in log.text
+
+
+PROGRAM = (
+    "import torch",
+    "try:",
+    "    train()",
+    "except RuntimeError as e:",
+    '    print(f"CUDA out of memory error: {e}")',
+)
+RAISED = "RuntimeError: CUDA error: out of memory"
+
+
+@each(
+    ("lines", "left"),
+    [
+        (("Text", "```python", *PROGRAM, "```", RAISED), ["Text", "```python", "```", RAISED]),
+        (("  ```py", *(f"  {line}" for line in PROGRAM), "  ```"), ["  ```py", "  ```"]),
+        (("```python", "raise SystemExit(1)", "```"), ["```python", "```"]),
+        # Output between the fences of a program, and a program that never ends.
+        (("```python", RAISED, "```"), ["```python", RAISED, "```"]),
+        (("```python", "Killed", "```"), ["```python", "Killed", "```"]),
+        (("```python", *PROGRAM, RAISED, "```"), ["```python", *PROGRAM, RAISED, "```"]),
+        (("```python", *PROGRAM), ["```python", *PROGRAM]),
+        (("```", *PROGRAM, "```"), ["```", *PROGRAM, "```"]),
+        (("```python", "x = " + "(" * 9999, "```"), ["```python", "x = " + "(" * 9999, "```"]),
+    ],
+)
+def test_a_program_between_fences_is_left_out(lines: tuple[str, ...], left: list[str]) -> None:
+    numbered = [(number, line.encode()) for number, line in enumerate(lines, 1)]
+    assert [raw.decode() for _, raw in without_programs(numbered)] == left
+
+
+def test_the_strings_of_a_program_that_a_page_shows_are_no_errors() -> None:
+    page = "\n".join(("A page about memory.", "", "```python", *PROGRAM, "```", ""))
+    assert read_text(page).allocations == ()
+    assert read_text(f"{page}\n{RAISED}").allocations != ()

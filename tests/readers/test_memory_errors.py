@@ -69,6 +69,16 @@ RECOGNISED = [
     ),
     (
         Exhausted(
+            "Graph execution error:\n\nDetected at node Conv2D_1 defined at (most recent call last)"
+            ':\n  File "train.py", line 9, in loss\nfailed to allocate memory\n'
+            "\t [[{{node Conv2D_1}}]]\nHint: If you want to see a list of allocated tensors when "
+            "OOM happens, add report_tensor_allocations_upon_oom to RunOptions.\n [Op:__inference_"
+            "step_12]"
+        ),
+        ("tensorflow", "gpu", None),
+    ),
+    (
+        Exhausted(
             "{{function_node __wrapped__AddV2_device_/job:localhost/replica:0/task:0/"
             "device:GPU:0}} failed to allocate memory [Op:AddV2]"
         ),
@@ -256,6 +266,7 @@ def test_pinned_memory_is_told_by_the_line_that_asked_for_it() -> None:
     assert found.place == "pinned"
 
 
+@pytest.mark.slow
 @each(
     ("name", "of", "place"),
     [
@@ -270,6 +281,10 @@ def test_pinned_memory_is_told_by_the_line_that_asked_for_it() -> None:
         ("cupy-oom", "cupy", "gpu"),
         ("host-oom-numpy", "numpy", "host"),
         ("host-oom-torch", "torch", "host"),
+        ("tensorflow-exhausted-and-caught", "tensorflow", "gpu"),
+        ("tensorflow-variable-larger-than-the-gpu", "tensorflow", "host"),
+        ("tensorflow-oom-autotuning", "tensorflow", "gpu"),
+        ("tensorflow-oom-eager-kernels", "tensorflow", "gpu"),
     ],
 )
 def test_recorded_ends_are_recognised(name: str, of: str, place: str) -> None:
@@ -283,7 +298,9 @@ def test_recorded_ends_are_recognised(name: str, of: str, place: str) -> None:
     [
         path.stem
         for path in sorted(LOGS.glob("*.log"))
-        if not any(word in path.stem for word in ("oom", "leak", "full", "beside"))
+        if not any(
+            word in path.stem for word in ("oom", "leak", "full", "beside", "exhausted", "larger")
+        )
     ],
 )
 def test_recorded_ends_of_other_kinds_are_not(name: str) -> None:

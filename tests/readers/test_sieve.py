@@ -101,6 +101,7 @@ def test_a_line_of_many_megabytes_is_read_in_parts_and_keeps_its_number() -> Non
     assert sum(len(text) for _, text in result.lines) < 2_000_000
 
 
+@pytest.mark.slow
 def test_a_word_is_not_cut_in_two_where_a_giant_line_is() -> None:
     # At every place a cut could fall, a fault lies across it.
     giant = b"".join(b"padding %6d " % n + b"CUDNN_STATUS_NOT_INITIALIZED " for n in range(40_000))
@@ -120,6 +121,7 @@ def test_encodings_of_windows(encoding: str) -> None:
         assert sifted(data, piece).lines == [(1, "Fehler: Gerät".encode()), (2, b"zweite Zeile")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [100, 5_000])
 def test_memory_does_not_grow_with_the_log(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sieve, "KINDS_BYTES", 1 << 17)

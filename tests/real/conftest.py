@@ -8,6 +8,37 @@ import pytest
 
 from tests import abilities
 
+LONGEST = (
+    "lab/test_scenarios.py",
+    "test_compare.py",
+    "test_find_frameworks.py",
+    "test_guard_keras.py",
+    "test_guard_memory.py",
+    "test_out_of_memory.py",
+    "test_trace.py",
+    "test_tf1.py",
+    "test_compare_numerics.py",
+    "test_fleet_ray.py",
+    "test_fix.py",
+    "lab/test_run.py",
+    "test_run.py",
+    "test_probes.py",
+    "test_tutorial.py",
+)
+"""Files that take half a minute or more, longest first: none of them should be left to the end,
+when only one processor has something to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONGEST)}
+
+    def place(item: pytest.Item) -> int:
+        path = item.path
+        name = f"lab/{path.name}" if path.parent.name == "lab" else path.name
+        return places.get(name, len(places))
+
+    items.sort(key=place)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def machine_abilities(tmp_path_factory: pytest.TempPathFactory) -> None:

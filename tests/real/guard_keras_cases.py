@@ -125,8 +125,6 @@ SAME = {
         (X, Y),
         {},
     ),
-    "regulariser": lambda: (compiled(network(regulariser="l2")), (X, Y), {}),
-    "activity": lambda: (compiled(network(activity="l2")), (X, Y), {}),
     "added mean": lambda: (
         compiled(Subclass(lambda inner: 0.1 * ops.mean(ops.square(inner)))),
         (X, Y),
@@ -137,10 +135,10 @@ SAME = {
         (X, Y, WEIGHTS),
         {},
     ),
-    "class weights": lambda: (
+    "class weights, validation": lambda: (
         compiled(network(last="softmax"), "sparse_categorical_crossentropy", metrics=["accuracy"]),
         (X, CLASSES),
-        {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}},
+        {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}, "validation_split": 0.3},
     ),
     "sum": lambda: (
         compiled(network(regulariser="l2"), mse("sum"), keras.optimizers.SGD(0.001)),
@@ -150,7 +148,11 @@ SAME = {
     "by weight": lambda: (compiled(network(), mse("mean_with_sample_weight")), (X, Y, WEIGHTS), {}),
     "masked": lambda: (compiled(masked(), metrics=["mae"]), (TOKENS, TOKEN_TARGETS), {}),
     "between samples": lambda: (compiled(network(), between_samples), (X, Y), {}),
-    "over chosen": lambda: (compiled(network(), over_chosen), (X, Y), {}),
+    "over chosen, eagerly": lambda: (
+        compiled(network(), over_chosen, run_eagerly=True),
+        (X, Y),
+        {},
+    ),
     "own loss": lambda: (compiled(OwnLoss()), (X, Y), {}),
     "two outputs": lambda: (
         compiled(two_outputs(), {"a": "mse", "b": "mae"}, loss_weights={"a": 1.0, "b": 0.3}),
@@ -158,8 +160,11 @@ SAME = {
         {},
     ),
     "embedding": lambda: (compiled(embedded(), metrics=[explained]), (TOKENS, Y), {}),
-    "clipping": lambda: (
-        compiled(network(), optimizer=keras.optimizers.SGD(0.1, global_clipnorm=0.1)),
+    "regularisers, clipping": lambda: (
+        compiled(
+            network(regulariser="l2", activity="l2"),
+            optimizer=keras.optimizers.SGD(0.1, global_clipnorm=0.1),
+        ),
         (X, Y),
         {},
     ),
@@ -168,8 +173,6 @@ SAME = {
         (X, Y),
         {},
     ),
-    "eagerly": lambda: (compiled(network(), run_eagerly=True), (X, Y), {}),
-    "validation": lambda: (compiled(network()), (X, Y), {"validation_split": 0.3}),
 }
 if BACKEND != "torch":
     SAME["steps at once"] = lambda: (compiled(network(), steps_per_execution=2), (X, Y), {})

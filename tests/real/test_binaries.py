@@ -29,13 +29,13 @@ def test_pyelftools_sees_the_same(target: str) -> None:
 
 
 def timed(path: str, question: str) -> tuple[object, float]:
-    """The answer to a question about a file, and the best time of three: the disk may be cold."""
+    """The answer to a question about a file, and the least processor time of three times."""
     host = LocalHost()
     times = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.thread_time()
         answer = getattr(host, question)(path)
-        times.append(time.perf_counter() - began)
+        times.append(time.thread_time() - began)
     assert isinstance(answer, Known)
     return answer.value, min(times)
 
@@ -45,8 +45,9 @@ def test_tensorflow(name: str) -> None:
     path = str(site_of(python_of("tensorflow-2.21")) / "tensorflow" / name)
     found, seconds = timed(path, "gpu_code")
     assert found == ("sm_60", "sm_70", "sm_80", "sm_89", "sm_90", "compute_90")
-    assert seconds < 0.1
-    assert timed(path, "elf")[1] < 0.01
+    # Ten times what it takes: reading all of the file would take a second.
+    assert seconds < 0.2
+    assert timed(path, "elf")[1] < 0.02
 
 
 def test_code_for_hopper_only() -> None:

@@ -154,7 +154,7 @@ def test_a_script_records_what_is_compared(tmp_path: pathlib.Path) -> None:
 
 @LONG
 def test_a_layer_that_draws_in_inference_too_is_not_called_rounding() -> None:
-    report = run("always_dropping", "keras-all", "keras:tensorflow,keras:jax")
+    report = run("always_dropping", "keras-all", "keras:torch,keras:jax")
     (pair,) = report.pairs
     assert (report.verdict, report.exit_code) == ("undetermined", 4)
     assert "uses random numbers" in pair.reasons[0]
@@ -171,9 +171,6 @@ def test_randomness_that_whygpu_seeds_is_told_as_such() -> None:
     report = run("drawn", "torch", "cpu,cpu:deterministic", random=7)
     assert report.verdict == "equal"
     assert any("does not seed" in note and "seed 7" in note for note in report.notes)
-    report = run("steady", "torch", "cpu,cpu:deterministic")
-    assert report.verdict == "equal"
-    assert not report.notes
 
 
 def test_a_lane_that_cannot_run_is_told_with_its_reason() -> None:
@@ -189,6 +186,7 @@ def test_a_lane_that_cannot_run_is_told_with_its_reason() -> None:
     assert reasons["keras:jax"] == "JAX is not installed in this environment"
     assert "GPU" in reasons["gpu"]
     assert (report.verdict, report.exit_code) == ("undetermined", 4)
+    assert not any("seed" in note for note in report.notes), "it seeds by itself"
 
 
 def test_what_no_lane_can_use_is_the_users_to_mend(tmp_path: pathlib.Path) -> None:

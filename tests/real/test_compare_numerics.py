@@ -13,7 +13,10 @@ import pytest
 
 from tests.abilities import need
 from tests.comparer.inside import INSIDE
+from tests.patience import PATIENCE
 from tests.targets import python_of
+
+pytestmark = pytest.mark.timeout(900)
 
 ZOO = pathlib.Path(__file__).parent / "compare_zoo.py"
 BACKENDS = ("tensorflow", "jax", "torch")
@@ -28,7 +31,7 @@ def run(backend: str, *words: str) -> str:
         env=environ,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=3 * PATIENCE,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -46,7 +49,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Units]:
     return found
 
 
-@pytest.mark.timeout(900)
 def test_sound_layers_are_within_what_rounding_explains(measured: dict[str, Units]) -> None:
     sound = measured["sound"]
     assert len(sound) > 25

@@ -14,6 +14,7 @@ import pytest
 
 from tests.comparer.inside import INSIDE
 from tests.targets import python_of
+from tools.estimate_table import comparable, estimated, measured
 
 MIB = 1 << 20
 LAYERS, WIDTH, BATCH = 6, 1024, 4096
@@ -152,7 +153,7 @@ def forgetting(x):
 
 for function in (overwriting, keeping, reshaping, forgetting):
     graph = tf.function(function).get_concrete_function(tf.TensorSpec((512, 512))).graph
-    tell(function.__name__, [array.size for array in tensorflow_graph.at_peak(graph)])
+    tell(function.__name__, [array.size for array in tensorflow_graph.at_peak(graph).arrays])
 
 tf.config.experimental.enable_op_determinism()
 estimate("deterministic", dense)
@@ -189,6 +190,7 @@ def test_xla_is_modelled_as_for_jax(told: dict[str, Any]) -> None:
         ("augmented", "its layer random_rotation does not allow it"),
         ("deterministic", "deterministic operations are required"),
         ("decorated", "jit_compile is off"),
+        ("recurrent", "its layer lstm uses cuDNN"),
     ],
 )
 def test_what_xla_does_not_compile_is_modelled_as_it_runs(
@@ -210,11 +212,17 @@ def test_the_gradients_need_what_every_layer_gave(told: dict[str, Any]) -> None:
     assert told["off"]["peak"] == sum(parts.values())
 
 
+def test_a_recurrent_layer_keeps_what_cudnn_keeps(told: dict[str, Any]) -> None:
+    """Five numbers for each step and unit, beside the layer's result."""
+    steps, units = 9, 16
+    assert told["recurrent"]["parts"]["activations"] >= BATCH * steps * units * (5 + 1) * 4
+    assert told["recurrent"]["parts"]["workspace"] > 8 * MIB
+
+
 @pytest.mark.parametrize(
     ("what", "why"),
     [
         ("eager", "run_eagerly is set"),
-        ("recurrent", "its layer lstm uses cuDNN"),
         ("loop", "a loop or a branch"),
         ("mask", "depends on values"),
     ],
@@ -247,3 +255,25 @@ def test_which_arrays_are_held_at_once(told: dict[str, Any], what: str, arrays: 
 
 def test_another_shape_is_the_same_array(told: dict[str, Any]) -> None:
     assert sorted(size for size in told["reshaping"] if size > 4096) == [MIB // 4, MIB]
+
+
+QUICK = (("lstm", 64), ("regressor", 8192), ("two_convolutions_graph", 256))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        row
+        for row in measured("tensorflow", "small_models.py")
+        if (row["model"], row["batch"]) in QUICK and row["mode"] == "train"
+    ],
+    ids=lambda row: str(row["model"]),
+)
+def test_what_was_measured_on_a_gpu_is_within_the_margins(row: dict[str, Any]) -> None:
+    at = estimated(row, python_of("tensorflow-2.21")).at
+    assert at is not None
+    prepared = at.peak_bytes - comparable(row, at)
+    assert prepared > 0
+    assert at.least_bytes - prepared <= row["peak_bytes"] <= at.most_bytes - prepared
+    if not row["model"].endswith("_graph"):
+        assert comparable(row, at) == pytest.approx(row["peak_bytes"], rel=0.1)

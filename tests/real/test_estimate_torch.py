@@ -1,18 +1,23 @@
-"""Estimates of PyTorch's memory: against figures from an H200, and on what programs really do."""
+"""Estimates of PyTorch's memory: against figures from an H200, and on what programs really do.
+
+Their processes are forked from one that has imported PyTorch and Keras.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.real.warm_tasks import WarmTasks
 from tests.targets import python_of
-from tools.estimate_table import estimated, measured
+from tools.estimate_table import measured, wanted_of
 from whygpu.errors import UsageError
-from whygpu.memory.estimator import Wanted, estimate
+from whygpu.memory.estimator import Wanted, estimate, judge, request_of, variables_of
 from whygpu.memory.gpu_rooms import of_limit
 from whygpu.model.estimate import BatchMemory, MemoryEstimate
 from whygpu.model.work import What
@@ -21,30 +26,59 @@ MODULES = str(pathlib.Path(__file__).parent / "estimate_modules.py")
 MIB = 1 << 20
 CLOSE = 0.15
 """The promise. In the table of the docs nothing is off by more than 5%."""
+UNSEEN = ("torch_two_convolutions", "torch_odd_channels", "torch_grouped", "torch_vocabulary")
+"""Of those that were written after the estimator."""
 QUICK = ("gru", "torch_encoder", "torch_lstm", "torch_residual", "transformer")
+
+
+@functools.cache
+def tasks(python: str) -> WarmTasks:
+    environ = variables_of(in_module("deep", backend="torch"), os.environ)
+    return WarmTasks(python, ["torch", "keras"], environ)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def end_of_tasks() -> Iterator[None]:
+    yield
+    if tasks.cache_info().currsize:
+        tasks(python_of("torch")).close()
+        tasks.cache_clear()
+
+
+def in_module(name: str, **more: Any) -> Wanted:
+    return Wanted(name, What("function", MODULES, name), 8)._replace(**more)
+
+
+def estimated(wanted: Wanted) -> MemoryEstimate:
+    end = tasks(python_of("torch")).run(request_of(wanted), variables_of(wanted, {}))
+    return judge(wanted, end)
+
+
+@functools.cache
+def of_module(name: str, **more: Any) -> MemoryEstimate:
+    return estimated(in_module(name, **more))
 
 
 @pytest.mark.parametrize(
     "row",
     [
         row
-        for row in measured("torch")
+        for row in measured("torch", "models.py")
         if row["model"] in QUICK and row["batch"] == 16 and not row.get("with_building")
+    ]
+    + [
+        row
+        for row in measured("torch", "small_models.py")
+        if row["model"] in UNSEEN and row["batch"] <= 64
     ],
-    ids=lambda row: f"{row['model']}-{row['mode']}",
+    ids=lambda row: f"{row['model']}-{row['batch']}-{row['mode']}",
 )
 def test_what_was_measured_on_a_gpu(row: dict[str, Any]) -> None:
-    found = estimated(row, python_of("torch"))
+    found = estimated(wanted_of(row))
     assert found.at is not None, found.why
     assert found.at.peak_bytes == pytest.approx(row["peak_bytes"], rel=CLOSE)
     assert found.at.peak_bytes <= found.at.needs_bytes
     assert sum(part.bytes for part in found.at.parts) == found.at.peak_bytes
-
-
-@functools.cache
-def of_module(name: str, **more: Any) -> MemoryEstimate:
-    wanted = Wanted(name, What("function", MODULES, name), 8)._replace(**more)
-    return estimate(wanted, python_of("torch"), os.environ, lambda text: None)
 
 
 def memory(name: str, **more: Any) -> BatchMemory:
@@ -55,6 +89,13 @@ def memory(name: str, **more: Any) -> BatchMemory:
 
 def part(at: BatchMemory, name: str) -> float:
     return sum(part.bytes for part in at.parts if part.name == name) / MIB
+
+
+@pytest.mark.parametrize("name", ["deep", "picks"])
+def test_a_process_that_imports_pytorch_itself_says_the_same(name: str) -> None:
+    wanted = in_module(name)
+    alone = estimate(wanted, python_of("torch"), os.environ, lambda text: None)
+    assert alone._replace(seconds=0.0) == of_module(name)
 
 
 def test_weights_gradients_and_states_of_a_plain_module() -> None:

@@ -162,7 +162,14 @@ def fits(folder: Path, case: Case, batch: int) -> bool:
     return int(done.stdout.split()[-1]) <= case.limit * MIB
 
 
-@pytest.mark.parametrize("name", CASES)
+FULL = ("keras-tensorflow", "keras-jax", "torch")
+"""Of these all parts are in other cases: Keras, and what measures each framework."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.full) if name in FULL else name for name in CASES],
+)
 def test_within_five_per_cent_of_the_truth(tmp_path: Path, name: str) -> None:
     """What is found fits, or all but; what is five per cent beyond it does not."""
     case = CASES[name]

@@ -10,7 +10,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, stopped_in_time, wait_until
 from tools.schemas import find_schema
 from whygpu.memory.batch_search import MOST_TRIALS
 
@@ -61,7 +60,7 @@ def killed(batch_size):
     step(batch_size)
 
 def sleeps(batch_size):
-    time.sleep(1.0 if batch_size > 20 else 0.0)
+    time.sleep(600 if batch_size > 20 else 0)
 
 def hangs(batch_size):
     open(os.environ["PID_FILE"], "w").write(str(os.getpid()))
@@ -226,7 +225,10 @@ def test_main_memory_is_not_filled_unless_asked_for(find: Find) -> None:
 
 
 def test_time_is_a_limit(find: Find) -> None:
-    said = find("sleeps", *limited("--timeout", "2"))
+    said, _ = stopped_in_time(
+        lambda limit: find("sleeps", *limited("--timeout", str(limit))),
+        lambda said: said.result["largest_run"],
+    )
     assert (said.code, said.result["outcome"]) == (4, "too-slow")
     assert said.result["largest_run"] == 8
 
@@ -279,10 +281,9 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not (pid_file.exists() and pid_file.read_text()):
-            time.sleep(0.05)
+        wait_until(lambda: pid_file.exists() and pid_file.read_text(), process)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert "interrupted" in err
     assert not Path(f"/proc/{pid_file.read_text()}").exists()

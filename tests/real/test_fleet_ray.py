@@ -15,11 +15,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.lab.driver import StubDriver, StubGpu
+from tests.patience import wait_until
 
 ray = pytest.importorskip("ray", reason="needs whygpu[ray]")
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="the stub driver needs gcc")
@@ -27,25 +28,41 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="the stub dr
 LIMIT = 60
 SLOW_START = """
 import os, sys, time
-if "whygpu" in sys.orig_argv and "WHYGPU_TEST_SLEEP" in os.environ:
-    time.sleep(float(os.environ["WHYGPU_TEST_SLEEP"]))
+if "whygpu" in sys.orig_argv and "WHYGPU_TEST_STARTED" in os.environ:
+    open(os.environ["WHYGPU_TEST_STARTED"], "w").close()
+    time.sleep(600)
 """
-"""Runs in every Python of a node; only whygpu's own process waits."""
+"""Runs in every Python of a node; only whygpu's own process says that it has begun, and waits."""
+
+
+class Nodes(NamedTuple):
+    cluster: Any
+    by_name: dict[str, Any]
+    folder: pathlib.Path
+
+    def has_begun(self, name: str) -> bool:
+        """Whether whygpu has been started on a node that hangs."""
+        return _mark_of_start(self.folder, name).exists()
+
+
+def _mark_of_start(folder: pathlib.Path, name: str) -> pathlib.Path:
+    return folder / f"{name}-has-begun"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, dict[str, Any]]]:
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     from ray.cluster_utils import Cluster
 
     folder = tmp_path_factory.mktemp("ray")
     (folder / "start").mkdir()
     (folder / "start" / "sitecustomize.py").write_text(SLOW_START)
 
-    def variables(name: str, version: str, sleep: float | None = None) -> dict[str, str]:
+    def variables(name: str, version: str, *, hangs: bool = False) -> dict[str, str]:
         driver = StubDriver(version=version, gpus=(StubGpu(),) * 2)
         found = driver.install(folder / name, cache=folder / "cache")
-        if sleep is not None:
-            found |= {"PYTHONPATH": str(folder / "start"), "WHYGPU_TEST_SLEEP": str(sleep)}
+        if hangs:
+            began = str(_mark_of_start(folder, name))
+            found |= {"PYTHONPATH": str(folder / "start"), "WHYGPU_TEST_STARTED": began}
         return found
 
     made: Any = Cluster(
@@ -57,27 +74,30 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, dic
             "env_vars": variables("head", "580.65.06"),
         },
     )
-    nodes = {
+    by_name = {
         name: made.add_node(num_cpus=1, node_name=name, env_vars=environ, wait=False)
         for name, environ in {
             "fine": variables("fine", "580.65.06"),
             "old": variables("old", "570.10"),
-            "dies": variables("dies", "580.65.06", sleep=600),
-            "hangs": variables("hangs", "580.65.06", sleep=600),
+            "dies": variables("dies", "580.65.06", hangs=True),
+            "hangs": variables("hangs", "580.65.06", hangs=True),
         }.items()
     }
     made.wait_for_nodes()
-    yield made, nodes
+    yield Nodes(made, by_name, folder)
     made.shutdown()
 
 
 def test_a_report_is_complete_if_one_node_dies_and_one_hangs(
-    cluster: tuple[Any, dict[str, Any]], tmp_path: pathlib.Path
+    nodes: Nodes, tmp_path: pathlib.Path
 ) -> None:
-    made, nodes = cluster
-    killer = threading.Timer(15, made.remove_node, (nodes["dies"],), {"allow_graceful": False})
+    def end_a_node_at_work() -> None:
+        wait_until(lambda: nodes.has_begun("dies"))
+        nodes.cluster.remove_node(nodes.by_name["dies"], allow_graceful=False)
+
+    killer = threading.Thread(target=end_a_node_at_work, daemon=True)
     killer.start()
-    words = ["fleet", "check", "--ray", made.address, "--no-probe", "--json"]
+    words = ["fleet", "check", "--ray", nodes.cluster.address, "--no-probe", "--json"]
     words += ["--node-limit", str(LIMIT), "--keep", str(tmp_path)]
     began = time.monotonic()
     done = subprocess.run(
@@ -87,7 +107,7 @@ def test_a_report_is_complete_if_one_node_dies_and_one_hangs(
         timeout=280,
         env={**os.environ, "RAY_DEDUP_LOGS": "0"},
     )
-    killer.join()
+    killer.join(10)
     report = json.loads(done.stdout)
     assert report["nodes"] == 5
     lost = {row["node"]: row["kind"] for row in report["lost"]}
@@ -101,7 +121,7 @@ def test_a_report_is_complete_if_one_node_dies_and_one_hangs(
 
 
 def test_logs_are_explained_by_the_cluster_as_by_one_process(
-    cluster: tuple[Any, dict[str, Any]],
+    nodes: Nodes,
 ) -> None:
     logs = str(pathlib.Path(__file__).parent.parent / "logs")
 
@@ -110,7 +130,7 @@ def test_logs_are_explained_by_the_cluster_as_by_one_process(
         done = subprocess.run(command, capture_output=True, text=True, timeout=250)
         return json.loads(done.stdout)
 
-    assert counted("--ray", cluster[0].address) == counted("--workers", "1")
+    assert counted("--ray", nodes.cluster.address) == counted("--workers", "1")
 
 
 def test_a_cluster_that_is_not_there_is_wrong_usage() -> None:

@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 
 import pytest
 
@@ -254,9 +253,9 @@ def where(resolution: Resolution) -> str | None:
 
 
 def test_all_of_it_is_quick() -> None:
-    """Several times what it takes on an idle machine, and far less than importing TensorFlow."""
+    """Ten times the processor time that it takes, and less than importing TensorFlow."""
     python = python_of("tensorflow-2.21")
     collect(python)
-    began = time.perf_counter()
+    began = sum(os.times()[:4])
     collect(python)
-    assert time.perf_counter() - began < 0.5
+    assert sum(os.times()[:4]) - began < 1

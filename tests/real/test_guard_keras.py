@@ -12,7 +12,11 @@ import pytest
 import whygpu
 from tests.abilities import need
 from tests.launch.programs import environment
+from tests.patience import PATIENCE
 from tests.targets import python_of
+
+# The program trains some forty models.
+pytestmark = pytest.mark.timeout(900)
 
 PROGRAM = pathlib.Path(__file__).with_name("guard_keras_cases.py")
 SOURCE = pathlib.Path(whygpu.__path__[0]).parent
@@ -29,9 +33,13 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         HOME=str(tmp_path_factory.mktemp("home")),
         KERAS_BACKEND=request.param,
         OMP_NUM_THREADS="1",
+        # Each model is compiled for a few steps.
+        XLA_FLAGS="--xla_backend_optimization_level=0",
     )
     command = [python_of(TARGETS[request.param]), str(PROGRAM)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=290)
+    done = subprocess.run(
+        command, env=environ, capture_output=True, text=True, timeout=3 * PATIENCE
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.lab.driver import StubDriver
+from tests.patience import stopped_in_time
 from tests.targets import python_of
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe, ProbeName
@@ -34,6 +37,38 @@ def probe(
         memory_available=None,
     )
     return result
+
+
+class Healthy(NamedTuple):
+    """A backend and Keras on it, as their probes saw them on the CPU, each in its own process."""
+
+    backend: Probe
+    keras: Probe
+    left_at_home: list[str]
+
+
+def healthy(target: str, backend: ProbeName) -> Healthy:
+    return _healthy(python_of(target), backend)
+
+
+@functools.cache
+def _healthy(python: str, backend: ProbeName) -> Healthy:
+    with tempfile.TemporaryDirectory() as home:
+        of_backend, of_keras = both(python, backend, None, HOME=home)
+        return Healthy(of_backend, of_keras, os.listdir(home))
+
+
+def both(
+    python: str, backend: ProbeName, keras_host: ProbeName | None, **environ: str
+) -> tuple[Probe, ...]:
+    """The probes of a backend and of Keras, in one process if the backend is Keras's host."""
+    return run_probes(
+        python,
+        (backend, "keras"),
+        environ={**os.environ, **HIDDEN, "KERAS_BACKEND": backend, **environ},
+        memory_available=None,
+        keras_host=keras_host,
+    )
 
 
 Install = Callable[[StubDriver], dict[str, str]]
@@ -76,7 +111,7 @@ def device_names(probe: Probe) -> list[str]:
     ],
 )
 def test_tensorflow_on_the_cpu(target: str, version: str, build: tuple[str, str]) -> None:
-    result = probe(target, "tensorflow")
+    result = healthy(target, "tensorflow").backend
     assert (result.ended, result.how) == ("finished", "")
     assert result.version == Known(version, "tensorflow probe")
     assert build in result.facts
@@ -120,7 +155,7 @@ def test_tensorflow_that_fails_on_the_gpu_it_lists(install: Install) -> None:
 
 
 def test_jax_on_the_cpu() -> None:
-    result = probe("jax", "jax")
+    result = healthy("jax", "jax").backend
     assert (result.ended, result.how) == ("finished", "")
     assert device_names(result) == ["cpu:0"]
     assert result.fact("default backend") == "cpu"
@@ -148,7 +183,7 @@ def test_jax_with_a_platform_it_does_not_have() -> None:
 
 
 def test_torch_on_the_cpu() -> None:
-    result = probe("torch", "torch")
+    result = healthy("torch", "torch").backend
     assert (result.ended, result.how) == ("finished", "")
     assert value(result.version).endswith("+cpu")
     assert result.fact("version.cuda") == "None"
@@ -170,23 +205,23 @@ def test_torch_on_the_cpu() -> None:
     ],
 )
 def test_keras_trains_on_its_backend(
-    target: str, backend: str, module: str, device: str, tmp_path: Path
+    target: str, backend: ProbeName, module: str, device: str
 ) -> None:
-    home = {"HOME": str(tmp_path), "KERAS_BACKEND": backend}
-    result = probe(target, "keras", {**HIDDEN, **home})
+    found = healthy(target, backend)
+    result = found.keras
     assert (result.ended, result.how) == ("finished", "")
     assert (result.fact("module"), result.fact("backend")) == (module, backend)
     assert device in device_names(result)
     assert work(result) == [("training-step", "default", device, "cpu")]
     assert result.fact("weights on") == device
-    assert list(tmp_path.iterdir()) == [], "the probe left something in the home folder"
+    assert found.left_at_home == []
 
 
 @pytest.mark.parametrize(
     ("target", "backend"),
     [
         ("tensorflow-2.21", "tensorflow"),
-        ("jax", "jax"),
+        pytest.param("jax", "jax", marks=pytest.mark.full),
         ("torch", "torch"),
         ("tensorflow-gpu-1.15", "tensorflow"),
     ],
@@ -201,19 +236,11 @@ def test_keras_and_its_backend_tell_the_same_in_one_process_as_in_two(
         second_probes.append(name)
         run_next(process, name, *rest, **options)
 
+    apart = healthy(target, backend)
     monkeypatch.setattr(ProbeProcess, "run_next", noted)
-    apart, together = (
-        run_probes(
-            python_of(target),
-            (backend, "keras"),
-            environ={**os.environ, **HIDDEN, "KERAS_BACKEND": backend},
-            memory_available=None,
-            keras_host=host,
-        )
-        for host in (None, backend)
-    )
+    together = both(python_of(target), backend, backend)
     assert second_probes == ["keras"]
-    assert [without_times(probe) for probe in together] == [without_times(probe) for probe in apart]
+    assert list(map(without_times, together)) == list(map(without_times, apart[:2]))
 
 
 def without_times(probe: Probe) -> Probe:
@@ -277,6 +304,10 @@ def test_cuda_that_does_not_initialise(
 
 
 def test_cuda_that_hangs(install: Install) -> None:
-    result = probe("torch", "cuda", install(StubDriver(hang="cuInit")), timeout=1.0)
-    assert (result.ended, result.how, result.stage) == ("timed-out", "1 s", "cuInit")
+    environ = install(StubDriver(hang="cuInit"))
+    result, limit = stopped_in_time(
+        lambda limit: probe("torch", "cuda", environ, timeout=limit),
+        lambda result: (result.ended, result.stage) == ("timed-out", "cuInit"),
+    )
+    assert (result.ended, result.how, result.stage) == ("timed-out", f"{limit:g} s", "cuInit")
     assert value(result.version) == "13.0"

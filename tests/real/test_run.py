@@ -148,7 +148,9 @@ def test_jax(tmp_path: Path) -> None:
     assert "deterministic (JAX did not start a GPU)" in seen.said
 
 
-@pytest.mark.parametrize("target", ["tensorflow-2.21", "jax", "torch"])
+@pytest.mark.parametrize(
+    "target", ["tensorflow-2.21", pytest.param("jax", marks=pytest.mark.full), "torch"]
+)
 def test_keras_on_every_backend(tmp_path: Path, target: str) -> None:
     """Its default backend, TensorFlow, is not installed beside JAX and PyTorch: that is mended."""
     backend = target.partition("-")[0]
@@ -170,19 +172,14 @@ def test_a_backend_that_is_not_there_is_replaced_unless_the_user_chose_it(tmp_pa
     chosen = under(tmp_path, "torch", KERAS)
     assert (chosen.code, chosen.report["repairs"]) == (1, [])
     # As Keras itself writes the file.
-    script(tmp_path, '{"backend": "tensorflow"}', "home/.keras/keras.json")
+    settings = script(tmp_path, '{"backend": "tensorflow"}', "home/.keras/keras.json")
     left = under(tmp_path, "torch", KERAS, "--no-repair")
     assert left.code == 1
     mended = under(tmp_path, "torch", KERAS)
     assert mended.facts["backend"] == "torch"
     assert "KERAS_BACKEND=torch" in mended.said
-
-
-def test_a_report_names_no_home(tmp_path: Path) -> None:
-    settings = script(tmp_path, '{"backend": "tensorflow"}', "home/.keras/keras.json")
-    seen = under(tmp_path, "torch", KERAS)
-    (repair,) = seen.report["repairs"]
-    for text in (seen.said, repair["why"]):
+    (repair,) = mended.report["repairs"]
+    for text in (mended.said, repair["why"]):
         assert "in ~/.keras/keras.json, cannot be imported" in " ".join(text.split())
         assert str(settings) not in text
 

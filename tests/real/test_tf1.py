@@ -17,6 +17,8 @@ import pytest
 from tests.patience import PATIENCE
 from tests.targets import python_of
 
+pytestmark = pytest.mark.timeout(900)
+
 PROGRAM = pathlib.Path(__file__).with_name("tf1_program.py")
 ENVIRONMENT = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
 
@@ -47,7 +49,7 @@ def _start(command: list[str]) -> subprocess.Popen[str]:
 
 
 def _answer(process: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=3 * PATIENCE)
     assert process.returncode == 0, err[-3000:]
     answer: dict[str, Any] = json.loads(out.splitlines()[-1])
     return answer, err

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tools.new_cause import TEMPLATE
+from tools.new_cause import PARTS, skeleton
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
@@ -81,8 +81,9 @@ def test_the_tutorial_is_about_a_cause_that_does_not_exist() -> None:
 
 def test_every_name_of_the_skeleton_is_one_that_the_tutorial_uses() -> None:
     """So that a reader finds each part of the skeleton on the page."""
-    decorators = re.findall(r"(?m)^@CAUSE\.(\w+)", TEMPLATE)
+    whole = skeleton("WG999", list(PARTS))
+    decorators = re.findall(r"(?m)^@CAUSE\.(\w+)", whole)
     assert decorators == ["on_machine", "on_log", "on_code"]
     assert re.findall(r"(?m)^@CAUSE\.(\w+)", TUTORIAL) == decorators
-    headings = re.findall(r"(?m)^## (?:Fires|Quiet|Cannot tell) on.*$", TEMPLATE)
+    headings = re.findall(r"(?m)^## (?:Fires|Quiet|Cannot tell) on.*$", whole)
     assert set(re.findall(r"(?m)^## (?:Fires|Quiet|Cannot tell) on.*$", TUTORIAL)) == set(headings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from tests.cases import each
@@ -22,11 +23,13 @@ def rendered(toml: str = "") -> dict[str, Any]:
     return report
 
 
+@pytest.mark.slow
 def test_the_schemas_are_schemas() -> None:
     for path in SCHEMAS:
         Draft202012Validator.check_schema(json.loads(path.read_text()))
 
 
+@pytest.mark.slow
 @each("cause", machine_causes(), ids=lambda cause: cause.slug)
 def test_every_example_gives_a_valid_report(cause: Cause) -> None:
     for example in machine_examples(cause):

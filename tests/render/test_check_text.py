@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import each
 from tests.kit import command_of, machine, machine_causes, machine_examples
 from whygpu import diagnose
@@ -143,6 +145,7 @@ def test_the_count_of_causes_is_true() -> None:
 COMMAND_INDENT = " " * 10
 
 
+@pytest.mark.slow
 @each("cause", machine_causes(), ids=lambda cause: cause.slug)
 def test_everything_but_commands_fits_the_width(cause: Cause) -> None:
     firing = [item.text for item in machine_examples(cause) if item.expectation == "fires"]

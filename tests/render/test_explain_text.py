@@ -182,6 +182,7 @@ def test_the_keys_of_the_json() -> None:
     assert render_line(FOUND).count("\n") == 1
 
 
+@pytest.mark.slow
 @each("cause", [cause for cause in catalogue() if cause.log_detector], ids=lambda cause: cause.slug)
 def test_every_example_gives_a_valid_answer(cause: Cause) -> None:
     for example in examples(cause.page):

@@ -78,7 +78,7 @@ def test_what_could_not_be_tried_leaves_the_question_open(tmp_path: Path) -> Non
     prevented = Attempt(STEP, "prevented", "the package index cannot be reached", 3.0)
     shown = answer(tmp_path)
     shown = shown._replace(steps=(), attempts=(prevented,), after=shown.before)
-    assert "not every remedy could be tried here" in page(shown)
+    assert "not every remedy could be proven here" in page(shown)
     assert shown.exit_code == 4
 
 

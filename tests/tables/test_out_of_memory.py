@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.faults.test_pattern_time import SIZE, hostile_texts, is_slow
 from whygpu.tables.gpu_memory import SIZES, sizes_of
-from whygpu.tables.out_of_memory import FORMS, HANDLE_FAILED, TORCH, out_of_memory
+from whygpu.tables.out_of_memory import HANDLE_FAILED, out_of_memory
 
 GIB = 1 << 30
 
@@ -224,16 +223,6 @@ def test_talk_of_memory_is_not_want_of_it(text: str) -> None:
 )
 def test_a_library_that_cannot_start(text: str) -> None:
     assert HANDLE_FAILED.search(text)
-
-
-@each(
-    "pattern",
-    [TORCH, HANDLE_FAILED, *(form.pattern for form in FORMS)],
-    ids=lambda p: p.pattern[:40],
-)
-def test_no_text_makes_it_slow(pattern: object) -> None:
-    for text in hostile_texts(pattern, SIZE):  # type: ignore[arg-type]
-        assert not is_slow(pattern, text), text[:60]  # type: ignore[arg-type]
 
 
 @each(

@@ -119,6 +119,7 @@ def test_a_package_has_rows(package: str) -> None:
     assert versions_of(package)
 
 
+@pytest.mark.slow
 def test_what_rows_require_of_nvidia_has_rows_too() -> None:
     names = {Requirement(line).name for row in releases() for line in row.requires}
     wanted = {name for name in names if name.startswith(("nvidia-", "cuda-", "tensorrt"))}
@@ -135,6 +136,7 @@ def test_extras_that_cannot_be_installed_can_be_told_from_the_table() -> None:
         assert "tensorrt" not in " ".join(of("tensorflow", version).requires)
 
 
+@pytest.mark.slow
 def test_the_shipped_table_is_sound() -> None:
     assert list(problems(releases())) == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import each
 from whygpu.causes import catalogue
 from whygpu.diagnosis.explainer import explain
@@ -31,6 +33,7 @@ def test_a_code_belongs_to_one_cause_of_the_catalogue() -> None:
             assert slug == other or not names & others
 
 
+@pytest.mark.slow
 @each("slug", list(FAMILIES))
 def test_a_program_that_ends_with_the_code_has_this_cause(slug: str) -> None:
     for name in FAMILIES[slug]:

@@ -89,6 +89,7 @@ def test_numbers():
 """
 
 
+@pytest.mark.slow
 @each(
     ("claim", "survivors"),
     [

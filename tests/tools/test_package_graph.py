@@ -17,6 +17,7 @@ from tools.package_graph import (
     SOURCE,
     Package,
     Violation,
+    about,
     block,
     cycles,
     drawing,
@@ -138,6 +139,10 @@ def test_the_drawing_names_what_each_package_imports_and_marks_what_is_not_allow
     assert drawn[0] == "package       lines   imports"
     assert "render            1   planner (!), model" in drawn
     assert "model             1" in drawn
+
+
+def test_sizes_are_rounded_so_that_few_changes_touch_the_page() -> None:
+    assert [about(lines) for lines in (7, 33, 192, 9472, 42_255)] == [7, 33, 190, 9500, 42_000]
 
 
 def test_the_page_is_refreshed_between_its_markers_only() -> None:

@@ -43,6 +43,22 @@ def test_pythons(tags: list[Tag], versions: tuple[str, ...]) -> None:
     assert python_versions(tags) == versions
 
 
+def test_pythons_with_a_wheel_for_their_free_threaded_build() -> None:
+    tags = [Tag("cp313", "cp313", LINUX), Tag("cp314", "cp314t", LINUX), Tag("py3", "none", "any")]
+    assert python_versions(tags, "t") == ("3.14",)
+    assert python_versions(tags[:1], "t") == ()
+
+
+def test_fields_that_say_nothing_are_left_out_at_the_end_of_a_row(tmp_path: pathlib.Path) -> None:
+    rows = (ROW, ROW._replace(version="2.0", free_threaded=("3.14",)))
+    table = tmp_path / "releases.json"
+    table.write_text(document(rows, "2026-11-15"))
+    assert read(str(table)).rows() == rows
+    short, full = table.read_text().splitlines()[1:3]
+    assert short.endswith(",[],[],[]],")
+    assert full.endswith(',[],"",["3.14"]]')
+
+
 @each(
     ("platforms", "floor"),
     [

@@ -199,7 +199,8 @@ TOOLS = (
         "plan_file",
         "Can what this file installs use the GPU?",
         "Judge each requirement of a requirements.txt, pyproject.toml, environment.yml, uv.lock, "
-        "poetry.lock or pixi.lock: can what it installs use the GPU of the machine?",
+        "poetry.lock, pdm.lock, pixi.lock or conda-lock.yml: can what it installs use the GPU of "
+        "the machine?",
         {"file": Argument(_text("path of the file"), "--from"), **_MACHINE},
         Shape(
             "plan-from",

@@ -39,11 +39,14 @@ def fleet_report(
     """
     from whygpu.api.machine import diagnose
     from whygpu.fleet.judging import report_on
-    from whygpu.fleet.snapshot_files import expected_nodes, snapshot_files
+    from whygpu.fleet.snapshot_files import expected_nodes, find_snapshots
 
-    files = snapshot_files(paths_of(snapshots))
+    found = find_snapshots(paths_of(snapshots))
     expected = expected_nodes(os.fspath(expect)) if expect is not None else ()
-    return report_on(files, expected=expected, full_diagnosis=diagnose, on_progress=on_progress)
+    report = report_on(
+        found.files, expected=expected, full_diagnosis=diagnose, on_progress=on_progress
+    )
+    return report._replace(other_files=found.other_files, unread_folders=found.unread_folders)
 
 
 def fleet_check(
@@ -52,6 +55,7 @@ def fleet_check(
     python: str | None = None,
     probe: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
+    stress: float | None = None,
     node_limit: float = NODE_LIMIT,
     keep: str | os.PathLike[str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -59,8 +63,8 @@ def fleet_check(
     """Take a snapshot on every node of a Ray cluster now, and report on them.
 
     `ray` is the address of the cluster; "auto" is the one that this machine belongs to. `python`,
-    `probe` and `timeout` are those of `check`, on each node. A node that has not answered after
-    `node_limit` seconds counts as hung. `keep` is a folder for the snapshots.
+    `probe`, `timeout` and `stress` are those of `check`, on each node. A node that has not
+    answered after `node_limit` seconds counts as hung. `keep` is a folder for the snapshots.
 
     Example:
         whygpu.fleet_check("auto", probe=False).lost
@@ -85,7 +89,7 @@ def fleet_check(
         else:
             folder = os.fspath(keep)
             _make_folder(folder)
-        request = NodeRequest(python, probe, timeout, node_limit)
+        request = NodeRequest(python, probe, timeout, node_limit, stress)
         gathered = gather(folder, request, address=ray, on_node=on_progress)
         return report_on(gathered.files, lost=gathered.lost, full_diagnosis=diagnose)
 
@@ -144,7 +148,7 @@ def fleet_explain(
         from whygpu.fleet.ray_logs import explained_by_ray
 
         rows = explained_by_ray(found.logs, reader, address=ray, on_progress=on_progress)
-    return summarise_logs(rows, found.other_files, _example_in_log)
+    return summarise_logs(rows, found, _example_in_log)
 
 
 def fleet_recipe(name: str, *, folder: str = "whygpu-snapshots", image: str | None = None) -> str:

@@ -9,11 +9,11 @@ from whygpu.api.arguments import THIS_PYTHON, checked
 from whygpu.api.releases import place_of_machine, with_releases
 from whygpu.causes import machine_catalogue
 from whygpu.diagnosis.engine import diagnose as _diagnose
-from whygpu.errors import UsageError
+from whygpu.errors import Option, UsageError
 from whygpu.host.files import read_given
 from whygpu.host.local import LocalHost
 from whygpu.model.derived import nvidia_gpu
-from whygpu.model.observed import Absent, Known
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.units import size_text
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from whygpu.probes.runner import Progress
 
 LONGEST_TIMEOUT = 86400.0
+LONGEST_STRESS = 600.0
+"""Seconds for one GPU. What shows only after hours is the business of other tools."""
+STRESS_ON_LINUX = "whygpu puts GPUs under load on Linux only"
 NOT_RUN_ON_WINDOWS = "whygpu runs frameworks on Linux and macOS only; this is Windows"
 
 
@@ -36,6 +39,8 @@ def check(
     *,
     probe: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
+    stress: float | None = None,
+    stress_busy: bool = False,
     on_progress: Progress | None = None,
 ) -> Report:
     """Does each framework of one environment use the GPU, and if not, why not?
@@ -43,14 +48,24 @@ def check(
     `python` is an interpreter or a virtual environment: the one of this program, unless another
     is given. None means the active environment of the shell, as on the command line.
     With `probe=False`, files are read and no framework is run. `timeout` is in seconds, for each
-    framework.
+    framework. With `stress`, each GPU that nobody uses is then put under load for so many seconds:
+    how fast it copies and multiplies, and whether its results are right. `stress_busy=True` also
+    tests GPUs that are in use.
 
     Example:
         report = whygpu.check()
         report.verdict            # "gpu", "cpu", "broken", "no-gpu" or "unknown"
         report.root_causes        # what is wrong, each with evidence and remedies
     """
-    taken = snapshot(python, probe=probe, timeout=timeout, on_progress=on_progress, to_post=False)
+    taken = snapshot(
+        python,
+        probe=probe,
+        timeout=timeout,
+        stress=stress,
+        stress_busy=stress_busy,
+        on_progress=on_progress,
+        to_post=False,
+    )
     return diagnose(taken)
 
 
@@ -60,22 +75,35 @@ def snapshot(
     *,
     probe: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
+    stress: float | None = None,
+    stress_busy: bool = False,
     on_progress: Progress | None = None,
     try_instructions: bool = False,
     to_post: bool = True,
 ) -> Snapshot:
     """Everything whygpu sees of this machine and one environment, with private data removed.
 
-    `python`, `probe` and `timeout` are those of `check`. `try_instructions`: test which
-    instructions of the processor work here; that also happens whenever there is reason to.
+    `python`, `probe`, `timeout`, `stress` and `stress_busy` are those of `check`.
+    `try_instructions`: test which instructions of the processor work here; that also happens
+    whenever there is reason to.
     `to_post=False` keeps paths in other users' homes, for commands that must work on this machine.
 
     Example:
         here = whygpu.snapshot(probe=False)
         whygpu.diagnose(here)
     """
+    if stress is not None and not 0 < stress <= LONGEST_STRESS:
+        raise UsageError(
+            f"expected a number of seconds up to {LONGEST_STRESS:.0f}",
+            option="stress",
+            value=stress,
+        )
+    if stress_busy and stress is None:
+        raise UsageError("it needs ", Option("stress"), option="stress_busy")
     host = LocalHost()
     taken = _taken(host, python, probe, timeout, on_progress, try_instructions)
+    if stress is not None:
+        taken = _stressed(host, taken, timeout, stress, stress_busy, on_progress)
     return Redactor(host.platform, keeps_other_homes=not to_post).value(taken)
 
 
@@ -139,6 +167,34 @@ def _probed(
         keras_host=host_of_keras(taken),
     )
     return taken.with_probes(probes)
+
+
+def _stressed(
+    host: LocalHost,
+    taken: Snapshot,
+    timeout: float,
+    seconds: float,
+    even_if_busy: bool,
+    on_progress: Progress | None,
+) -> Snapshot:
+    from whygpu.probes.runner import ProgressEvent
+    from whygpu.stress.testing import with_stress
+
+    if host.platform.system != "Linux":
+        return taken._replace(stress=Unknown(STRESS_ON_LINUX))
+
+    def tell(text: str) -> None:
+        if on_progress is not None:
+            on_progress(ProgressEvent("stress", "stage", text))
+
+    return with_stress(
+        taken,
+        host.environ,
+        start_seconds=timeout,
+        gpu_seconds=seconds,
+        even_if_busy=even_if_busy,
+        on_progress=tell,
+    )
 
 
 @checked

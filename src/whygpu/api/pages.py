@@ -35,19 +35,39 @@ def rule(name: str) -> Cause:
 def search(words: str) -> tuple[Cause, ...]:
     """The one cause with this code or name, or else the causes whose pages have these words.
 
-    Those that have them in their name or title come first.
+    The best matches come first. Messages that people paste are often only in the examples.
     """
     cause = find_cause(words)
     if cause is not None:
         return (cause,)
     wanted = words.lower().split()
+    matches = [(_match(cause, wanted), cause) for cause in catalogue()] if wanted else []
+    found = [(match, cause) for match, cause in matches if match is not None]
+    # Causes that match equally stay in the order of their codes.
+    found.sort(key=lambda pair: pair[0])
+    if found or len(wanted) < 2:
+        return tuple(cause for _, cause in found) or (rule(words),)
+    raise UsageError(
+        f"no page has the words {words!r}; if they are a message or a symptom, try "
+        f"`whygpu explain {words!r}`"
+    )
 
-    def has(text: str) -> bool:
-        return all(word in text.lower() for word in wanted)
 
-    named = [cause for cause in catalogue() if has(f"{cause.slug} {cause.title}")]
-    others = [cause for cause in catalogue() if has(cause.guide) and cause not in named]
-    return (*named, *others) if wanted and (named or others) else (rule(words),)
+def _match(cause: Cause, wanted: list[str]) -> tuple[int, int] | None:
+    """How well a page has the words, the best first: where, and how often as a phrase."""
+    phrase = " ".join(wanted)
+    title = f"{cause.slug.replace('-', ' ')} {cause.slug} {cause.title}".lower()
+    guide, examples = (" ".join(text.lower().split()) for text in (cause.guide, cause.examples))
+    often = guide.count(phrase)
+    if phrase in title:
+        return (0, 0)
+    if often:
+        return (1, -often)
+    if all(word in title for word in wanted):
+        return (2, 0)
+    if phrase in examples:
+        return (3, -examples.count(phrase))
+    return (4, 0) if all(word in guide for word in wanted) else None
 
 
 def rules() -> tuple[Cause, ...]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whygpu.launch.execution import Prepared
     from whygpu.model.policy import RunReport
     from whygpu.model.report import Report
+    from whygpu.privacy import Redactor
 
 _GOOD = ("gpu", "no-gpu")
 _LISTED = 20
@@ -85,7 +86,10 @@ def since_good_check(report: Report) -> SinceGood | None:
     """
     if report.verdict not in ("cpu", "broken"):
         return None
-    return _since_good(_public(report.snapshot), None)
+    # "cpu" is said only of a machine that has a GPU. One without is nothing to compare it with: a
+    # login node, or a job that did not ask for a GPU.
+    verdicts = _GOOD if report.verdict == "broken" else ("gpu",)
+    return _since_good(_public(report.snapshot), None, verdicts)
 
 
 def since_good_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) -> SinceGood | None:
@@ -116,6 +120,7 @@ def remember_check(report: Report) -> None:
             summary=report.headline,
             exit_code=report.exit_code,
             good=report.verdict in _GOOD,
+            here=True,
         ),
         report.snapshot,
     )
@@ -135,6 +140,7 @@ def remember_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) -> N
             summary=f"{', '.join(sorted(used)) or 'no framework'}; exit code {report.exit_code}",
             exit_code=report.exit_code,
             good=not report.exit_code and report.device == "gpu",
+            here=True,
         ),
         machine,
     )
@@ -150,7 +156,17 @@ def machine_of(prepared: Prepared) -> Snapshot:
 
 
 def _store() -> Store:
-    return Store(state_folder.state_folder())
+    return Store(state_folder.state_folder(), _this_machine())
+
+
+def _this_machine() -> str:
+    """The name of the machine, as a number that does not show it."""
+    from hashlib import sha256
+
+    from whygpu.host.local import LocalHost
+
+    name = LocalHost().platform.host_name
+    return sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _now() -> str:
@@ -159,10 +175,18 @@ def _now() -> str:
 
 def _public(machine: Snapshot) -> Snapshot:
     """Without private data, as a snapshot that is posted."""
+    return _redactor().value(machine)
+
+
+def _clean(text: str) -> str:
+    return _redactor().text(text)
+
+
+def _redactor() -> Redactor:
     from whygpu.host.local import LocalHost
     from whygpu.privacy import Redactor
 
-    return Redactor(LocalHost().platform).value(machine)
+    return Redactor(LocalHost().platform)
 
 
 def _target(machine: Snapshot) -> str:
@@ -171,14 +195,17 @@ def _target(machine: Snapshot) -> str:
 
 
 def _program(argv: Sequence[str]) -> str:
-    """The program and its script or module. Arguments may be secrets, and change."""
-    words = [os.path.basename(argv[0])]
-    for word, following in zip(argv[1:], [*argv[2:], ""], strict=True):
-        if word == "-m" and following:
-            return f"{words[0]} -m {following}"
+    """The program and its script or module. Arguments may be secrets, and change.
+
+    A script has its folder: every project has a train.py.
+    """
+    program = os.path.basename(argv[0])
+    for place, word in enumerate(argv[1:], 1):
+        if word == "-m" and argv[place + 1 :]:
+            return f"{program} -m {argv[place + 1]}"
         if word.endswith((".py", ".pyw")):
-            return f"{words[0]} {os.path.basename(word)}"
-    return words[0]
+            return _clean(f"{program} {os.path.abspath(word)}")
+    return program
 
 
 def _remember(run: PastRun, machine: Snapshot) -> None:
@@ -187,8 +214,10 @@ def _remember(run: PastRun, machine: Snapshot) -> None:
     _store().add(run._replace(target=_target(public)), content)
 
 
-def _since_good(machine: Snapshot, program: str | None) -> SinceGood | None:
-    good = _store().last_good(_target(machine), program)
+def _since_good(
+    machine: Snapshot, program: str | None, verdicts: Sequence[str] = _GOOD
+) -> SinceGood | None:
+    good = _store().last_good(_target(machine), program, verdicts)
     before = None if good is None else _snapshot(good.number)
     if good is None or before is None:
         return None
@@ -206,4 +235,4 @@ def _snapshot(number: int) -> Snapshot | None:
     try:
         return decode(Snapshot, bounded_json.loads(content))
     except (DecodeError, ValueError) as error:
-        raise HistoryError(f"run {number} of the history cannot be read: {error}") from error
+        raise HistoryError(f"run {number} of the history is damaged: {error}") from error

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whygpu.model.target import Installer, Package
     from whygpu.planner.candidates import Table
 
-_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?t?")
 
 
 @checked

@@ -90,6 +90,9 @@ def run(
     hooks = Watch() if watch is None else watch
     profiled_steps = parse_profile_steps(profile_steps)
     prepared = plan_run(command, policy, repair=repair, trace=trace, profile=profile)
+    if profiled_steps.first is not None:
+        plan = prepared.plan._replace(profile_from=profiled_steps.first)
+        prepared = prepared._replace(plan=plan)
     hooks.before(prepared)
     from whygpu.launch.execution import execute
 
@@ -116,7 +119,8 @@ def run(
 
 
 class Profiled:
-    """What `with whygpu.profile() as profiled:` gives: `answer` is there after the block."""
+    """What `with whygpu.profile() as profiled:` gives: `answer` is there after the block, also if
+    that failed."""
 
     answer: ProfileAnswer | None = None
 
@@ -125,16 +129,24 @@ class Profiled:
 def profile_block(
     steps: str = "", show: Callable[[ProfileAnswer], None] = lambda answer: None
 ) -> Iterator[Profiled]:
-    """Profile the block; `show` is called with the answer, unless the block failed."""
+    """Profile the block, also if it fails or is ended by Ctrl-C, as in notebooks.
+
+    `show` is called with the answer, unless the block failed.
+    """
     from whygpu.launch.inprocess_profile import recorded
     from whygpu.profiling.judge import judged
 
     wanted = parse_profile_steps(steps, option="steps")
     profiled = Profiled()
-    with recorded() as profiles:
-        yield profiled
-    profiled.answer = judged(profiles, wanted, on_gpu=_has_started_gpu())
-    show(profiled.answer)
+    profiles: list[ProcessProfile] = []
+    try:
+        with recorded() as profiles:
+            yield profiled
+    finally:
+        if profiles:
+            profiled.answer = judged(profiles, wanted, on_gpu=_has_started_gpu())
+    if profiled.answer is not None:
+        show(profiled.answer)
 
 
 def _has_started_gpu() -> bool:

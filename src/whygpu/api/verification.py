@@ -47,7 +47,8 @@ class Verified(NamedTuple):
 def verify(plan: Plan, machine: MachineSpec) -> Verified:
     wanted = requirements(plan)
     tags = [item.torch_index for item in plan.chosen if item.torch_index]
-    uv = shutil.which("uv")
+    # uv resolves for a free-threaded Python only if it is installed here.
+    uv = None if machine.free_threaded else shutil.which("uv")
     with tempfile.TemporaryDirectory(prefix="whygpu-") as folder:
         if uv:
             backends = [f"--torch-backend={tag}" for tag in tags]
@@ -132,9 +133,18 @@ def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str,
         # pip resolves for another Python or platform only if it installs into another folder.
         f"--target={folder}",
         *((f"--python-version={python}",) if python else ()),
+        *(f"--abi={abi}" for abi in _abis(machine)),
         *(f"--platform={tag}" for tag in _tags(machine)),
         *wanted,
     )
+
+
+def _abis(machine: MachineSpec) -> tuple[str, ...]:
+    """What pip must be told about a free-threaded build; it knows those of the usual one."""
+    python = machine.python_build
+    if python is None or not machine.free_threaded:
+        return ()
+    return (f"cp{python.replace('.', '')}", "none")
 
 
 def _tags(machine: MachineSpec) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Sequence
 
@@ -10,12 +11,21 @@ from whygpu.cli import output
 from whygpu.errors import exit_code_of_bug
 from whygpu.version import VERSION
 
+NEEDED = ("packaging", "pynvml", "resolvelib", "tomli")
+"""The modules of the packages that pyproject.toml requires."""
 NEW_ISSUE = "https://github.com/whygpu/whygpu/issues/new?template=bug.yml"
 
 
 def failed(error: BaseException, arguments: Sequence[str]) -> int:
     """Report a bug on standard error; returns the exit code for it."""
-    report(error, arguments)
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+    if missing in NEEDED:
+        output.say(
+            f"{missing} is missing, without which whygpu cannot work; install whygpu again, "
+            f"together with what it needs: {sys.executable} -m pip install --force-reinstall whygpu"
+        )
+    else:
+        report(error, arguments)
     return exit_code_of_bug(arguments)
 
 

@@ -7,14 +7,16 @@ from functools import partial
 
 from whygpu.cli.arguments import add_color_argument, add_data_arguments, seconds
 from whygpu.cli.html_file import HtmlFile, add_html_argument
+from whygpu.errors import UsageError
 from whygpu.host.state_folder import is_recording
-from whygpu.probes import DEFAULT_TIMEOUT
+from whygpu.probes import DEFAULT_TIMEOUT, STRESS_SECONDS
 
 EXAMPLES = """\
 examples:
   whygpu check                         the active environment
   whygpu check --python ~/old/bin/python
   whygpu check --no-probe              files only, in a fraction of a second
+  whygpu check --stress                also: is the GPU fast, and right?
   whygpu check --json > report.json    or --sarif, for code scanning
   whygpu check --html report.html      a page to look at, or to send
   whygpu check --snapshot FILE         another machine, from its snapshot
@@ -48,8 +50,30 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_stress_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stress",
+        metavar="SECONDS",
+        nargs="?",
+        type=seconds,
+        const=STRESS_SECONDS,
+        help="then put each unused GPU under load, for so many seconds each (default: "
+        f"{STRESS_SECONDS:.0f}): its speed, its clocks, and whether its results are right",
+    )
+
+
+def add_stress_arguments(parser: argparse.ArgumentParser) -> None:
+    add_stress_argument(parser)
+    parser.add_argument(
+        "--stress-busy",
+        action="store_true",
+        help="with --stress: also test GPUs that other processes use, which disturbs them",
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_stress_arguments(parser)
     parser.add_argument(
         "--snapshot", metavar="FILE", help="diagnose a saved snapshot instead (- for stdin)"
     )
@@ -68,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
 
     html_file = HtmlFile(options.html)
     if options.snapshot is not None:
+        if options.stress is not None:
+            raise UsageError("a saved snapshot cannot be put under load", option="stress")
         report = api.diagnose(api.load_snapshot(options.snapshot))
     else:
         with progress() as show:
@@ -75,6 +101,8 @@ def run(options: argparse.Namespace) -> int:
                 options.python,
                 probe=options.probe,
                 timeout=options.timeout,
+                stress=options.stress,
+                stress_busy=options.stress_busy,
                 on_progress=show,
             )
     if options.json:

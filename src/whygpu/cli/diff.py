@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.cli.progress import progress
 
     html_file = HtmlFile(options.html)
-    with progress() as show:
+    with progress("comparing ...") as show:
         answer = api.diff(
             options.before,
             options.after,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import shlex
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,17 +29,23 @@ examples:
   whygpu explain --sarif *.log           one document, for code scanning
   whygpu explain --html why.html *.log   a page to look at, or to send
   whygpu explain notebook.ipynb          the output that a notebook holds
+  whygpu explain 'No CUDA GPUs are available'  a message itself, in quotes
 
 exit codes:
   0 nothing wrong   1 a cause found, or a failure that is not the GPU's
   2 a file cannot be read   4 cannot tell
 """
 UNREADABLE = 2
+_STATUS = re.compile(r"[A-Z]{3,20}(?:_[A-Z0-9]{1,20}){1,8}")
+_FILE_ENDING = re.compile(r"\w\.[a-z]{2,5}\d?$")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", metavar="FILE", nargs="*", help="logs to read; none, or -, for standard input"
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="logs to read, or a message in quotes; none, or -, for standard input",
     )
     parser.add_argument(
         "--here",
@@ -63,6 +72,11 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
 
     names = list(dict.fromkeys(options.files or ["-"]))
+    if len(names) > 1 and not any(name == "-" or os.path.lexists(name) for name in names):
+        message = shlex.quote(" ".join(names))
+        raise UsageError(
+            f"none of these files exists; a message needs quotes: whygpu explain {message}"
+        )
     html_file = HtmlFile(options.html)
     here = None
     if options.here:
@@ -96,10 +110,23 @@ def _explained(name: str, here: Snapshot | None) -> Explanation:
     from whygpu import api
     from whygpu.cli.progress import reading
 
+    if name.startswith(("http://", "https://")):
+        raise UsageError(
+            "explain loads nothing from the network; run `whygpu explain`, paste the text, and "
+            "end it with Ctrl-D"
+        )
+    if _is_message(name):
+        return api.explain(name, here=here)
     if name == "-" and sys.stdin.isatty():
         output.say("reading the log from the terminal; end it with Ctrl-D")
     with reading(name) as show:
         return api.explain_file(name, here=here, on_read=show)
+
+
+def _is_message(name: str) -> bool:
+    """Whether it is the message itself: words or a status that name no file."""
+    looks_like_one = len(name.split()) > 1 and not _FILE_ENDING.search(name)
+    return (looks_like_one or bool(_STATUS.fullmatch(name))) and not os.path.lexists(name)
 
 
 def _show_sarif(explanations: list[Explanation]) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from whygpu.cli.arguments import seconds
-from whygpu.cli.check import add_target_arguments
+from whygpu.cli.check import add_stress_argument, add_target_arguments
 from whygpu.cli.fleet_report import add_report_arguments, show
 from whygpu.fleet.gathering import NODE_LIMIT
 
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--keep", metavar="FOLDER", help="save the snapshots there")
     add_target_arguments(parser)
+    add_stress_argument(parser)
     add_report_arguments(parser)
 
 
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
             python=options.python,
             probe=options.probe,
             timeout=options.timeout,
+            stress=options.stress,
             node_limit=options.node_limit,
             keep=options.keep,
             on_progress=counting(),

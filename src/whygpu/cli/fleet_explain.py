@@ -19,7 +19,7 @@ exit codes:
   0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
-FILE_FIELDS = ("file", "unknown", "node", "name")
+FILE_FIELDS = ("file", "node", "name", "folder")
 """Names of files and nodes are shown as they are: without them, nobody could find the log."""
 
 

@@ -28,7 +28,7 @@ exit codes:
   0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
-NODE_FIELDS = ("node", "nodes")
+NODE_FIELDS = ("node", "nodes", "names", "folder")
 """Names of nodes are shown as they are: without them, nobody could find the machine."""
 
 

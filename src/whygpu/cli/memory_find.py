@@ -92,23 +92,36 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.render.memory_find import render, render_json
 
     html_file = HtmlFile(options.html)
-    with showing("looking at this machine") as show:
-        result = api.find_batch_size(
-            options.what,
-            python=options.python,
-            device=options.device,
-            limit=options.limit,
-            margin=options.margin,
-            start=options.start,
-            largest=options.largest,
-            multiple_of=options.multiple_of,
-            infer=options.infer,
-            optimizer=options.optimizer,
-            input=options.input,
-            timeout=options.timeout,
-            cache=options.cache,
-            on_progress=lambda progress: show(_in_words(progress)),
-        )
+    done = ""
+    try:
+        with showing("looking at this machine") as show:
+
+            def tell(progress: Progress) -> None:
+                nonlocal done
+                done = _done_in_words(progress)
+                show(_in_words(progress))
+
+            result = api.find_batch_size(
+                options.what,
+                python=options.python,
+                device=options.device,
+                limit=options.limit,
+                margin=options.margin,
+                start=options.start,
+                largest=options.largest,
+                multiple_of=options.multiple_of,
+                infer=options.infer,
+                optimizer=options.optimizer,
+                input=options.input,
+                timeout=options.timeout,
+                cache=options.cache,
+                on_progress=tell,
+            )
+    except KeyboardInterrupt:
+        if done:
+            # Each trial took its time: what it has shown is not lost.
+            output.say(f"up to now {done}")
+        raise
     if options.json:
         output.data(result, render_json)
     else:
@@ -117,11 +130,15 @@ def run(options: argparse.Namespace) -> int:
     return result.exit_code
 
 
-def _in_words(progress: Progress) -> str:
-    done = ", ".join(
+def _done_in_words(progress: Progress) -> str:
+    return ", ".join(
         f"{trial.batch} {'fits' if trial.outcome == 'fits' else 'does not'}"
         for trial in progress.trials
     )
+
+
+def _in_words(progress: Progress) -> str:
+    done = _done_in_words(progress)
     number = len(progress.trials) + 1
     so_far = f"; so far {done}" if done else ""
     where = "GPU" if progress.on_gpu else "main"

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--python",
         metavar="PYTHON",
-        help="a version (3.11), or an interpreter or virtual environment; "
+        help="a version (3.11; 3.14t if free-threaded), or an interpreter or virtual environment; "
         "default: the active environment, else the one that has whygpu and a framework, else "
         "python on PATH",
     )
@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="file",
         metavar="FILE",
-        help="judge what a requirements.txt, pyproject.toml, environment.yml, uv.lock, poetry.lock "
-        "or pixi.lock installs",
+        help="judge what a requirements.txt, pyproject.toml, environment.yml, uv.lock, "
+        "poetry.lock, pdm.lock, pixi.lock or conda-lock.yml installs",
     )
     parser.add_argument("--matrix", action="store_true", help="print the table of releases")
     parser.add_argument(

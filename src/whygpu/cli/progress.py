@@ -56,13 +56,14 @@ class _StatusLine:
 
 
 @contextmanager
-def progress() -> Iterator[Progress | None]:
-    """A callback for the probes' events; None if stderr is not a terminal."""
+def progress(first: str = "looking at this machine ...") -> Iterator[Progress | None]:
+    """A callback for the probes' events, with words for the time before the first of them; None if
+    stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     running: dict[str, str] = {}
-    with _StatusLine("looking at this machine ...") as show:
+    with _StatusLine(first) as show:
 
         def on_event(event: ProgressEvent) -> None:
             if event.kind == "ended":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from whygpu.cli.check import add_target_arguments
+from whygpu.cli.check import add_stress_arguments, add_target_arguments
 
 EXAMPLES = """\
 examples:
@@ -15,6 +15,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_stress_arguments(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -35,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
             options.python,
             probe=options.probe,
             timeout=options.timeout,
+            stress=options.stress,
+            stress_busy=options.stress_busy,
             on_progress=show,
         )
     if options.output == "-":

@@ -62,6 +62,8 @@ _shtab_whygpu_check_options=(
   "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
+  "--stress[then put each unused GPU under load, for so many seconds each (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
+  "--stress-busy[with --stress\: also test GPUs that other processes use, which disturbs them]"
   "--snapshot[diagnose a saved snapshot instead (- for stdin)]:FILE:_files"
   "--json[print the report as JSON]"
   "--sarif[print the report as SARIF 2.1.0]"
@@ -128,7 +130,7 @@ _shtab_whygpu_explain_options=(
   "--html[write the answer as a page that a browser shows, too]:FILE:_files"
   {-v,--verbose}"[show all evidence, symptoms and noise]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
-  "(*)::logs to read\; none, or -, for standard input:_files"
+  "(*)::logs to read, or a message in quotes\; none, or -, for standard input:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -140,7 +142,7 @@ _shtab_whygpu_fix_options=(
   "--dry-run[list the steps, prove nothing]"
   "--apply[apply the steps that were proven]"
   "--undo[take the last fix back]"
-  "*--only[mend this cause only\; may be repeated]:CODE:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG801 WG802 WG803 WG804 WG805 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
+  "*--only[mend this cause only\; may be repeated]:CODE:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG114 WG115 WG116 WG117 WG118 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG213 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG324 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG707 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG739 WG740 WG741 WG742 WG743 WG801 WG802 WG803 WG804 WG805 WG806 WG807 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927 WG928)"
   "--force[with --undo\: go back even if other changes are lost]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--json[print the answer as JSON]"
@@ -166,6 +168,7 @@ _shtab_whygpu_fleet_check_options=(
   "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
+  "--stress[then put each unused GPU under load, for so many seconds each (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
   "--html[write the answer as a page that a browser shows, too]:FILE:_files"
@@ -234,8 +237,8 @@ _shtab_whygpu_history_defaults_added=0
 
 _shtab_whygpu_lint_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--select[look for these causes only]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG801 WG802 WG803 WG804 WG805 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
-  "--ignore[do not look for these causes]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG801 WG802 WG803 WG804 WG805 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
+  "--select[look for these causes only]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG114 WG115 WG116 WG117 WG118 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG213 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG324 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG707 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG739 WG740 WG741 WG742 WG743 WG801 WG802 WG803 WG804 WG805 WG806 WG807 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927 WG928)"
+  "--ignore[do not look for these causes]:CODES:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG114 WG115 WG116 WG117 WG118 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG213 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG324 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG707 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG739 WG740 WG741 WG742 WG743 WG801 WG802 WG803 WG804 WG805 WG806 WG807 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927 WG928)"
   "--tensorflow[the TensorFlow that the code is for\: 1.15, 2.16]:VERSION:"
   "--driver[the NVIDIA driver that images are for\: 535.54.03]:VERSION:"
   "--gpu[the GPU that images and requirements are for\: \"RTX 5090\"]:MODEL:"
@@ -331,14 +334,14 @@ _shtab_whygpu_memory_find_defaults_added=0
 
 _shtab_whygpu_plan_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[a version (3.11), or an interpreter or virtual environment\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
+  "--python[a version (3.11\; 3.14t if free-threaded), or an interpreter or virtual environment\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--driver[the NVIDIA driver\: 535.54.03]:VERSION:"
   "--gpu[the GPU\: \"RTX 5090\", or its compute capability\: 12.0]:MODEL:"
   "--glibc[the C library\: 2.31]:VERSION:"
   "--platform[linux_x86_64, linux_aarch64, win_amd64, macosx_arm64 or macosx_x86_64]:PLATFORM:"
   "--snapshot[plan for a saved snapshot\'s machine]:FILE:_files"
   "--why-not[check one release against every constraint]:RELEASE:"
-  "--from[judge what a requirements.txt, pyproject.toml, environment.yml, uv.lock, poetry.lock or pixi.lock installs]:FILE:_files"
+  "--from[judge what a requirements.txt, pyproject.toml, environment.yml, uv.lock, poetry.lock, pdm.lock, pixi.lock or conda-lock.yml installs]:FILE:_files"
   "--matrix[print the table of releases]"
   "--verify[let uv, or pip if uv is not installed, resolve the plan too (asks the index)]"
   "--update[first bring the table of releases up to date from the package index of pip (uses the network\; about 10 MB)]"
@@ -368,7 +371,7 @@ _shtab_whygpu_rule_options=(
   "--examples[show the examples too\: machines, logs and code with this cause and without it]"
   "--json[print it as JSON]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
-  ":a code, a name or a word to search for\; none lists all:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG801 WG802 WG803 WG804 WG805 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927)"
+  ":a code, a name or a word to search for\; none lists all:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG114 WG115 WG116 WG117 WG118 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG213 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG324 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG707 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG739 WG740 WG741 WG742 WG743 WG801 WG802 WG803 WG804 WG805 WG806 WG807 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927 WG928)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -407,6 +410,8 @@ _shtab_whygpu_snapshot_options=(
   "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
+  "--stress[then put each unused GPU under load, for so many seconds each (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
+  "--stress-busy[with --stress\: also test GPUs that other processes use, which disturbs them]"
   {-o,--output}"[the file to write (default\: standard output)]:FILE:_files"
 )
 

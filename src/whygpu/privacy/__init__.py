@@ -38,7 +38,7 @@ _HARMLESS = re.compile(r"[a-z_.-]{0,15}|(?:[a-z-]{1,40} )?\d{0,6}(?:[.+]\d{1,6})
 """Short words and versions, which are most of a snapshot and cannot be private. Four numbers with
 dots may be an address."""
 _VERSION_FIELDS = frozenset(
-    ("version", "requires", "requirement", "owner", "found", "cuda", "cudnn")
+    ("version", "requires", "requirement", "requirements", "owner", "found", "cuda", "cudnn")
 )
 """Fields with versions: NVIDIA's packages have four numbers (12.9.2.10), like addresses."""
 _VERSION_WORD = re.compile(r"[\w.\[\],<>=!~()+*-]{1,100}")

@@ -14,6 +14,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
 from whygpu.render.examined import examined
+from whygpu.render.load_text import load_words
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import (
     BOLD,
@@ -73,6 +74,7 @@ def render(
     _frameworks(page, report, verbose)
     for number, root in enumerate(report.root_causes, 1):
         _root(page, number, root, report, verbose)
+    _under_load(page, report.snapshot)
     _undetermined(page, report, verbose)
     if verbose:
         _outcomes(page, report.outcomes)
@@ -142,6 +144,20 @@ def title(page: Page, number: int, root: Finding, about: str) -> None:
     page.line()
     text = f"{root.code} {root.cause}  {about}"
     page.hanging(f"{number}.", text, _INDENT, STYLES[root.severity])
+
+
+def _under_load(page: Page, machine: Snapshot) -> None:
+    found = load_words(machine)
+    if found:
+        page.section("Under load")
+    for gpu in found:
+        page.hanging(f"{' ' * _INDENT}{gpu.gpu}", gpu.about, _TEXT_INDENT)
+        widths = column_widths(gpu.rows)
+        for row in gpu.rows:
+            columns = "  ".join(map(padded, row, widths))
+            page.hanging("", columns.rstrip(), _TEXT_INDENT)
+        for text in gpu.not_measured:
+            page.hanging("", text, _TEXT_INDENT)
 
 
 def _undetermined(page: Page, report: Report, verbose: bool) -> None:

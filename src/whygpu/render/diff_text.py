@@ -146,7 +146,9 @@ def _rest(page: Page, answer: DiffAnswer, verbose: bool) -> None:
         count = f"{len(compared)} other difference{'s' if len(compared) > 1 else ''}"
         if not named:
             count = f"{len(compared)} difference{'s' if len(compared) > 1 else ''}"
-        end = ":" if verbose else f" ({_counted(compared)}).{_whether_they_matter(answer)}"
+        end = (
+            ":" if verbose else f" ({_counted(compared)}).{_whether_they_matter(answer, compared)}"
+        )
         page.paragraph(f"{count}{end}" + ("" if verbose else " List: -v"))
         _list(page, compared, verbose)
     if unknown:
@@ -163,10 +165,20 @@ def _list(page: Page, items: Sequence[Difference], verbose: bool) -> None:
         page.item(f"{item.title}: {item.values}")
 
 
-def _whether_they_matter(answer: DiffAnswer) -> str:
-    if answer.reasons and all(reason.sets and reason.certainly_all for reason in answer.reasons):
-        return " None of them matters here."
-    return ""
+def _whether_they_matter(answer: DiffAnswer, rest: Sequence[Difference]) -> str:
+    """What the trials say about all others. They are about the reasons only: a framework that came
+    or went, or whose verdict is unknown, is no part of them."""
+    if not answer.reasons or not all(
+        reason.sets and reason.certainly_all for reason in answer.reasons
+    ):
+        return ""
+    judged = all(
+        item.after != "unknown" and "not-installed" not in (item.before, item.after)
+        for item in answer.frameworks
+    )
+    if not judged:
+        return " It does not explain it." if len(rest) == 1 else " None of them explains it."
+    return " It does not matter here." if len(rest) == 1 else " None of them matters here."
 
 
 def _counted(items: Sequence[Difference]) -> str:

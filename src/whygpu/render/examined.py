@@ -28,7 +28,7 @@ def _python_text(target: Target) -> str:
     if not isinstance(target.interpreter, Known):
         return "Python unknown"
     python = target.interpreter.value
-    name = f"Python {python.version}"
+    name = f"Python {python.version}" + (" (free-threaded)" if python.free_threaded else "")
     if not python.isolated:
         return f"{name} ({python.path})"
     manager = target.installer.value.manager if isinstance(target.installer, Known) else None
@@ -45,4 +45,6 @@ def _driver_text(machine: Snapshot) -> str:
         return f"driver {version.value}"
     if not isinstance(state, Known):
         return "driver unknown"
-    return "no driver" if state.value == "missing" else f"driver {state.value}"
+    if state.value != "missing":
+        return f"driver {state.value}"
+    return "no NVIDIA driver" if isinstance(machine.amd, Known) else "no driver"

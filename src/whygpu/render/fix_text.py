@@ -22,7 +22,7 @@ RESULTS: dict[Result, str] = {
     "no-effect": "does not help",
     "other-fault": "removes this fault and leads to another",
     "failed": "fails",
-    "prevented": "could not be tried",
+    "prevented": "could not be proven",
 }
 
 
@@ -157,7 +157,7 @@ def closing_lines(answer: FixAnswer) -> Iterator[str]:
 
 def _why_nothing_helps(answer: FixAnswer) -> str:
     if any(item.result == "prevented" for item in answer.attempts):
-        return "not every remedy could be tried here"
+        return "not every remedy could be proven here"
     return "no remedy that whygpu can carry out helps here"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup
+from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup, UnreadLog
 from whygpu.model.standing import Standing
 from whygpu.render.check_text import (
     HEADLINE_STYLES,
@@ -14,6 +14,7 @@ from whygpu.render.check_text import (
     shortened,
     write_remedy,
 )
+from whygpu.render.fleet_text import other_files_text, write_unread_folders
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import BOLD, DIM, Page, cells
 
@@ -21,7 +22,7 @@ _VERDICTS = {
     "found": "with a cause that was found",
     "not-gpu": "that failed without the GPU's doing",
     "nothing-wrong": "without a failure",
-    "unknown": "with something that no cause explains",
+    "unknown": "undecided",
 }
 _MOST_COUNTS = 8
 _MOST_ROWS = 20
@@ -40,15 +41,16 @@ def render(
     page = Page(width, color)
     headline(page, marks[report.standing], summary(report), HEADLINE_STYLES[report.standing])
     if report.other_files:
-        page.hanging("", f"{report.other_files:,} files with other names were not read", 2)
+        page.hanging("", other_files_text(report.other_files), 2)
     for number, group in enumerate(report.causes, 1):
         _cause(page, number, group, verbose)
     _nodes(page, report, verbose)
     if report.weeks:
         page.section("Jobs with a cause, by the week in which their log ended")
         _counts(page, report.weeks, len(report.weeks) if verbose else _MOST_ROWS)
-    _names(page, "No cause was found, for example", report.unknown, verbose)
+    _open(page, report, verbose)
     _unread(page, report, verbose)
+    write_unread_folders(page, report.unread_folders, verbose)
     if report.causes:
         page.line()
         page.paragraph(f"Details: whygpu rule {report.causes[0].code}", DIM)
@@ -94,7 +96,12 @@ def _nodes(page: Page, report: FleetLogs, verbose: bool) -> None:
     shown = report.nodes if verbose else report.nodes[:_MOST_ROWS]
     for row in shown:
         label = f"{' ' * _INDENT}{row.node}"
-        page.hanging(label, f"{row.found:,} of {row.jobs:,} jobs", cells(label) + 2, mark=BOLD)
+        page.hanging(
+            label,
+            f"{row.found:,} of {row.jobs:,} job{'' if row.jobs == 1 else 's'}",
+            cells(label) + 2,
+            mark=BOLD,
+        )
     _more(page, len(report.nodes) - len(shown), "nodes")
 
 
@@ -103,12 +110,14 @@ def _counts(page: Page, counts: Sequence[Count], most: int) -> None:
         page.hanging("", f"{count.name}  {count.jobs:,}", _INDENT)
 
 
-def _names(page: Page, title: str, names: Sequence[str], verbose: bool) -> None:
-    if not names:
+def _open(page: Page, report: FleetLogs, verbose: bool) -> None:
+    if not report.unknown:
         return
-    page.section(title, STYLES["unknown"])
-    for name in names if verbose else names[:5]:
-        page.hanging("", name, _INDENT)
+    page.section("Cannot be told from the log", STYLES["unknown"])
+    shown = report.unknown if verbose else report.unknown[:_MOST_COUNTS]
+    for item in shown:
+        page.hanging("", f"{item.reason} ({item.jobs:,}), as in {item.file}", _INDENT)
+    _more(page, len(report.unknown) - len(shown), "reasons")
 
 
 def _unread(page: Page, report: FleetLogs, verbose: bool) -> None:
@@ -117,8 +126,14 @@ def _unread(page: Page, report: FleetLogs, verbose: bool) -> None:
     page.section("Could not be read", STYLES["unknown"])
     shown = report.unread if verbose else report.unread[:_MOST_ROWS]
     for item in shown:
-        page.hanging("", f"{item.file}: {shortened(item.reason)}", _INDENT)
+        page.hanging("", unread_text(item), _INDENT)
     _more(page, report.unread_files - len(shown), "files")
+
+
+def unread_text(item: UnreadLog) -> str:
+    """The file once, also if the reason names it."""
+    reason = shortened(item.reason)
+    return reason if item.file in reason else f"{item.file}: {reason}"
 
 
 def _more(page: Page, count: int, what: str) -> None:

@@ -74,6 +74,21 @@ class FleetMetrics:
             ("node", "fact", "value", "usual"),
         )
         yield _gauge(
+            "whygpu_fleet_gpu_speed",
+            "Median speed under load of the GPUs of a model, in bytes or operations per second.",
+            [((each.model, each.rate), each.median) for each in report.speeds],
+            ("model", "rate"),
+        )
+        yield _gauge(
+            "whygpu_node_gpu_slow",
+            "Speed of a slow GPU as a share of the median of its model.",
+            [
+                ((each.node, str(each.gpu), each.model, each.rate), each.share)
+                for each in report.slow
+            ],
+            ("node", "gpu", "model", "rate"),
+        )
+        yield _gauge(
             "whygpu_node_lost",
             "1 for a node without a usable snapshot.",
             [((loss.node, loss.kind), 1) for loss in report.lost],

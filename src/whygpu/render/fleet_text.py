@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.model.fleet import CauseGroup, Drift, FleetReport
+from whygpu.model.fleet import CauseGroup, Drift, FleetReport, SlowGpu, UnreadFolder
 from whygpu.model.standing import Standing
+from whygpu.model.stress import speed_text
 from whygpu.render.check_text import (
     HEADLINE_STYLES,
     STYLES,
@@ -14,6 +15,7 @@ from whygpu.render.check_text import (
     shortened,
     write_remedy,
 )
+from whygpu.render.load_text import RATE_WORDS
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import BOLD, DIM, Page, cells
 
@@ -44,13 +46,19 @@ def render(
     for group in report.hardware:
         page.hanging("", f"{group.gpus}: {nodes_text(group.nodes)}", 2)
     _dates(page, report)
+    if report.other_files:
+        page.hanging("", other_files_text(report.other_files), 2)
     if report.causes:
         page.section("What to do, errors and the most nodes first")
     for number, cause in enumerate(report.causes, 1):
         _cause(page, number, cause, verbose)
     _drifts(page, report.drift, verbose)
+    _slow(page, report, verbose)
     _lost(page, report, verbose)
+    write_unread_folders(page, report.unread_folders, verbose)
     _uncheckable(page, report, verbose)
+    if verbose:
+        _by_verdict(page, report)
     if report.causes:
         page.line()
         more = "" if verbose else ". Every node: -v or --json"
@@ -76,6 +84,29 @@ def names_text(nodes: Sequence[str], verbose: bool) -> str:
     return f"{', '.join(shown)}{more}"
 
 
+def other_files_text(count: int) -> str:
+    if count == 1:
+        return "1 file with another name was not read"
+    return f"{count:,} files with other names were not read"
+
+
+def write_unread_folders(page: Page, folders: Sequence[UnreadFolder], verbose: bool) -> None:
+    if not folders:
+        return
+    page.section("Folders that could not be read", STYLES["unknown"])
+    shown = folders if verbose else folders[:_MOST_ROWS]
+    for item in shown:
+        page.hanging("", f"{item.folder}: {item.reason}", _INDENT)
+    _more(page, len(folders) - len(shown), "folders")
+
+
+def _by_verdict(page: Page, report: FleetReport) -> None:
+    page.section("Every node")
+    for count in report.verdicts:
+        text = f"{_VERDICTS[count.verdict]} ({count.nodes:,}): {names_text(count.names, True)}"
+        page.hanging("", text, _INDENT)
+
+
 def _dates(page: Page, report: FleetReport) -> None:
     if report.oldest != report.newest:
         page.hanging("", f"snapshots of {report.oldest} to {report.newest}", 2)
@@ -88,14 +119,18 @@ def _cause(page: Page, number: int, group: CauseGroup, verbose: bool) -> None:
     label = f"{number}. "
     page.hanging(label, text, max(_INDENT, len(label)), STYLES[group.severity])
     page.hanging("", names_text(group.nodes, verbose), _INDENT)
-    for shared in group.shared:
-        labelled(page, "only", f"these nodes have {shared.fact} {shared.value}")
+    if group.shared:
+        labelled(page, "only", f"on these nodes: {shared_text(group)}")
     if group.example is None:
         return
     example = group.example
     labelled(page, "seen", f"on {example.node}: {shortened(example.finding.message)}")
     for remedy in example.finding.remedies:
         write_remedy(page, remedy, example.installer)
+
+
+def shared_text(group: CauseGroup) -> str:
+    return "; ".join(f"{shared.fact} {shared.value}" for shared in group.shared)
 
 
 def _drifts(page: Page, drifts: Sequence[Drift], verbose: bool) -> None:
@@ -125,6 +160,25 @@ def _rows(page: Page, drift: Drift, text: str, verbose: bool) -> None:
 
 def _column(label: str) -> int:
     return _INDENT + cells(label) + 2
+
+
+def _slow(page: Page, report: FleetReport, verbose: bool) -> None:
+    if not report.slow:
+        return
+    page.section("Slower under load than others of their model")
+    shown = report.slow if verbose else report.slow[:_MOST_ROWS]
+    for gpu in shown:
+        label = f"{' ' * _INDENT}{gpu.node}"
+        page.hanging(label, slow_text(gpu), cells(label) + 2, mark=BOLD)
+    _more(page, len(report.slow) - len(shown), "GPUs")
+
+
+def slow_text(slow: SlowGpu) -> str:
+    return (
+        f"GPU {slow.gpu}, {RATE_WORDS[slow.rate]}: {speed_text(slow.rate, slow.per_second)}, "
+        f"{slow.share:.0%} of the {speed_text(slow.rate, slow.median)} that are usual of "
+        f"{slow.compared:,} x {slow.model}"
+    )
 
 
 def _lost(page: Page, report: FleetReport, verbose: bool) -> None:

@@ -8,35 +8,47 @@ import time
 from whygpu.model.derived import and_list
 from whygpu.model.differences import DiffAnswer
 from whygpu.model.history import History, PastRun, SinceGood
+from whygpu.model.shell import quoted
 from whygpu.model.units import size_text
 from whygpu.render.check_text import STYLES, shortened
 from whygpu.render.text_page import BOLD, DIM, Page, column_widths, padded
 
 _MONTHS = ("", *calendar.month_name[1:])
 _MOST_NAMED = 5
+_ELSEWHERE = "on another machine or in another container"
 
 
 def render(history: History, *, width: int, color: bool) -> str:
     page = Page(width, color)
-    state = "Each check and run is recorded" if history.recording else "Nothing is recorded now"
+    state = "Each check and run is recorded" if history.recording else "Recording is off"
     switch = "off" if history.recording else "on"
     page.paragraph(f"{state} (`whygpu history {switch}` changes that).")
-    page.paragraph(
-        f"{history.recorded} recorded in {history.place}, {size_text(history.size_bytes)}.", DIM
-    )
+    page.paragraph(_kept(history), DIM)
     if history.runs:
         page.line()
     rows = [
         (str(run.number), when(run.at), run.verb, run.verdict, "good" if run.good else "")
         for run in history.runs
     ]
+    several = len({run.target for run in history.runs}) > 1
     widths = column_widths(rows) if rows else []
     indent = sum(widths) + 2 * len(widths)
     for row, run in zip(rows, history.runs, strict=True):
         text = f"{run.program}: {run.summary}" if run.program else run.summary
+        if several and run.target:
+            text += f", in {run.target}"
+        if not run.here:
+            text += ", on another machine"
         label = "  ".join(map(padded, row, widths))
         page.hanging(label, shortened(text), indent, mark=STYLES.get(run.verdict, ""))
     return page.text()
+
+
+def _kept(history: History) -> str:
+    if not history.recorded:
+        return f"There is no record in {history.place}."
+    records = "1 record" if history.recorded == 1 else f"{history.recorded} records"
+    return f"{records} in {history.place}, {size_text(history.size_bytes)}."
 
 
 def when(at: str, now: float | None = None) -> str:
@@ -69,12 +81,17 @@ def _sentence(since: SinceGood) -> str:
     run, answer = since.run, since.answer
     what = f"good run of {run.program}" if run.program else f"good {run.verb}"
     last = f"The last {what} was on {when(run.at)}"
+    if not run.here:
+        last += f", {_ELSEWHERE}"
     if not answer.differences:
-        return f"{last}; since then, nothing that whygpu compares has changed."
+        end = "has changed since then" if run.here else "is different here"
+        return f"{last}; nothing that whygpu compares {end}."
     explained = any(reason.sets for reason in answer.reasons if reason.present == "after")
     if explained:
-        return f"{last}. Since then, this has changed, and it is the reason:"
-    return f"{last}. Since then: {_changed(answer)}. It does not show why. {_more(run)}"
+        changed = "Since then, this has changed" if run.here else "This is different here"
+        return f"{last}. {changed}, and it is the reason:"
+    words = "Since then" if run.here else "Different here"
+    return f"{last}. {words}: {_changed(answer)}. It does not show why. {_more(run)}"
 
 
 def _changed(answer: DiffAnswer) -> str:
@@ -86,4 +103,9 @@ def _changed(answer: DiffAnswer) -> str:
 
 
 def _more(run: PastRun) -> str:
-    return f"More: `whygpu history export {run.number} > good.json`, `whygpu diff good.json`"
+    # Not the active environment, which diff takes by itself: the one that was checked.
+    environment = f" {quoted(run.target)}" if run.target else ""
+    return (
+        f"More: `whygpu history export {run.number} > good.json`, "
+        f"`whygpu diff good.json{environment}`"
+    )

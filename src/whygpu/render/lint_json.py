@@ -27,6 +27,7 @@ def as_dict(report: LintReport) -> dict[str, Any]:
         "fixed": report.fixed,
         "fixes": [{**fix._asdict(), "path": _in_json(fix.path)} for fix in report.fixes],
         "left_out": report.left_out,
+        "templates": report.templates,
     }
 
 

@@ -83,7 +83,8 @@ def _findings(report: LintReport) -> str:
     if count:
         return f"{_number(count, 'finding')} in {files:,} of {_number(report.files, 'file')}"
     if report.files:
-        return f"no findings in {_number(report.files - report.unread, 'file')}"
+        checked = report.files - report.unread - report.templates
+        return f"no findings in {_number(checked, 'file')}"
     return "no file found that lint reads"
 
 
@@ -105,6 +106,8 @@ def _not_checked(report: LintReport) -> Iterator[str]:
     crashes = sum(problem.kind == "crashed" for problem in report.problems)
     if report.unread:
         yield f"{report.unread:,} could not be read"
+    if report.templates:
+        yield f"{_number(report.templates, 'template')} not checked: render them first"
     if cells:
         yield f"{_number(cells, 'cell')} could not be read"
     if crashes:

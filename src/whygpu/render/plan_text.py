@@ -18,6 +18,7 @@ from whygpu.model.install_plan import (
     ReleaseVerdict,
     TableEdition,
     TableUpdate,
+    no_wheel_for,
     version_range,
 )
 from whygpu.model.machine_spec import PLATFORMS, MachineSpec
@@ -131,7 +132,8 @@ def machine_parts(machine: MachineSpec) -> list[str]:
     name = PLATFORMS[platform.value] if isinstance(platform, Known) else "unknown platform"
     on_linux = isinstance(platform, Known) and platform.value.startswith("linux")
     on_mac = machine.platform_name.startswith("macosx")
-    parts = [_fact("Python", machine.python), name]
+    free_threaded = " (free-threaded)" if machine.free_threaded else ""
+    parts = [_fact("Python", machine.python) + free_threaded, name]
     if on_linux:
         parts.append(_fact("glibc", machine.glibc))
     if not on_mac:
@@ -254,15 +256,14 @@ def _groups(
 def _python_reason(members: Sequence[ReleaseVerdict], machine: MachineSpec) -> str:
     """Why none of these has a wheel for this Python: the range of all their wheels."""
     pythons = {
-        tuple(map(int, python.split("."))): python
+        tuple(map(int, python.removesuffix("t").split("."))): python
         for member in members
         for part in member.candidate.parts
-        for python in part.pythons
+        for python in part.pythons_with_wheels(free_threaded=machine.free_threaded)
     }
     if len(members) == 1 or not pythons:
         return members[0].reason
-    known = version_range([python for _, python in sorted(pythons.items())])
-    return f"has wheels for Python {known}, you have {machine.python_minor}"
+    return no_wheel_for(machine, [python for _, python in sorted(pythons.items())])
 
 
 def render_chain(

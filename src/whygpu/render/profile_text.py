@@ -13,11 +13,15 @@ from whygpu.model.profile import Category, Gain, ProfileAnswer, SourceLine, Time
 from whygpu.render.text_page import Page
 
 SMALLEST_SHOWN = 0.01
+LONG_AFTER = 0.05
+"""Of the time of the steps: what comes after the last one is mentioned if it took longer."""
 TITLES: dict[Category, str] = {
     "computing": "computing",
     "input": "waiting for input",
     "copies": "copies and conversions",
     "synchronisation": "waiting for the GPU",
+    "launches": "launching work",
+    "cpu-operations": "operations on the CPU",
     "compilation": "compilation",
     "evaluation": "evaluation",
     "checkpointing": "saving checkpoints",
@@ -25,6 +29,11 @@ TITLES: dict[Category, str] = {
     "program": "the program's own code",
     "unknown": "unknown",
 }
+_GPU_TITLES: dict[Category, str] = {
+    "computing": "computing on the GPU",
+    "synchronisation": "synchronisation",
+}
+"""Where the GPU's own work was recorded, and waiting for it while it computes is computing."""
 
 
 def profile_dict(answer: ProfileAnswer) -> dict[str, Any]:
@@ -40,7 +49,7 @@ def render(answer: ProfileAnswer, *, width: int = 80) -> str:
     page.hanging("", answer.headline, 0)
     for share in answer.shares:
         if share.share >= SMALLEST_SHOWN:
-            label = f"{percent_text(share.share):>6}  {TITLES[share.category]}"
+            label = f"{percent_text(share.share):>6}  {title_of(share, answer)}"
             page.hanging(label, share_text(share), 34)
     if answer.gains:
         page.section("what would help")
@@ -51,6 +60,12 @@ def render(answer: ProfileAnswer, *, width: int = 80) -> str:
         for line in method_lines(answer):
             page.hanging("  -", line, 4)
     return page.text()
+
+
+def title_of(share: TimeShare, answer: ProfileAnswer) -> str:
+    if answer.gpu_timed and share.category in _GPU_TITLES:
+        return _GPU_TITLES[share.category]
+    return TITLES[share.category]
 
 
 def show(answer: ProfileAnswer) -> None:
@@ -90,7 +105,7 @@ def method_lines(answer: ProfileAnswer) -> Iterator[str]:
     window = answer.window
     if window is not None:
         yield (
-            f"{window.last - window.first:,} {window.made_by}, "
+            f"{window.steps:,} {window.made_by}, "
             f"{duration_text(window.step_seconds)} each; {answer.samples:,} samples of the stack, "
             f"which took {percent_text(answer.cost)} of the time; shares are exact to about "
             f"{max(round(answer.margin * 100), 1)} points"
@@ -99,6 +114,11 @@ def method_lines(answer: ProfileAnswer) -> Iterator[str]:
         if answer.compiling_before:
             before += f", with {duration_text(answer.compiling_before)} of compilation"
         yield before
+        if answer.after_seconds >= LONG_AFTER * window.seconds:
+            after = f"{duration_text(answer.after_seconds)} after them are not counted"
+            if answer.after_mainly is not None:
+                after += f", most of it {TITLES[answer.after_mainly]}"
+            yield after
     yield from answer.notes
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.collectors.frameworks.scenes import collect, only
 from tests.collectors.sites import install, write
+from tests.host.test_fatbin import with_sections
+from tests.host.test_hip_code import bundle
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.target import FrameworkName
 
@@ -90,7 +92,7 @@ def test_metadata_without_files_is_not_taken_for_an_installation(
     [
         ("cuda: Optional[str] = None\nhip: Optional[str] = None", "cpu"),
         ("cuda = None\nhip = '6.2.41133'", "rocm"),
-        ("cuda = None\nxpu = '20250101'", "other"),
+        ("cuda = None\nxpu = '20250101'", "xpu"),
     ],
 )
 def test_torch_states_its_kind(tmp_path: pathlib.Path, text: str, kind: str) -> None:
@@ -99,6 +101,36 @@ def test_torch_states_its_kind(tmp_path: pathlib.Path, text: str, kind: str) -> 
     seen = only("torch", tmp_path)
     assert need(seen.build.kind) == kind
     assert seen.version == "2.13.0+x"
+
+
+def test_the_amd_gpus_of_a_torch_whose_own_code_is_compressed(tmp_path: pathlib.Path) -> None:
+    install(tmp_path, "torch", "2.9.0")
+    write(tmp_path / "torch/version.py", "__version__ = '2.9.0+rocm6.4'\nhip = '6.4.43484'\n")
+    unread = only("torch", tmp_path).build.amd_targets
+    assert isinstance(unread, Unknown)
+    code = with_sections([(".hip_fatbin", b"CCOB" + bytes(5000))])
+    (tmp_path / "torch/lib").mkdir()
+    (tmp_path / "torch/lib/libtorch_hip.so").write_bytes(code)
+    compressed = only("torch", tmp_path).build.amd_targets
+    assert isinstance(compressed, Unknown)
+    assert "compressed" in compressed.reason
+    for name in (
+        "TensileLibrary_lazy_gfx90a.dat",
+        "TensileLibrary_Type_HH_Contraction_l_Ailk_Bjlk_Cijk_Dijk_fallback_gfx1100.hsaco",
+        "Kernels.so-000-gfx1100.hsaco",
+        "TensileManifest.txt",
+    ):
+        write(tmp_path / "torch/lib/rocblas/library" / name, "")
+    assert need(only("torch", tmp_path).build.amd_targets) == ("gfx1100", "gfx90a")
+
+
+def test_the_amd_gpus_of_tensorflow_are_in_its_binary(tmp_path: pathlib.Path) -> None:
+    install(tmp_path, "tensorflow-rocm", "2.14.0.600")
+    write(tmp_path / BUILD_INFO, "build_info = {'is_cuda_build': False, 'is_rocm_build': True}")
+    code = bundle("hipv4-amdgcn-amd-amdhsa--gfx90a", "hipv4-amdgcn-amd-amdhsa--gfx1030")
+    binary = tmp_path / "tensorflow/libtensorflow_cc.so.2"
+    binary.write_bytes(with_sections([(".hip_fatbin", code)]))
+    assert need(only("tensorflow", tmp_path).build.amd_targets) == ("gfx1030", "gfx90a")
 
 
 def test_torch_without_a_readable_version_is_unknown(tmp_path: pathlib.Path) -> None:

@@ -166,6 +166,7 @@ SCENARIOS = (
         roots=(Root("framework-crashes", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
+        like=("garbage-in-tf-xla-flags",),
     ),
     Scenario(
         "built-for-a-newer-c-library",
@@ -193,6 +194,7 @@ SCENARIOS = (
         roots=(Root("protobuf-conflict", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
+        like=("protobuf-4",),
     ),
     Scenario(
         "jax-and-jaxlib-of-different-releases",
@@ -280,6 +282,7 @@ SCENARIOS = (
         verdicts=ON_CPU,
         verdict="no-gpu",
         exit_code=0,
+        like=("tensorflow-without-gpu",),
     ),
     Scenario(
         "older-keras-on-pythonpath",
@@ -298,6 +301,7 @@ SCENARIOS = (
         roots=(Root("framework-import-fails", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
+        like=("required-package-missing",),
     ),
     Scenario(
         "packages-of-another-python",
@@ -328,6 +332,7 @@ SCENARIOS = (
         roots=(Root("numpy-abi", "tensorflow"), warning("requirement-conflict", "machine")),
         verdicts=BROKEN,
         verdict="broken",
+        like=("numpy-of-another-abi",),
     ),
     Scenario(
         # TensorFlow asks for an older one: pip would object, Python does not.
@@ -341,5 +346,6 @@ SCENARIOS = (
         roots=(warning("requirement-conflict", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="no-gpu",
+        like=("numpy-of-another-abi",),
     ),
 )

@@ -23,6 +23,7 @@ SCENARIOS = (
         roots=(Root("docker-no-gpu-runtime", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("container-without-gpus-and-no-cuda",),
     ),
     Scenario(
         "docker-started-without-gpus",
@@ -37,6 +38,7 @@ SCENARIOS = (
         roots=(Root("docker-no-gpu-runtime", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("container-without-gpus-and-no-cuda",),
     ),
     Scenario(
         "radeon-card",
@@ -71,5 +73,6 @@ SCENARIOS = (
         roots=(Root("wsl-no-gpu", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("linux-driver-inside-wsl",),
     ),
 )

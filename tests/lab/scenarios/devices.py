@@ -45,6 +45,7 @@ SCENARIOS = (
         roots=(Root("visible-devices-hides-gpu", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("no-gpu-selected",),
     ),
     Scenario(
         "selection-cut-short",
@@ -121,5 +122,6 @@ SCENARIOS = (
         roots=(Root("cuda-init-failed", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("cuda-does-not-start",),
     ),
 )

@@ -30,6 +30,7 @@ SCENARIOS = (
         roots=(Root("no-nvidia-driver", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("no-driver-and-no-cudnn",),
     ),
     Scenario(
         "driver-updated-without-restart",
@@ -41,6 +42,7 @@ SCENARIOS = (
         roots=(Root("driver-library-version-mismatch", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("driver-not-restarted-and-library-empty",),
     ),
     Scenario(
         "kernel-module-not-loaded",
@@ -63,6 +65,7 @@ SCENARIOS = (
         roots=(Root("nvidia-kernel-module-state", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("kernel-module-not-loaded",),
     ),
     Scenario(
         "unified-memory-module-missing",
@@ -79,6 +82,7 @@ SCENARIOS = (
         roots=(Root("nvidia-kernel-module-state", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("kernel-module-not-loaded",),
     ),
     Scenario(
         "fabric-manager-not-running",

@@ -57,6 +57,7 @@ SCENARIOS = (
         verdicts={"tensorflow": "cpu", "keras": "cpu"},
         verdict="no-gpu",
         exit_code=0,
+        like=("tensorflow-without-gpu",),
     ),
     Scenario(
         "container-on-a-machine-without-gpu",
@@ -67,6 +68,7 @@ SCENARIOS = (
         verdicts={"tensorflow": "cpu", "keras": "cpu"},
         verdict="no-gpu",
         exit_code=0,
+        like=("tensorflow-without-gpu",),
     ),
     Scenario(
         # Computing needs a real GPU: as far as files and the driver tell, all is well.

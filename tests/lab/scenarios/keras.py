@@ -35,6 +35,7 @@ SCENARIOS = (
         roots=(Root("keras-backend-missing", "keras"),),
         verdicts=HALF_BROKEN,
         verdict="broken",
+        like=("keras-backend-not-installed",),
     ),
     Scenario(
         "keras-2-with-tensorflow-2.21",
@@ -44,6 +45,7 @@ SCENARIOS = (
         roots=(Root("keras-tf-version-mismatch", "keras"),),
         verdicts=HALF_BROKEN,
         verdict="broken",
+        like=("older-keras-on-pythonpath",),
     ),
     Scenario(
         "legacy-keras-not-installed",
@@ -79,5 +81,6 @@ SCENARIOS = (
         roots=(Root("cpu-only-build", "torch"),),
         verdicts={"torch": "cpu", "keras": "cpu"},
         verdict="cpu",
+        like=("cpu-build-of-pytorch-on-a-gpu-machine",),
     ),
 )

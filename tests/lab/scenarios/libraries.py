@@ -115,6 +115,7 @@ SCENARIOS = (
         roots=(Root("cuda-runtime-missing", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("no-cuda-libraries",),
     ),
     Scenario(
         "official-install-of-2.21",
@@ -137,6 +138,7 @@ SCENARIOS = (
         roots=(Root("library-path-conflict", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("official-install-of-2.21",),
     ),
     Scenario(
         "cudnn-file-empty",
@@ -176,6 +178,7 @@ SCENARIOS = (
         roots=(Root("library-file-broken", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("cudnn-file-empty",),
     ),
     Scenario(
         "cufft-unreadable",
@@ -187,6 +190,7 @@ SCENARIOS = (
         roots=(Root("library-file-broken", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=("cudnn-file-empty",),
     ),
     Scenario(
         "cuda-11-for-a-cuda-12-build",
@@ -250,6 +254,7 @@ SCENARIOS = (
         roots=(Root("cuda-runtime-missing", "tensorflow"),),
         verdicts={"tensorflow": "cpu"},
         verdict="cpu",
+        like=("tensorflow-1.12-without-cuda-9",),
     ),
     Scenario(
         "tensorflow-1.12-without-cuda-9",

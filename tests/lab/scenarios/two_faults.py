@@ -41,6 +41,10 @@ SCENARIOS = (
         roots=(Root("visible-devices-hides-gpu", "machine"), Root("cudnn-missing", "tensorflow")),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=(
+            "no-gpu-selected",
+            "cudnn-missing",
+        ),
     ),
     Scenario(
         # Nothing works before protobuf is mended; the driver can wait.
@@ -52,6 +56,10 @@ SCENARIOS = (
         roots=(Root("protobuf-conflict", "tensorflow"), Root("no-nvidia-driver", "machine")),
         verdicts=BROKEN,
         verdict="broken",
+        like=(
+            "protobuf-4",
+            "no-driver-and-no-cudnn",
+        ),
     ),
     Scenario(
         "keras-backend-missing-and-cusolver-not-searched",
@@ -67,6 +75,10 @@ SCENARIOS = (
         ),
         verdicts={"tensorflow": "cpu", "keras": "broken"},
         verdict="broken",
+        like=(
+            "keras-backend-not-installed",
+            "official-install-of-2.21",
+        ),
     ),
     Scenario(
         "driver-not-restarted-and-library-empty",
@@ -98,6 +110,10 @@ SCENARIOS = (
         ),
         verdicts=ON_CPU,
         verdict="cpu",
+        like=(
+            "driver-too-old",
+            "official-install-of-2.21",
+        ),
     ),
     Scenario(
         "container-without-gpus-and-no-cuda",

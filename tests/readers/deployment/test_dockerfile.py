@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from whygpu.readers.deployment.dockerfile import Stage, read
 from whygpu.readers.deployment.package_installs import package_installs, system_packages
 
@@ -33,7 +35,26 @@ def test_commands_and_words_keep_their_lines() -> None:
     assert commands(text) == [(("a", "one"), 2), (("b", "two", "three"), 5), (("true",), 6)]
     (run,) = stage(f"FROM x\n{text}").runs
     assert [place.line for place in run.commands[1].word_places] == [5, 5, 6]
-    assert [command.may_fail for command in run.commands] == [False, True, False]
+    assert [command.may_fail for command in run.commands] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("script", "may_fail"),
+    [
+        ("a && b", [False, False]),
+        ("a && b || c", [True, True, False]),
+        ("a || b; c", [True, True, False]),
+        ("a; b", [True, False]),
+        ("set -eu; a; b", [False, False, False]),
+        ("a | b", [True, False]),
+        ("if a; then b; fi; c", [True, True, False]),
+        ("! a", [True]),
+        ("for x in 1 2; do a; done && b", [True, True, False]),
+    ],
+)
+def test_whose_failure_ends_the_build(script: str, may_fail: list[bool]) -> None:
+    (run,) = stage(f"FROM x\nRUN {script}\n").runs
+    assert [command.may_fail for command in run.commands] == may_fail
 
 
 def test_here_documents_are_scripts() -> None:

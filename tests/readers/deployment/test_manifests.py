@@ -115,6 +115,7 @@ def test_a_limit_that_is_commented_out_belongs_to_its_container() -> None:
     assert other.commented_grant is None
 
 
+@pytest.mark.slow
 def test_yaml_that_grows_without_end_is_refused() -> None:
     bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n"
     for one, next_one in zip("abcdefgh", "bcdefghi", strict=True):

@@ -46,6 +46,9 @@ def listed(file: RequirementsFile) -> list[tuple[int, str]]:
         ("uv.lock", "uv.lock"),
         ("b/poetry.lock", "poetry.lock"),
         ("pixi.lock", "pixi.lock"),
+        ("pdm.lock", "pdm.lock"),
+        ("conda-lock.yml", "conda-lock.yml"),
+        ("envs/gpu.conda-lock.yaml", "conda-lock.yml"),
     ],
 )
 def test_the_name_shows_the_format(path: str, kind: str) -> None:
@@ -430,7 +433,99 @@ def test_pixi_lock() -> None:
         read("pixi.lock", PIXI_LOCK.replace("version: 6", "version: 3"))
 
 
-@each("path", ["pyproject.toml", "uv.lock", "poetry.lock"])
+PDM_LOCK = """\
+[metadata]
+groups = ["default", "serve"]
+strategy = ["inherit_metadata"]
+lock_version = "4.5.0"
+
+[[package]]
+name = "torch"
+version = "2.4.0+cpu"
+requires_python = ">=3.8.0"
+groups = ["default"]
+files = [
+    {file = "torch-2.4.0+cpu-cp311-cp311-linux_x86_64.whl", hash = "sha256:0"},
+]
+
+[[package]]
+name = "jax"
+version = "0.4.30"
+extras = ["cuda12"]
+groups = ["default"]
+
+[[package]]
+name = "tensorflow"
+version = "2.17.0"
+marker = "sys_platform == \\"linux\\""
+groups = ["serve"]
+
+[[package]]
+name = "local"
+path = "./local"
+"""
+
+
+def test_pdm_lock() -> None:
+    file = read("pdm.lock", PDM_LOCK)
+    assert listed(file) == [(7, "torch==2.4.0+cpu"), (22, "tensorflow==2.17.0")]
+    assert [item.group for item in file.requirements] == ["", "group serve"]
+    assert file.requirements[1].marker == 'sys_platform == "linux"'
+    assert [line.place.line for line in file.unread] == [28]
+    with pytest.raises(UsageError, match="not a lock file of PDM"):
+        read("pdm.lock", '[[package]]\nname = "torch"\n')
+
+
+CONDA_LOCK = """\
+# written by conda-lock
+version: 1
+metadata:
+  content_hash:
+    linux-64: 0
+  platforms:
+  - linux-64
+package:
+- name: pytorch
+  version: 2.1.0
+  manager: conda
+  platform: linux-64
+  dependencies:
+    python: '>=3.11'
+    version: '0'
+  url: https://conda.anaconda.org/conda-forge/linux-64/pytorch-2.1.0-cpu_generic_py311h1_0.conda
+  hash:
+    md5: '0'
+  category: main
+  optional: false
+- name: tensorflow
+  version: '2.17.0'
+  manager: pip
+  platform: linux-64
+  url: https://files.example/tensorflow.whl
+  category: serve
+  optional: true
+- name: pytorch
+  version: 2.1.0
+  manager: conda
+  platform: plan9-64
+"""
+
+
+def test_conda_lock() -> None:
+    file = read("conda-lock.yml", CONDA_LOCK)
+    assert listed(file) == [
+        (9, "pytorch==2.1.0=cpu_generic_py311h1_0"),
+        (21, "tensorflow==2.17.0"),
+    ]
+    assert [item.manager for item in file.requirements] == ["conda", "pip"]
+    assert [item.group for item in file.requirements] == ["", "category serve"]
+    assert file.requirements[0].channel == "https://conda.anaconda.org/conda-forge"
+    assert [line.place.line for line in file.unread] == [28]
+    with pytest.raises(UsageError, match="version 1 of conda-lock"):
+        read("conda-lock.yml", CONDA_LOCK.replace("version: 1\n", "version: 2\n", 1))
+
+
+@each("path", ["pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock"])
 def test_broken_toml_is_wrong_usage(path: str) -> None:
     with pytest.raises(UsageError, match="not valid TOML"):
         read(path, "[[[")
@@ -446,6 +541,8 @@ SAMPLES = (
     ("uv.lock", UV_LOCK),
     ("poetry.lock", POETRY_LOCK),
     ("pixi.lock", PIXI_LOCK),
+    ("pdm.lock", PDM_LOCK),
+    ("conda-lock.yml", CONDA_LOCK),
 )
 PIECES = (
     *("torch", "==", "+cpu", "[cuda12]", "{", "}", "[", "]", '"', "'", "=", "\n", "\\", "#", ";"),
@@ -453,6 +550,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 @each("seed", range(700))
 def test_a_damaged_file_is_read_in_part_or_refused(seed: int) -> None:
     chance = random.Random(seed)

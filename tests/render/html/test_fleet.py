@@ -5,6 +5,8 @@ from __future__ import annotations
 import pathlib
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.fleet.made import make_fleet
 from whygpu import fleet_explain, fleet_report
 from whygpu.model.fleet import FleetReport, NodeLoss
@@ -18,6 +20,7 @@ def texts(markup: str, path: str) -> list[str]:
     return ["".join(found.itertext()) for found in tree.iterfind(path)]
 
 
+@pytest.mark.slow
 def test_every_node_that_is_lost_or_odd_is_on_the_page(tmp_path: pathlib.Path) -> None:
     planted = make_fleet(tmp_path, 40, each=1)
     made = page(fleet_report(tmp_path), "1.0")
@@ -28,7 +31,7 @@ def test_every_node_that_is_lost_or_odd_is_on_the_page(tmp_path: pathlib.Path) -
         nodes.update(*values.values())
     assert [node for node in sorted(nodes) if node not in whole] == []
     titles = [text.strip() for text in texts(made, ".//h2")]
-    assert titles[1:] == ["Not like the others", "Without a usable snapshot"]
+    assert titles[1:] == ["Not like the others", "Without a usable snapshot", "Every node"]
     assert titles[0].startswith("What to do")
 
 
@@ -39,6 +42,7 @@ def test_names_of_nodes_are_text() -> None:
     assert "&lt;script&gt;alert(1)" in fragment(report)
 
 
+@pytest.mark.slow
 def test_the_jobs_of_each_cause_are_counted() -> None:
     found = fleet_explain(LOGS)
     made = page(found, "1.0")

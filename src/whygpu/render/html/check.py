@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from whygpu.model.derived import display_name, installer_of
 from whygpu.model.layers import layers_of
 from whygpu.model.report import FrameworkReport, Outcome, Report
+from whygpu.model.snapshot import Snapshot
 from whygpu.render.check_text import counted_outcomes, undetermined_reasons
 from whygpu.render.examined import machine_parts
 from whygpu.render.html.findings import root_cause
@@ -21,6 +22,7 @@ from whygpu.render.html.parts import (
     sentence,
 )
 from whygpu.render.html.stack import stack
+from whygpu.render.load_text import load_words
 
 _MOST_CODES = 6
 
@@ -35,6 +37,7 @@ def sheet(report: Report) -> Sheet:
         sections(
             ("What to do", list(_roots(report))),
             ("Frameworks", frameworks_table(report.frameworks)),
+            ("Under load", _under_load(report.snapshot)),
             ("Could not tell", _undetermined(report)),
             ("Every check", _outcomes(report.outcomes)),
         ),
@@ -65,6 +68,14 @@ def frameworks_table(frameworks: Sequence[FrameworkReport]) -> Html | None:
 def _verdict_kind(item: FrameworkReport) -> str:
     """On a machine without a GPU, computing on the CPU is nothing to worry about."""
     return "" if item.verdict == "cpu" and not item.because else item.verdict
+
+
+def _under_load(machine: Snapshot) -> Html | None:
+    found = load_words(machine)
+    rows: list[Sequence[Child]] = [(gpu.gpu, *row) for gpu in found for row in gpu.rows]
+    columns = ("GPU", "what", "speed", "of the data sheet", "result")
+    about = items(f"{gpu.gpu}: {'; '.join((gpu.about, *gpu.not_measured))}" for gpu in found)
+    return None if about is None else join(about, cells_table("Under load", columns, rows))
 
 
 def _undetermined(report: Report) -> Html | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup
-from whygpu.render.fleet_logs_text import summary
+from whygpu.render.fleet_logs_text import summary, unread_text
+from whygpu.render.fleet_text import other_files_text
 from whygpu.render.html import svg
 from whygpu.render.html.findings import remedies
+from whygpu.render.html.fleet import unread_folders
 from whygpu.render.html.markup import Child, Html, article, code, h3, p
 from whygpu.render.html.parts import Sheet, badge, cells_table, folded, items, sections
 
@@ -18,15 +20,16 @@ def sheet(report: FleetLogs) -> Sheet:
         "fleet explain",
         report.standing,
         summary(report),
-        (f"{other:,} files with other names were not read",) if other else (),
+        (other_files_text(other),) if other else (),
         None,
         sections(
             ("Jobs by cause", _causes(report)),
             ("What to do", [_cause(group) for group in report.causes]),
             ("Nodes, most jobs with a cause first", _nodes(report)),
             ("Jobs with a cause, by week", _counts("Weeks", "week", report.weeks)),
-            ("No cause was found, for example", items(report.unknown)),
+            ("Cannot be told from the log", _open(report)),
             ("Could not be read", _unread(report)),
+            ("Folders that could not be read", unread_folders(report.unread_folders)),
         ),
     )
 
@@ -72,7 +75,17 @@ def _nodes(report: FleetLogs) -> Html | None:
     return cells_table("Nodes", columns, rows, figures=columns[1:3])
 
 
+def _open(report: FleetLogs) -> Html | None:
+    rows: list[Sequence[Child]] = [
+        (each.reason, f"{each.jobs:,}", each.file) for each in report.unknown
+    ]
+    columns = ("what the log says", "jobs", "for example")
+    return cells_table(
+        "Cannot be told from the log", columns, rows, figures=("jobs",), names=("for example",)
+    )
+
+
 def _unread(report: FleetLogs) -> Html | None:
     more = report.unread_files - len(report.unread)
     rest = [f"and {more:,} more"] if more > 0 else []
-    return items([*(f"{each.file}: {each.reason}" for each in report.unread), *rest])
+    return items([*map(unread_text, report.unread), *rest])

@@ -11,10 +11,10 @@ from whygpu.render.html.markup import Child, Html, p
 from whygpu.render.html.parts import Sheet, cells_table, items, sections
 from whygpu.render.profile_text import (
     SMALLEST_SHOWN,
-    TITLES,
     gain_text,
     method_lines,
     share_text,
+    title_of,
 )
 
 _STANDINGS: dict[ProfileVerdict, Standing] = {
@@ -55,7 +55,7 @@ def _color(place: int) -> str:
 def _shares(answer: ProfileAnswer) -> Html | None:
     rows: list[Sequence[Child]] = [
         (
-            TITLES[share.category],
+            title_of(share, answer),
             percent_text(share.share),
             svg.bar([(share.share, _color(place))]),
             share_text(share),

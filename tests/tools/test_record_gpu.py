@@ -1,0 +1,132 @@
+"""Experiments on a GPU: they can be interrupted, go on where they stopped, and tell no names."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cases import each
+from tests.hardware.tensorflow_programs import PROGRAMS
+from tests.patience import PATIENCE
+from tools.gpu_experiments import Experiment, Machine, NotYet, Row, experiments
+from tools.gpu_runs import run, scrubbed
+from tools.record_gpu import ROWS, carried_out, chosen, rows_of
+
+
+def machine(folder: Path) -> Machine:
+    return Machine(sys.executable, folder, None)
+
+
+def experiment(name: str, code: int | None = 0) -> Experiment:
+    return Experiment(name, lambda machine, rows, seconds: {"code": code}, 5.0)
+
+
+def names(rows: list[Row]) -> list[str]:
+    return [row["name"] for row in rows]
+
+
+def test_every_program_and_every_search_with_its_truth_is_an_experiment() -> None:
+    every = [each.name for each in experiments()]
+    assert len(every) == len(set(every))
+    assert {f"program/{each.name}" for each in PROGRAMS} <= set(every)
+    found = {name.partition("/")[2] for name in every if name.startswith("find/")}
+    assert found == {name.partition("/")[2] for name in every if name.startswith("truth/")}
+    # The truth is looked for around what the search has found.
+    assert all(every.index(f"find/{name}") < every.index(f"truth/{name}") for name in found)
+
+
+def test_what_was_done_is_not_done_again_and_what_ran_out_of_time_is(tmp_path: Path) -> None:
+    rows = [{"name": "a/1", "code": 1}, {"name": "a/2", "code": None}]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / ROWS).write_text(text + '{"name": "a/3", "co')
+    waiting = [experiment(f"a/{number}") for number in range(1, 5)]
+    assert names(list(carried_out(waiting, machine(tmp_path), 60.0))) == ["a/2", "a/3", "a/4"]
+
+
+def test_of_an_experiment_that_was_done_again_the_last_row_counts(tmp_path: Path) -> None:
+    (tmp_path / ROWS).write_text('{"name": "a/1", "code": null}\n{"name": "a/1", "code": 0}\n')
+    assert rows_of(tmp_path) == {"a/1": {"name": "a/1", "code": 0}}
+
+
+def test_nothing_is_started_if_hardly_any_time_is_left(tmp_path: Path) -> None:
+    assert not list(carried_out([experiment("a/1")], machine(tmp_path), 10.0))
+
+
+def test_an_experiment_that_cannot_be_carried_out_does_not_stop_the_others(tmp_path: Path) -> None:
+    def broken(machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
+        raise KeyError("no such model")
+
+    def early(machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
+        raise NotYet("find/x")
+
+    waiting = [Experiment("a/1", broken, 5.0), Experiment("a/2", early, 5.0), experiment("a/3")]
+    rows = list(carried_out(waiting, machine(tmp_path), 60.0))
+    assert names(rows) == ["a/1", "a/3"]
+    assert "no such model" in rows[0]["error"]
+    assert rows[0]["code"] is None
+
+
+@each(("only", "left"), [([], 3), (["a"], 2), (["a/1", "b"], 2)])
+def test_experiments_are_chosen_by_name_or_kind(only: list[str], left: int) -> None:
+    every = [experiment("a/1"), experiment("a/2"), experiment("b/1")]
+    assert len(chosen(every, only)) == left
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(SystemExit, match="unknown: c"):
+        chosen([experiment("a/1")], ["c"])
+
+
+@pytest.mark.slow
+def test_a_process_whose_time_is_over_ends_with_all_that_it_has_started(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    code = f"""
+import pathlib, subprocess, sys, time
+child = subprocess.Popen(["sleep", "{PATIENCE}"])
+pathlib.Path({str(child)!r}).write_text(str(child.pid))
+try:
+    time.sleep({PATIENCE})
+except KeyboardInterrupt:
+    print("what it has found so far")
+"""
+    ended = run([sys.executable, "-c", code], seconds=3.0)
+    assert ended.code is None
+    assert "found so far" in ended.output
+    until = time.monotonic() + PATIENCE
+    while _is_running(int(child.read_text())) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not _is_running(int(child.read_text()))
+
+
+def _is_running(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    return state != "Z"
+
+
+def test_a_log_tells_nothing_of_the_machine(tmp_path: Path) -> None:
+    folder = tmp_path / "secret-project"
+    text = (
+        f'  File "{folder}/lib/python3.12/site-packages/keras/x.py", line 2\n'
+        f'  File "{tempfile.gettempdir()}/gpu-run-abc/y.py"\n'
+        f"node {socket.gethostname()} GPU-8a9c1d2e-0000-4444-8888-1234567890ab 10.20.30.40\n"
+    )
+    clean = scrubbed(text, str(folder / "bin" / "python"))
+    for word in ("secret-project", "gpu-run-abc", "8a9c1d2e", "10.20.30.40"):
+        assert word not in clean
+    if len(socket.gethostname()) > 3 and socket.gethostname() != "localhost":
+        assert socket.gethostname() not in clean
+    assert "site-packages/keras/x.py" in clean
+    assert getpass.getuser() == "root" or getpass.getuser() not in clean
