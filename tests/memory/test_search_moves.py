@@ -326,3 +326,21 @@ def test_an_estimate_of_a_sample_chooses_the_second_trial_on_a_gpu(
 def test_after_two_trials_an_estimate_does_not_count() -> None:
     trials = [fits(10, 200, "gpu"), fits(50, 600, "gpu")]
     assert next_move(trials, WISHES._replace(sample_bytes=1.0 * MIB)) == next_move(trials, WISHES)
+
+
+SAVED = [
+    *(fits(8, 11, "gpu"), fits(512, 157, "gpu"), fits(2306, 671, "gpu"), fits(2739, 786, "gpu")),
+    fails(5478, 1576, "gpu"),
+    *(fits(3291, 886, "gpu"), fits(3410, 900, "gpu")),
+]
+"""As JAX did with attention on an NVIDIA H200: its compiler saves memory where it has to."""
+
+
+def test_a_forecast_that_two_batches_have_refuted_is_left_behind_quickly() -> None:
+    move = next_move([*SAVED, fits(3533, 907, "gpu")], WISHES)
+    assert isinstance(move, Try) and move.batch > 1.2 * 3533
+
+
+def test_what_a_refuted_forecast_says_is_no_answer_when_the_trials_are_used_up() -> None:
+    more = [fits(batch, 910, "gpu") for batch in (3661, 3793, 3930, 4072)]
+    assert next_move([*SAVED, *more], WISHES._replace(trials=len(SAVED + more))) == Stop("trials")

@@ -200,7 +200,10 @@ def _reason_to_stop(
         return "predicted"
     if not _spent(trials, wishes):
         return None
-    near = seen is not None and seen.both_sides and low >= seen.batch * (1 - wishes.close)
+    if seen is None or not seen.both_sides:
+        return "trials"
+    # If much more ran than the line allows, it says nothing about what is above.
+    near = seen.batch * (1 - wishes.close) <= low <= seen.perhaps / (1 - wishes.close)
     return "predicted" if near else "trials"
 
 
@@ -227,7 +230,7 @@ def _between_measured(
 ) -> int:
     """The next batch if the upper end of the bracket was measured as well."""
     if not _is_narrow(wishes, low, high):
-        aim = batch_aim.below_forecast(trials, wishes, low, seen)
+        aim = batch_aim.below_forecast(trials, wishes, low, high, seen)
         return _within(aim, wishes, low, high)
     beyond = _beyond(trials, wishes, low)
     return _above(trials, wishes, high) if beyond is None else beyond

@@ -343,8 +343,13 @@ class _Tries:
         self._trials.append(trial)
 
     def _fills_gpu(self) -> bool:
-        """Whether a GPU's memory is what runs out first, as far as that is known."""
-        seen = forecast(self._trials)
+        """Whether a GPU's memory is what runs out first, as far as that is known.
+
+        One batch does not show that: what libraries load into main memory at the first step looks
+        as if the batch took it.
+        """
+        ran = {trial.batch for trial in self._trials if trial.outcome == "fits"}
+        seen = forecast(self._trials) if len(ran) > 1 else None
         return seen is None or seen.gauge.on_gpu
 
     def _one(self, batch: int, *, alone: bool) -> tuple[Trial, TaskEnd]:
