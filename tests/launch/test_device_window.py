@@ -36,6 +36,9 @@ class FakeProfiler:
     def safe(self) -> bool:
         return self.is_safe
 
+    def wait(self) -> None:
+        self.done.append("wait")
+
     def start(self) -> None:
         if self.fails:
             raise RuntimeError("CUPTI is missing")
@@ -76,7 +79,7 @@ def test_it_runs_once_for_a_second_of_steps_after_the_first_ones() -> None:
     program.train(9)
     assert profiler.done == []
     program.train(200)
-    assert profiler.done == ["start", "mark", "mark", "stop"]
+    assert profiler.done == ["wait", "start", "mark", "wait", "mark", "stop"]
     found = program.window.result()
     assert found["end"] - found["begin"] == pytest.approx(1.0, abs=0.11)
     assert found["files"] == ["file"]
@@ -129,7 +132,7 @@ def test_it_waits_while_a_graph_is_captured() -> None:
     assert profiler.done == []
     profiler.is_safe = True
     program.train(1)
-    assert profiler.done == ["start", "mark"]
+    assert profiler.done == ["wait", "start", "mark"]
 
 
 def test_the_programs_own_profiler_comes_first() -> None:
@@ -170,7 +173,7 @@ def test_the_steps_that_were_asked_for_are_recorded() -> None:
     program.train(49)
     assert profiler.done == []
     program.train(1)
-    assert profiler.done == ["start", "mark"]
+    assert profiler.done == ["wait", "start", "mark"]
 
 
 def test_it_stays_away_where_another_tool_profiles(monkeypatch: pytest.MonkeyPatch) -> None:

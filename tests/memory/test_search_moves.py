@@ -338,7 +338,8 @@ SAVED = [
 
 def test_a_forecast_that_two_batches_have_refuted_is_left_behind_quickly() -> None:
     move = next_move([*SAVED, fits(3533, 907, "gpu")], WISHES)
-    assert isinstance(move, Try) and move.batch > 1.2 * 3533
+    assert isinstance(move, Try)
+    assert move.batch > 1.2 * 3533
 
 
 def test_what_a_refuted_forecast_says_is_no_answer_when_the_trials_are_used_up() -> None:

@@ -55,6 +55,7 @@ CASES: dict[str, Expected] = {
     "torch_cpu_operation": Expected("cpu-operations", 0.5, "torch.sort", "on the GPU"),
     "jax_reads_loss": Expected("synchronisation", 0.4, "float(value)", "do not wait"),
     "keras_slow_dataset": Expected("input", 0.75, "model.fit", "PyDataset"),
+    "torch_own_code": Expected("program", 0.65, "rewards(rows)", "take this code out"),
 }
 
 
@@ -89,6 +90,34 @@ def test_a_kernel_begins_after_the_program_has_begun_to_record(
     first = profile.recording.marks[0][0]
     last = profile.recording.marks[-1][1]
     assert all(first <= kernel.begin <= kernel.end <= last for kernel in profile.device.kernels)
+
+
+def test_a_program_that_launches_ahead_is_timed_by_the_gpu(tmp_path: pathlib.Path) -> None:
+    """Its steps take 20 ms in Python, and the GPU needs 60 ms for each: products in float32."""
+    found = answer("torch_float32", tmp_path)
+    assert found.verdict == "computing"
+    assert found.window is not None
+    assert found.window.step_seconds == pytest.approx(0.06, rel=0.05)
+    (gain,) = found.gains
+    assert "TF32" in gain.change
+    # The cured program took 9.7 ms: 6.2 times faster.
+    assert 0.9 * 0.0097 > gain.to_low > 0.06 / 8
+    assert any("faster than the GPU computes them" in note for note in found.notes)
+
+
+def test_compilation_that_is_left_out_is_not_idle_time_of_the_gpu(tmp_path: pathlib.Path) -> None:
+    """0.2 s of the recording: JAX compiles something at the end of the first epoch. In the rest,
+    the kernels of a step take 7.8 of its 9.7 ms."""
+    found = answer("keras_healthy_jax", tmp_path)
+    assert found.total("computing") == pytest.approx(0.8, abs=0.03)
+    assert found.verdict != "waiting"
+
+
+def test_what_converts_data_on_the_cpu_neither_waits_nor_copies(tmp_path: pathlib.Path) -> None:
+    """tolist() of a tensor on the CPU, and torch.tensor() of a list."""
+    found = answer("torch_own_code", tmp_path)
+    assert found.total("synchronisation") < 0.02
+    assert not any("pin_memory" in gain.change for gain in found.gains)
 
 
 def test_copies_have_their_size_and_kind_of_memory(tmp_path: pathlib.Path) -> None:

@@ -13,6 +13,8 @@ _LANE_RATES = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.97e9, 5: 3.94e9, 6: 7.56e9}
 """Bytes a second of one PCI Express lane, by generation."""
 REACHED = 0.85
 """The part of the bus's rate that large copies reach: 50 to 54 of 63 GB/s on an NVIDIA H200."""
+BEHIND = 0.1
+"""Part of the computing. A step that was launched last has a part after the recording, too."""
 HINDERED = 0.8
 """If kernels could take less than this part of their time, something is in their way."""
 FEWEST_ALIKE = 10
@@ -30,6 +32,8 @@ class DeviceCosts(NamedTuple):
 
     family: str
     computing: float
+    drained: float
+    """A part of `computing`: it came after the recording, in which its step was launched."""
     copying: float
     """Copies while no kernel runs."""
     waited: float
@@ -64,6 +68,12 @@ class DeviceCosts(NamedTuple):
         return self.computing + self.copying
 
     @property
+    def is_behind(self) -> bool:
+        """The program launches steps faster than the GPU computes them. It can do so until its
+        queue is full, or it needs a result."""
+        return self.drained >= BEHIND * self.computing
+
+    @property
     def is_hindered(self) -> bool:
         """Other processes compute on the same GPU, and this one's kernels wait for theirs."""
         return self.unhindered < HINDERED * self.kernel_total
@@ -80,21 +90,20 @@ def device_costs(
     gpu: GpuReadings | None,
 ) -> DeviceCosts:
     """`steps` is how many steps the recording has, `calls` how many executions a step has."""
-    inside = [each for each in recording.kernels if recording.begin <= each.begin < recording.end]
+    inside = [each for each in recording.kernels if recording.begin <= each.begin]
     copies = [
         each
         for each in recording.copies
-        if recording.begin <= each.begin < recording.end
-        and each.direction == "to the GPU"
-        and each.pageable
+        if recording.begin <= each.begin and each.direction == "to the GPU" and each.pageable
     ]
     total = sum(each.seconds for each in inside)
     few = FILLED * recording.multiprocessors
     return DeviceCosts(
         family,
-        seconds_of(time.states.computing) / steps,
+        (seconds_of(time.states.computing) + time.states.drained) / steps,
+        time.states.drained / steps,
         seconds_of(time.states.copying) / steps,
-        time.waited * recording.seconds / steps,
+        time.waited * time.states.seconds / steps,
         len(inside) / steps,
         total / max(len(inside), 1),
         sum(each.bytes for each in copies) / steps,

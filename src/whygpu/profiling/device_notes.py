@@ -81,6 +81,11 @@ def device_notes(
             f"{recording.seconds:.1f} s ({count:,} steps{_slower(profile, steps)}), and the rest "
             f"of the run judged by it; {_pauses(profile)} of waiting for it are not counted"
         )
+        if device.is_behind:
+            yield (
+                "the program launches steps faster than the GPU computes them: a step is counted "
+                "as long as the GPU needs for it"
+            )
         if recording.devices > 1:
             yield f"of {recording.devices} GPUs, number {recording.device} was judged"
         if device.communication >= NOTICEABLE * device.kernel_total:

@@ -8,6 +8,7 @@ the run, in which only the thread was sampled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -36,12 +37,14 @@ _Shares = Mapping[Category, Mapping[Category, float]]
 
 
 class DeviceStates(NamedTuple):
-    """What the GPU did in the recording."""
+    """What the GPU did in the recording, without the time that is left out of the samples."""
 
     computing: tuple[Span, ...]
     copying: tuple[Span, ...]
     """Copies, and no kernel."""
     seconds: float
+    drained: float
+    """Seconds of kernels after the end of the recording: of steps that were launched in it."""
 
     def share(self, state: State) -> float:
         parts = {"computing": self.computing, "copying": self.copying}
@@ -76,11 +79,19 @@ class DeviceTime(NamedTuple):
         return self.recorded + self.others
 
 
-def states_of(recording: DeviceRecording) -> DeviceStates:
-    whole = [Span(recording.begin, recording.end)]
-    computing = common(joined(recording.kernels), whole)
+def states_of(recording: DeviceRecording, samples: Sequence[Sample]) -> DeviceStates:
+    """In the time of these samples, which are those of the recording."""
+    sampled = joined(Span(each.end - each.seconds, each.end) for each in samples)
+    whole = common([Span(recording.begin, recording.end)], sampled)
+    kernels = joined(recording.kernels)
+    computing = common(kernels, whole)
     copying = without(common(joined(recording.copies), whole), computing)
-    return DeviceStates(tuple(computing), tuple(copying), max(recording.seconds, 1e-9))
+    return DeviceStates(
+        tuple(computing),
+        tuple(copying),
+        max(seconds_of(whole), 1e-9),
+        seconds_of(common(kernels, [Span(recording.end, math.inf)])),
+    )
 
 
 def divided(
@@ -95,8 +106,8 @@ def divided(
     `inner_source` is the kind of pipeline that a compiled function waits for. Steps took `slowed`
     times as long while the profiler ran; what the GPU computes in a step does not take longer.
     """
-    states = states_of(recording)
     inside = [each for each in samples if recording.begin < each.end <= recording.end]
+    states = states_of(recording, inside)
     outside = [each for each in samples if not recording.begin < each.end <= recording.end]
     if not inside:
         return DeviceTime([], [], states, [], outside, 0.0)
@@ -154,12 +165,20 @@ class _Reasons:
         self._waits = Lookup(recording.waits)
         self._input = Lookup(recording.input_waits)
         self._calls = Lookup(recording.calls)
+        self._has_calls = bool(recording.calls)
 
     def of_thread(self, sample: Sample) -> Category:
-        category = sample.kind.category
-        return (
-            "synchronisation" if category == "computing" and sample.end in self._waits else category
-        )
+        category, moment = sample.kind.category, sample.end
+        if category == "computing" and moment in self._waits:
+            return "synchronisation"
+        if category == "synchronisation" and self._calls_nothing(moment):
+            # tolist() of a tensor that is on the CPU, for example.
+            return "program"
+        return category
+
+    def _calls_nothing(self, moment: float) -> bool:
+        """Calls of CUDA were recorded, and none of them was under way."""
+        return self._has_calls and moment not in self._waits and moment not in self._calls
 
     def of_idle(self, moment: float) -> Category:
         """Why the GPU is idle while the thread is in the framework."""

@@ -25,7 +25,7 @@ from whygpu.profiling.device_time import divided as divided_by_device
 from whygpu.profiling.gains import computing_gains, predicted_gains
 from whygpu.profiling.recompilation import why_recompiled
 from whygpu.profiling.spans import Lookup, common, joined, seconds_of
-from whygpu.profiling.stack_kinds import KERAS_ARRAYS
+from whygpu.profiling.stack_kinds import KERAS_ARRAYS, StackKind
 from whygpu.profiling.step_costs import StepCosts
 from whygpu.profiling.steps import (
     SLOWED_DOWN,
@@ -105,6 +105,8 @@ def _answer(
         device, steps = _without_recording(device, steps, profile)
         samples = device.taken
     divided = _with_framework_profile(samples, profile) if device is None else device.samples
+    device_step = _device_costs(profile, steps, device)
+    divided, steps = _with_backlog(divided, steps, device_step)
     free = _rate(profile.idle, steps) if profile.idle is not None else None
     crowded = _crowded_share(profile, steps)
     notes = (*notes, *_crowded(profile.cores, crowded, free))
@@ -135,7 +137,7 @@ def _answer(
         own_code=_in_own_code(divided) / count + margin * steps.window.step_seconds,
         compilation_cure=recompiled.cure(steps.family),
         input_work=_scaled(_input_work(samples, divided), count),
-        device=_device_costs(profile, steps, device),
+        device=device_step,
     )
     verdict = _verdict(shares, effective, margin, on_gpu=on_gpu, timed=device is not None)
     return ProfileAnswer(
@@ -255,6 +257,20 @@ def _device_costs(
         calls=_executions(profile) / max(steps.marks.seen, 1),
         gpu=gpu,
     )
+
+
+def _with_backlog(
+    samples: list[Sample], steps: StepsFound, device: DeviceCosts | None
+) -> tuple[list[Sample], StepsFound]:
+    """If the GPU computes steps more slowly than the program launches them, count the time that it
+    needs for them: it comes later, when the program waits for the GPU or for the profiler."""
+    if device is None or not device.is_behind:
+        return samples, steps
+    missing = (device.busy - steps.window.step_seconds) * steps.window.steps
+    if missing <= 0:
+        return samples, steps
+    computing = Sample(missing, StackKind("computing", None, None), 0.0, 0.0, 0.0)
+    return [*samples, computing], _shorter(steps, -missing)
 
 
 def _executions(profile: ProcessProfile) -> int:

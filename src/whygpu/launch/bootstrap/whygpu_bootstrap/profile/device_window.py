@@ -33,8 +33,9 @@ _callback_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 class Window:
     """One recording of one profiler.
 
-    A profiler has `ready()`, `safe()`, `start()`, `mark()`, `stop()`, `files()`, a `kind`
-    and a `name`.
+    A profiler has `ready()`, `safe()`, `wait()`, `start()`, `mark()`, `stop()`, `files()`, a `kind`
+    and a `name`. `wait()` ends when the GPU has done all that was launched, so that the recording
+    has all kernels of its steps and no others.
     """
 
     def __init__(self, now: "Callable[[], float]", first_step: int = FIRST_STEP) -> None:
@@ -105,6 +106,7 @@ class Window:
         before = self._now()
         self._thread = threading.get_ident()
         try:
+            self._chosen.wait()
             self._chosen.start()
             self._state = "running"
             self._mark()
@@ -120,6 +122,7 @@ class Window:
         before = self._now()
         self._record["end"] = before
         try:
+            self._chosen.wait()
             self._mark()
             self._chosen.stop()
         except Exception as error:

@@ -38,6 +38,13 @@ class Profiler:
     def safe(self) -> bool:
         return True
 
+    def wait(self) -> None:
+        """Old releases have no function for it. A run of a session waits by itself."""
+        tests: "Any" = getattr(sys.modules.get("tensorflow"), "test", None)
+        sync = getattr(getattr(tests, "experimental", None), "sync_devices", None)
+        if sync is not None and sys.modules["tensorflow"].executing_eagerly():
+            sync()
+
     def start(self) -> None:
         self._folder = recorder.file_beside_record("xplane")
         self._native.start(self._folder)

@@ -41,6 +41,9 @@ class Profiler:
         """Waiting for the GPU would break a CUDA graph that is being captured."""
         return not self._torch.cuda.is_current_stream_capturing()
 
+    def wait(self) -> None:
+        self._torch.cuda.synchronize()
+
     def start(self) -> None:
         torch = self._torch
         if torch.autograd._profiler_enabled():
