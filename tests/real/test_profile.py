@@ -90,19 +90,43 @@ def test_a_program_that_fails_is_judged_up_to_there(tmp_path: pathlib.Path) -> N
     assert profile["shares"][0]["inside"]["text"] == "time.sleep(0.03)"
 
 
-def test_ctrl_c_ends_the_program_and_not_the_answer(tmp_path: pathlib.Path) -> None:
-    file = tmp_path / "program.py"
-    report = tmp_path / "report.json"
+def endless(folder: pathlib.Path) -> list[str]:
+    """The command for a program that writes `ready` into the folder after 200 steps."""
+    file = folder / "program.py"
     text = PROGRAM.format(steps=10**9).replace("optimizer.step()", "optimizer.step(); ready()")
-    ready = f"def ready():\n    if step == 200: open({str(tmp_path / 'ready')!r}, 'w').close()\n"
+    ready = f"def ready():\n    if step == 200: open({str(folder / 'ready')!r}, 'w').close()\n"
     file.write_text(ready + text)
-    words = [*RUN, "--report", str(report), "--", python_of("torch"), str(file)]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+    report = str(folder / "report.json")
+    return [*RUN, "--report", report, "--", python_of("torch"), str(file)]
+
+
+def test_ctrl_c_ends_the_program_and_not_the_answer(tmp_path: pathlib.Path) -> None:
+    process = subprocess.Popen(endless(tmp_path), stderr=subprocess.PIPE, start_new_session=True)
     wait_until((tmp_path / "ready").exists, process)
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=PATIENCE)
-    assert json.loads(report.read_text())["profile"]["window"]["made_by"] == "steps of an optimizer"
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["profile"]["window"]["made_by"] == "steps of an optimizer"
+
+
+def test_a_killed_program_is_judged_by_what_was_saved(tmp_path: pathlib.Path) -> None:
+    """As a scheduler does when the time of a job is over, or the kernel when memory runs out."""
+    text = "import os\nopen('pid', 'w').write(str(os.getpid()))\n"
+    words = endless(tmp_path)
+    program = tmp_path / "program.py"
+    program.write_text(text + program.read_text())
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, cwd=tmp_path)
+    wait_until((tmp_path / "ready").exists, process)
+    # Longer than until the profile is saved for the first time.
+    time.sleep(6)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGKILL
+    profile = json.loads((tmp_path / "report.json").read_text())["profile"]
+    assert profile["window"]["made_by"] == "steps of an optimizer"
+    assert profile["samples"] > 100
+    assert any("a process was killed" in note for note in profile["notes"])
 
 
 def test_a_program_without_an_optimizer_has_steps(tmp_path: pathlib.Path) -> None:

@@ -107,6 +107,8 @@ def run(
         from whygpu.profiling.judge import judged
 
         answer = judged(profiles_of(report), profiled_steps, on_gpu=report.device == "gpu")
+        if any(record.profile is not None and not record.complete for record in report.records):
+            answer = answer._replace(notes=(*answer.notes, _KILLED))
         report = report._replace(profile=answer)
     if not report.traced:
         return report
@@ -116,6 +118,12 @@ def run(
     if any(record.frameworks and not record.complete for record in report.records):
         merged["notes"].append("a process was ended from outside; its operations are not counted")
     return report._replace(trace=merged)
+
+
+_KILLED = (
+    "a process was killed: what it did after its profile was last saved, up to a minute before, is "
+    "not counted"
+)
 
 
 class Profiled:

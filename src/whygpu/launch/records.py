@@ -34,7 +34,7 @@ def read(folder: str) -> tuple[ProcessRecord, ...]:
     The program can write to the folder too: whatever is wrong with its contents becomes a note.
     """
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+        names = sorted(filter(_is_record, os.listdir(folder)))
     except FileNotFoundError:
         return ()
     except OSError as error:
@@ -44,6 +44,11 @@ def read(folder: str) -> tuple[ProcessRecord, ...]:
         left_out = f"of {len(names)} processes, the records of {MOST_RECORDS} were read"
         found = (*found, _without_content(0, left_out))
     return found
+
+
+def _is_record(name: str) -> bool:
+    """Files beside a record begin with the number of the process and a dot."""
+    return name.endswith(".json") and not name.partition(".")[0].isdecimal()
 
 
 def unreadable(error: Exception) -> tuple[ProcessRecord, ...]:
@@ -66,14 +71,18 @@ def _record(folder: str, name: str) -> ProcessRecord:
     noted = entry.memory
     if not noted:
         try:
-            noted = _begun(folder, pid)
+            noted = _so_far(folder, pid, "work")
         except _Unreadable as error:
             errors = (*errors, f"the work that it had begun: {error}")
     memory, broken = decode_parts(ProcessMemory, noted, "memory.")
     kept = [excerpt(note, LONGEST_NOTE) for note in entry.notes[:MOST_NOTES]]
-    profile, unread = (
-        profile_records.decoded(entry.profile, folder) if entry.profile else (None, ())
-    )
+    recorded = entry.profile
+    if not recorded and not entry.complete:
+        try:
+            recorded = _so_far(folder, pid, "profile")
+        except _Unreadable as error:
+            errors = (*errors, f"its profile: {error}")
+    profile, unread = profile_records.decoded(recorded, folder) if recorded else (None, ())
     kept += [
         f"a part of the record of process {pid} cannot be read: {error}"
         for error in (*errors, *broken, *unread)
@@ -112,9 +121,9 @@ def _with_exact_texts(work: NotedWork | None, memory: dict[str, Any]) -> NotedWo
     return work._replace(**given)
 
 
-def _begun(folder: str, pid: int) -> dict[str, Any]:
-    """What a process noted while it ran, for one that was killed."""
-    path = os.path.join(folder, f"{pid}.work")
+def _so_far(folder: str, pid: int, name: str) -> dict[str, Any]:
+    """What a process wrote while it ran, for one that was killed."""
+    path = os.path.join(folder, f"{pid}.{name}")
     return _object(path) if os.path.lexists(path) else {}
 
 

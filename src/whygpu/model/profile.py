@@ -258,8 +258,7 @@ class ProfileAnswer(NamedTuple):
         if self.verdict == "nothing-recorded":
             return (
                 "Nothing was recorded: no process imported a framework, or it ended too soon after "
-                "that, or a signal ended it before its profile was written. Ctrl-C leaves time "
-                "for that."
+                "that, or a signal killed it in its first seconds. Ctrl-C leaves time to record."
             )
         if self.verdict == "no-steps":
             return "Why the program takes its time cannot be told: no training steps were found."

@@ -141,6 +141,16 @@ def beside(name: str) -> str:
     return os.path.join(_state["folder"], "%d.%s" % (os.getpid(), name))
 
 
+def write_beside(name: str, content: "dict[str, Any]") -> None:
+    """Write a file of JSON that is read if this record does not get complete."""
+    import json
+
+    path = beside(name)
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    os.rename(path + ".part", path)
+
+
 def used_so_far(framework: str, found: "dict[str, Any]") -> None:
     """Record what a framework has used up to now."""
     entry = _state.get("frameworks", {}).get(framework)

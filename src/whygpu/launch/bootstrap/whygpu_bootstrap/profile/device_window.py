@@ -35,7 +35,8 @@ class Window:
 
     A profiler has `ready()`, `safe()`, `wait()`, `start()`, `mark()`, `stop()`, `files()`, a `kind`
     and a `name`. `wait()` ends when the GPU has done all that was launched, so that the recording
-    has all kernels of its steps and no others.
+    has all kernels of its steps and no others. `saves_quickly` says whether `files()` may be called
+    while the program trains.
     """
 
     def __init__(self, now: "Callable[[], float]", first_step: int = FIRST_STEP) -> None:
@@ -141,19 +142,39 @@ class Window:
     def _pause(self, before: float) -> None:
         self._record["pauses"].append([before, self._now()])
 
+    def so_far(self) -> "dict[str, Any]":
+        """The same as result() for a recording that has ended, in any thread; empty until then."""
+        if self._state != "done":
+            return {}
+        found = self._found()
+        if "kind" in found and not self._chosen.saves_quickly:
+            found["problem"] = "the program was killed before %s was saved" % self._chosen.name
+        elif "kind" in found:
+            self._add_files(found)
+        return found
+
     def result(self) -> "dict[str, Any]":
         """What was recorded, with the files of the profiler; empty if nothing was."""
         if self._state == "running":
             self._stop()
+        found = self._found()
+        if "kind" in found:
+            self._add_files(found)
+        return found
+
+    def _found(self) -> "dict[str, Any]":
+        """Without files. With its kind if there is something to save."""
         if self._chosen is None and "problem" not in self._record:
             return {}
         found = dict(self._record)
         if "begin" in found and "end" in found:
             found["kind"] = self._chosen.kind
             found["profiler"] = self._chosen.name
-            with process_record.noted("the profile of the GPU"):
-                found["files"] = self._chosen.files()
         return found
+
+    def _add_files(self, found: "dict[str, Any]") -> None:
+        with process_record.noted("the profile of the GPU"):
+            found["files"] = self._chosen.files()
 
 
 def giving_way(original: "Any", window: "Callable[[], Any]", what: str) -> "Any":

@@ -15,6 +15,7 @@ MARK = "whygpu mark"
 class Profiler:
     name = "JAX's profiler"
     kind = "xplane"
+    saves_quickly = True
 
     def __init__(self, jax: "Any") -> None:
         self._jax = jax

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 MOST_MARKS = 10000
 MOST_KEYS = 200
 MOST_COMPILATIONS = 1000
+FIRST_SAVED = 5.0
+"""Seconds after which the profile is first saved, then after twice as many, and so on."""
+LONGEST_UNSAVED = 60.0
+SAVING_COST = 500
+"""Times what saving took: so long it is not saved again. The largest profile takes 0.1 s."""
 FAMILIES = ("keras", "torch", "session", "tensorflow", "jax")
 """The first of these that made steps: Keras makes steps of its backend, too."""
 
@@ -54,6 +59,7 @@ def begin(folder: "str | None" = None) -> None:
         watchers=[],
         children=workers.Workers(),
         gpus=gpu_state.GpuState(),
+        saving=Saving(),
         began=time.time(),
         pid=os.getpid(),
     )
@@ -153,13 +159,14 @@ def file_beside_record(name: str) -> str:
     return process_record.beside(name) if folder is None else os.path.join(folder, name)
 
 
-def _between(now: float) -> None:
+def _between(now: float) -> bool:
     for watcher in [_state["children"], _state["gpus"], *_state["watchers"]]:
         watcher.look(now)
     steps = _steps_by_family()
     family = next((name for name in FAMILIES if name in steps), "")
     _state["window"].look(_profiled_by(family), steps.get(family, 0), now)
     _state["sampler"].hurry(_state["window"].is_running())
+    return _state["saving"].look(now)
 
 
 def _steps_by_family() -> "dict[str, int]":
@@ -179,6 +186,25 @@ def _profiled_by(family: str) -> str:
     return "tensorflow" if family == "session" else family
 
 
+class Saving:
+    """Saves the profile now and then, for a process that is killed: a scheduler sends SIGTERM when
+    the time of a job is over, and a handler of ours would delay that while a framework computes."""
+
+    def __init__(self) -> None:
+        self._due = FIRST_SAVED
+
+    def look(self, now: float) -> bool:
+        """Whether it was saved. Called in the sampler's thread."""
+        if now < self._due or _state["folder"] is not None or not _state["marks"]:
+            return False
+        before = time.perf_counter()
+        with process_record.noted("the profile so far"):
+            process_record.write_beside("profile", _found(_state["window"].so_far()))
+        took = time.perf_counter() - before
+        self._due = now + min(max(now, took * SAVING_COST), LONGEST_UNSAVED)
+        return True
+
+
 def result() -> "dict[str, Any]":
     """The profile of this process, which ends the sampling."""
     taken = _state["sampler"]
@@ -189,8 +215,16 @@ def result() -> "dict[str, Any]":
     device: "dict[str, Any]" = {}
     with process_record.noted("the profiler of the framework"):
         device = _state["window"].result()
+    found = _found(device)
+    after_fork()
+    return found
+
+
+def _found(device: "dict[str, Any]") -> "dict[str, Any]":
+    """What was recorded until now, with the recording of the framework's profiler."""
+    taken = _state["sampler"]
     stacks = sorted(taken.stacks, key=taken.stacks.get)
-    found = {
+    return {
         "began": _state["began"],
         "seconds": round(taken.now(), 4),
         "cores": _cores(),
@@ -200,7 +234,7 @@ def result() -> "dict[str, Any]":
         "stack_of": taken.stack_of,
         "thread_seconds": [round(each, 4) for each in taken.thread_seconds],
         "process_seconds": [round(each, 4) for each in taken.process_seconds],
-        "marks": [_marks_of(key, each, taken.began) for key, each in _state["marks"].items()],
+        "marks": [_marks_of(key, each, taken.began) for key, each in list(_state["marks"].items())],
         "workers": _state["children"].found(),
         "waited": _state["children"].waited,
         "idle": _state["children"].idle,
@@ -209,12 +243,10 @@ def result() -> "dict[str, Any]":
         "gpus": _state["gpus"].result(),
         "cost_seconds": round(taken.spent + _state["gpus"].spent, 4),
     }
-    after_fork()
-    return found
 
 
 def _marks_of(key: str, marks: "Marks", began: float) -> "dict[str, Any]":
-    times = [round(each - began, 4) for each in marks.times]
+    times = [round(each - began, 4) for each in list(marks.times)]
     return {
         "key": key,
         "seen": marks.seen,

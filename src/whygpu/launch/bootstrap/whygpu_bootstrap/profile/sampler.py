@@ -60,9 +60,10 @@ THREAD_CLOCK = 6
 
 
 class Sampler:
-    """`between` is called in the sampler's thread, about ten times a second."""
+    """`between` is called in the sampler's thread, about ten times a second. It returns whether it
+    did something that it does rarely: how often to sample does not depend on that."""
 
-    def __init__(self, between: "Callable[[float], None]") -> None:
+    def __init__(self, between: "Callable[[float], bool | None]") -> None:
         self.thread = threading.main_thread().ident or 0
         """The thread that is sampled: the main one, until another one makes steps."""
         self._native = os.getpid()
@@ -139,12 +140,13 @@ class Sampler:
             known = len(self.places.all())
             self._sample(before - self.began, frame)
             del frame
+            rare = False
             if before >= due:
-                self._between(before - self.began)
+                rare = bool(self._between(before - self.began))
                 due = before + 0.1
             so_far = clock()
             self.spent += so_far - spent
-            if len(self.places.all()) == known:
+            if len(self.places.all()) == known and not rare:
                 # A new place is examined once: later samples do not cost that.
                 self._usual = (self._usual[0] + so_far - spent, self._usual[1] + 1)
             spent = so_far

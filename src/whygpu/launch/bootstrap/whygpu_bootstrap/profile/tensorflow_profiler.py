@@ -22,6 +22,7 @@ MARK = "whygpu mark"
 class Profiler:
     name = "TensorFlow's profiler"
     kind = "xplane"
+    saves_quickly = True
 
     def __init__(self, tensorflow: "Any") -> None:
         self._native: "Any" = sys.modules.get("tensorflow.python.profiler.profiler_v2")

@@ -21,6 +21,7 @@ class Profiler:
 
     name = "PyTorch's profiler"
     kind = "kineto"
+    saves_quickly = False
 
     def __init__(self, torch: "Any") -> None:
         self._torch = torch
