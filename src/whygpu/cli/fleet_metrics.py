@@ -65,7 +65,7 @@ def require_client(options: argparse.Namespace) -> None:
     path = output.require_writable("--metrics", options.metrics)
     if path is not None and output.is_something_else(path, _START):
         raise UsageError(
-            f"--metrics {options.metrics}: this file exists and holds no metrics; choose another name"
+            f"--metrics {options.metrics}: it exists and holds no metrics; choose another name"
         )
     try:
         import prometheus_client  # noqa: F401
