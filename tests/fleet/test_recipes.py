@@ -124,6 +124,25 @@ def test_a_folder_is_not_executed(folder: str, tmp_path: pathlib.Path) -> None:
     assert not pathlib.Path("x").exists()
 
 
+@pytest.mark.parametrize(
+    ("whygpu", "log"),
+    [
+        ("echo '{}'; echo a note >&2", "{}\n"),
+        ("echo a reason >&2; exit 2", "a reason\n"),
+    ],
+)
+def test_the_log_of_a_pod_is_the_snapshot_alone_or_why_there_is_none(
+    whygpu: str, log: str, tmp_path: pathlib.Path
+) -> None:
+    """`kubectl logs` mixes what a container writes to its two streams."""
+    program(tmp_path, "whygpu", whygpu)
+    data = yaml.safe_load(fleet_recipe("kubernetes", image="a"))
+    command = data["spec"]["template"]["spec"]["initContainers"][0]["command"]
+    done = ran(command[2].replace("/tmp/", f"{tmp_path}/"), tmp_path)
+    assert command[:2] == ["sh", "-c"]
+    assert (done.stdout, done.stderr, done.returncode) == (log, "", 0)
+
+
 def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", "recipe", "slurm"]) == 0
     assert capsys.readouterr().out.startswith("#!/bin/sh")

@@ -102,8 +102,9 @@ spec:
       initContainers:
         - name: snapshot
           image: {image}
-          # A failure of whygpu must not start the pod again and again.
-          command: ["sh", "-c", "whygpu snapshot || true"]
+          # The log of a container has both its streams, and a snapshot is one of them alone. A
+          # failure of whygpu must not start the pod again and again.
+          command: ["sh", "-c", "whygpu snapshot 2>/tmp/errors || cat /tmp/errors"]
           env:
             - name: NVIDIA_VISIBLE_DEVICES
               value: all
