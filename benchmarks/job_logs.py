@@ -26,7 +26,7 @@ _MOST_LINES = 50_000
 
 
 class MadeLogs(NamedTuple):
-    count: int
+    logs: int
     size: int
     """Bytes on the disk."""
     unreadable: int

@@ -51,8 +51,8 @@ class Gathered(NamedTuple):
 
 
 def file_name(node: str) -> str:
-    """A name for the file of a node. The name of a node may be hostile: it leads to no other folder,
-    and to the file of no other node."""
+    """A name for the file of a node. The name of a node may be hostile: it leads to no other
+    folder, and to the file of no other node."""
     name = _NO_FILE_NAME.sub("_", node)[:_LONGEST_NAME].lstrip(".")
     if name != node or not name:
         from zlib import crc32

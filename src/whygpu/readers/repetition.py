@@ -19,8 +19,8 @@ IN_BETWEEN = 8
 """How many lines of one kind are kept. Whoever counts lines or epochs is content with fewer."""
 KEPT = 2 * AT_EACH_END + IN_BETWEEN
 
-_BARS = re.compile(rb"\xe2[\x94-\x96][\x80-\xbf]")
-"""The characters of which progress bars are drawn, in UTF-8."""
+_BARS = re.compile("[\u2500-\u259f]{1,200}")
+"""The characters of which progress bars are drawn."""
 _NOT_WORDS = bytes(
     byte for byte in range(128) if not (65 <= byte <= 90 or 97 <= byte <= 122) and byte != ord("\n")
 )
@@ -35,7 +35,7 @@ def without_repetition(lines: Sequence[Raw]) -> list[Raw]:
     neighbours: they may be parts of one message.
     """
     text = b"\n".join(raw for _, raw in lines)
-    kinds = _BARS.sub(b"", text).translate(None, _NOT_WORDS).split(b"\n")
+    kinds = _without_bars(text).translate(None, _NOT_WORDS).split(b"\n")
     counts = Counter(kinds)
     if max(counts.values()) <= KEPT:
         return list(lines)
@@ -47,6 +47,13 @@ def without_repetition(lines: Sequence[Raw]) -> list[Raw]:
     repeated = {place for found in places.values() for place in _left_out(found)}
     repeated -= _near(kinds, telling)
     return [line for place, line in enumerate(lines) if place not in repeated]
+
+
+def _without_bars(text: bytes) -> bytes:
+    if text.isascii():
+        return text
+    shown = text.decode("utf-8", "surrogateescape")
+    return _BARS.sub("", shown).encode("utf-8", "surrogateescape")
 
 
 def _left_out(places: Sequence[int]) -> set[int]:
