@@ -5,9 +5,10 @@
 
 The snapshots are recorded machines with noise and planted outliers (tests/fleet/made.py), and each
 report is compared with what was planted: every planted node must be named, and no other. The logs
-are the recorded ones among healthy ones, each with lines of its own, and one in a thousand cannot
-be read. `grep -F` looks for one word in the same files. `--texts` adds the logs of a file with a
-JSON object per line, each under the key "log".
+are those of benchmarks/job_logs.py: recorded failures among healthy jobs, some of them empty,
+binary or unreadable. `grep -F` looks for one word in the same files. `--texts` adds the logs of a
+file with a JSON object per line, each under the key "log". `--folder` keeps the logs for another
+run.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,16 +23,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from benchmarks.job_logs import ODD, make_logs
 from tests.fleet.made import Planted, make_fleet
 
 WHYGPU = str(pathlib.Path(sys.executable).with_name("whygpu"))
-RECORDED = sorted((pathlib.Path(__file__).parent.parent / "tests" / "logs").glob("*.log"))
-_FAILED_PART = 0.1
-"""Of the jobs; the others are healthy."""
-_DAMAGED = 1000
-"""One log of so many cannot be read."""
-_STEPS = 60
-"""Lines of a healthy log."""
 
 
 class Measured(NamedTuple):
@@ -104,68 +97,40 @@ def _named(report: dict[str, Any]) -> set[tuple[str, str]]:
     return odd | causes | {(loss["kind"], loss["node"]) for loss in report["lost"]}
 
 
-def make_logs(
-    folder: pathlib.Path, count: int, seed: int = 1, texts: Sequence[bytes] = ()
-) -> tuple[int, int]:
-    """Write the logs of jobs on a hundred nodes; returns their bytes, and how many are damaged."""
-    chance = random.Random(seed)
-    recorded = [path.read_bytes() for path in RECORDED] + list(texts)
-    size = damaged = 0
-    for node in range(100):
-        (folder / f"gpu-{node:03}").mkdir(parents=True)
-    for number in range(count):
-        began = f"job {number} began at {chance.randrange(10**9)}\n".encode()
-        if chance.random() < _FAILED_PART:
-            content = began + chance.choice(recorded)
-        else:
-            content = began + b"".join(
-                b"step %d loss %.4f lr 0.001 %d img/s\n"
-                % (step, chance.random(), chance.randrange(900))
-                for step in range(_STEPS)
-            )
-        path = folder / f"gpu-{number % 100:03}" / f"job-{number}.log"
-        if number % _DAMAGED == _DAMAGED - 1:
-            # The directory entry is there, and the file it leads to is not.
-            path.symlink_to(folder / "gone.log")
-            damaged += 1
-            continue
-        path.write_bytes(content)
-        size += len(content)
-    return size, damaged
-
-
 def logs(
-    counts: Sequence[int], workers: Sequence[int], ray: Sequence[int], texts: Sequence[bytes]
+    counts: Sequence[int],
+    workers: Sequence[int],
+    ray: Sequence[int],
+    texts: Sequence[bytes],
+    kept: pathlib.Path | None,
 ) -> None:
     print("| logs | MB | command | seconds | logs per second | CPU ms per log | largest process |")
     print("| ---: | ---: | --- | ---: | ---: | ---: | ---: |")
     for count in counts:
-        name = tempfile.mkdtemp()
-        try:
-            size, damaged = make_logs(pathlib.Path(name), count, texts=texts)
-            start = f"| {count:,} | {size / 1e6:.0f} "
-            _row(
-                f"{start}| `grep -rlF WORD`", ["grep", "-rlF", "CUDA_VISIBLE_DEVICES", name], count
-            )
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) if kept is None else kept / str(count)
+            if not any(folder.glob("*")):
+                make_logs(folder, count, texts=texts)
+            size = sum(path.stat().st_size for path in folder.rglob("*.log*") if path.exists())
+            start = f"| {count:,} | {size / 1e6:,.0f} "
+            words = ["grep", "-rlF", "CUDA_VISIBLE_DEVICES", str(folder)]
+            _row(f"{start}| `grep -rlF WORD`", words, count)
             for number in workers:
                 title = f"{start}| `--workers {number}`"
-                words = ["--workers", str(number)]
-                _explain(title, words, name, count, damaged)
+                _explain(title, ["--workers", str(number)], folder, count)
             for number in ray:
                 with _ray_cluster(number) as address:
-                    _explain(
-                        f"{start}| `--ray`, {number} CPU", ["--ray", address], name, count, damaged
-                    )
-        finally:
-            shutil.rmtree(name)
+                    title = f"{start}| `--ray`, a node with {number} CPU"
+                    _explain(title, ["--ray", address], folder, count)
 
 
-def _explain(title: str, words: Sequence[str], folder: str, count: int, damaged: int) -> None:
-    command = [WHYGPU, "fleet", "explain", "--json", *words, folder]
+def _explain(title: str, words: Sequence[str], folder: pathlib.Path, count: int) -> None:
+    command = [WHYGPU, "fleet", "explain", "--json", *words, str(folder)]
     found = json.loads(_row(title, command, count).output)
-    if found["files"] != count or found["unread_files"] != damaged:
+    if found["files"] != count or found["unread_files"] != count // ODD:
         raise SystemExit(
-            f"{found['unread_files']} of {found['files']} logs were not read; {damaged} are damaged"
+            f"{found['unread_files']} of {found['files']} logs were not read; "
+            f"{count // ODD} of {count} are unreadable"
         )
 
 
@@ -204,13 +169,14 @@ def main() -> None:
     of_logs.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     of_logs.add_argument("--ray", type=int, nargs="*", default=[])
     of_logs.add_argument("--texts", type=pathlib.Path)
+    of_logs.add_argument("--folder", type=pathlib.Path)
     options = parser.parse_args()
     if options.what == "nodes":
         nodes(options.counts)
     else:
         texts = options.texts.read_text().splitlines() if options.texts else ()
         more = [json.loads(line)["log"].encode() for line in texts]
-        logs(options.counts, options.workers, options.ray, more)
+        logs(options.counts, options.workers, options.ray, more, options.folder)
 
 
 if __name__ == "__main__":

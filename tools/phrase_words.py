@@ -1,4 +1,4 @@
-"""Finds, for each phrase of the log detectors, words of which every match contains one.
+"""Finds, for each phrase that logs are searched for, words of which every match contains one.
 
 `explain` searches a phrase only in a log that contains one of its words (see `Log.says`). The words
 follow from the regular expression, so nobody has to write or maintain them; `make docs` puts them
@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 import whygpu
-from whygpu import causes
+from whygpu import causes, readers
 from whygpu.model.lazy_regex import compiled, phrase_key
 
 NEW = sys.version_info >= (3, 11)
@@ -82,24 +82,31 @@ def _best(candidates: Iterable[Words]) -> Words:
 
 
 def phrases() -> dict[str, re.Pattern[str]]:
-    """Every regular expression that is a constant of a cause, by its key."""
+    """Every regular expression that is a constant of a cause or a reader, by its key."""
     found = {}
-    for module in pkgutil.walk_packages(causes.__path__, f"{causes.__name__}."):
-        for value in vars(import_module(module.name)).values():
-            for pattern in patterns_in(value):
-                found[phrase_key(pattern)] = pattern
+    for package in (causes, readers):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for value in vars(import_module(module.name)).values():
+                for pattern in _constants_in(value):
+                    # Nobody asks for the words of a pattern that was compiled at once.
+                    if compiled(pattern) is not pattern:
+                        found[phrase_key(pattern)] = compiled(pattern)
     return found
 
 
 def patterns_in(value: Any) -> Iterator[re.Pattern[str]]:
+    return map(compiled, _constants_in(value))
+
+
+def _constants_in(value: Any) -> Iterator[re.Pattern[str]]:
     if isinstance(compiled(value), re.Pattern):
-        yield compiled(value)
+        yield value
     elif isinstance(value, tuple | list | set | frozenset):
         for item in value:
-            yield from patterns_in(item)
+            yield from _constants_in(item)
     elif isinstance(value, dict):
         for item in (*value.keys(), *value.values()):
-            yield from patterns_in(item)
+            yield from _constants_in(item)
 
 
 def text() -> str:

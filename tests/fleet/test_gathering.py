@@ -29,6 +29,19 @@ def test_a_file_stays_in_its_folder(node: str, tmp_path: pathlib.Path) -> None:
     assert file_name(node).endswith(".json")
 
 
+def test_no_two_nodes_have_the_same_file() -> None:
+    names = ["", "node", "gpu 1", "gpu_1", "gpu/1", ".gpu_1", "x" * 300, "x" * 301, "x" * 200]
+    assert len({file_name(name) for name in names}) == len(names)
+    assert file_name("gpu_1") == "gpu_1.json"
+    assert not any(file_name(name).startswith(".") for name in names)
+
+
+def test_a_snapshot_that_cannot_be_saved_is_a_row(tmp_path: pathlib.Path) -> None:
+    lost = save(str(tmp_path / "gone"), "a", b"{}")
+    assert isinstance(lost, NodeLoss)
+    assert "could not be saved: No such file or directory" in lost.reason
+
+
 def test_a_node_that_sends_too_much_is_a_row(tmp_path: pathlib.Path) -> None:
     lost = save(str(tmp_path), "a", b"x" * (LARGEST_SNAPSHOT + 1))
     assert isinstance(lost, NodeLoss)

@@ -69,6 +69,31 @@ def test_a_file_for_the_node_exporter(
     assert main(["fleet", "report", str(tmp_path), "--metrics", str(tmp_path / "no" / "x")]) == 2
 
 
+def test_a_file_that_holds_something_else_is_not_replaced(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot = tmp_path / "a.json"
+    snapshot.write_text("{}")
+    assert main(["fleet", "report", str(tmp_path), "--metrics", str(snapshot)]) == 2
+    assert snapshot.read_text() == "{}"
+    assert "holds no metrics" in capsys.readouterr().err
+    path = tmp_path / "old.prom"
+    for _ in range(2):
+        assert main(["fleet", "report", str(tmp_path), "--metrics", str(path)]) == 4
+    path.write_text("")
+    assert main(["fleet", "report", str(tmp_path), "--metrics", str(path)]) == 4
+
+
+@pytest.mark.parametrize("every", ["0", "-1", "nan", "inf", "1e9"])
+def test_how_often_a_report_is_made_is_checked_before_anything_is_served(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], every: str
+) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    words = ["fleet", "report", str(tmp_path), "--serve", "0", f"--every={every}"]
+    assert main(words) == 2
+    assert "--every" in capsys.readouterr().err
+
+
 @pytest.fixture
 def served(tmp_path: pathlib.Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     make_fleet(tmp_path, 30, each=1)

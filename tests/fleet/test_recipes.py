@@ -33,17 +33,27 @@ def ran(script: str, folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_slurm_gets_one_job_for_each_node(tmp_path: pathlib.Path) -> None:
-    program(tmp_path, "sinfo", "printf 'gpu-2\\ngpu-1\\ngpu-1\\n'")
+    program(tmp_path, "sinfo", "printf 'gpu-2 short\\ngpu-1 long\\ngpu-1 short\\n'")
     program(tmp_path, "sbatch", 'for word in "$@"; do printf "%s|" "$word"; done; echo')
     folder = tmp_path / "a shared folder"
     done = ran(fleet_recipe("slurm", folder=str(folder)), tmp_path)
     assert done.returncode == 0, done.stderr
     first, second, last = done.stdout.splitlines()
-    assert "|--nodelist=gpu-1|" in first
+    assert "|--partition=long|--nodelist=gpu-1|" in first
     assert f"|--wrap=whygpu snapshot -o '{folder}/gpu-1.json'|" in first
-    assert "|--nodelist=gpu-2|" in second
-    assert last.startswith("when the jobs have ended")
+    assert "|--partition=short|--nodelist=gpu-2|" in second
+    command = f"whygpu fleet report '{folder}' --expect '{folder}/nodes.txt'"
+    assert last == f"when the jobs have ended: {command}"
     assert (folder / "nodes.txt").read_text() == "gpu-1\ngpu-2\n"
+
+
+def test_a_node_that_slurm_refuses_does_not_hold_up_the_others(tmp_path: pathlib.Path) -> None:
+    program(tmp_path, "sinfo", "printf 'gpu-1 a\\ngpu-2 b\\n'")
+    program(tmp_path, "sbatch", 'case "$*" in *gpu-1*) exit 1;; esac; echo "$*"')
+    done = ran(fleet_recipe("slurm", folder=str(tmp_path / "out")), tmp_path)
+    assert done.returncode == 0
+    assert "no job for gpu-1 in partition a" in done.stderr
+    assert "--nodelist=gpu-2" in done.stdout
 
 
 CERTAIN = {"code": "WG107", "cause": "x", "severity": "error", "confidence": "certain"}
@@ -99,7 +109,7 @@ def test_a_hostile_image_is_refused(image: str) -> None:
 
 
 def test_a_folder_cannot_end_the_quotes() -> None:
-    with pytest.raises(UsageError, match="without quotes"):
+    with pytest.raises(UsageError, match="without ' and %"):
         fleet_recipe("slurm", folder="/x'; rm -rf /; '")
 
 
@@ -112,6 +122,25 @@ def test_a_folder_is_not_executed(folder: str, tmp_path: pathlib.Path) -> None:
     ran(script, tmp_path)
     assert not (tmp_path / "x").exists()
     assert not pathlib.Path("x").exists()
+
+
+@pytest.mark.parametrize(
+    ("whygpu", "log"),
+    [
+        ("echo '{}'; echo a note >&2", "{}\n"),
+        ("echo a reason >&2; exit 2", "a reason\n"),
+    ],
+)
+def test_the_log_of_a_pod_is_the_snapshot_alone_or_why_there_is_none(
+    whygpu: str, log: str, tmp_path: pathlib.Path
+) -> None:
+    """`kubectl logs` mixes what a container writes to its two streams."""
+    program(tmp_path, "whygpu", whygpu)
+    data = yaml.safe_load(fleet_recipe("kubernetes", image="a"))
+    command = data["spec"]["template"]["spec"]["initContainers"][0]["command"]
+    done = ran(command[2].replace("/tmp/", f"{tmp_path}/"), tmp_path)
+    assert command[:2] == ["sh", "-c"]
+    assert (done.stdout, done.stderr, done.returncode) == (log, "", 0)
 
 
 def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

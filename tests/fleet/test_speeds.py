@@ -38,6 +38,13 @@ def test_a_snapshot_with_a_test_under_load_gives_its_speeds() -> None:
     }
 
 
+def test_a_gpu_that_others_used_meanwhile_is_not_compared() -> None:
+    """`fleet check --stress` runs beside the jobs of a node."""
+    used = node_report("n", diagnose(machine("[stress.0.test]\nothers = 1")))
+    assert used.speeds == ()
+    assert any("other processes computed on it" in reason for reason in used.unjudged)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_planted_slow_gpus_are_named_and_no_others(seed: int) -> None:
     chance = random.Random(seed)

@@ -6,11 +6,12 @@ import re
 
 from tests.cases import each
 from tools.phrase_words import required_by
-from whygpu.readers import device_reports, failures, versions
+from whygpu.readers import device_reports, failures, statuses, versions
 
 QUICK = (
     *((pattern, failures._ABOUT_ENDS) for _, pattern in failures._ENDS),
     *((pattern, device_reports._ABOUT_DEVICES) for _, pattern in device_reports._WORDS),
+    *((pattern, statuses.ABOUT_STATUSES) for pattern in (statuses._NUMBERED, statuses._ANY_NUMBER)),
     *((pattern, versions._ABOUT_VERSIONS) for _, pattern in versions._PATTERNS),
 )
 
@@ -24,6 +25,11 @@ def test_whatever_a_pattern_matches_contains_one_of_the_words(
             all(any(word in needed for word in words) for needed in one_of)
             for one_of in required_by(branch)
         ), branch.pattern
+
+
+def test_every_name_of_a_status_contains_one_of_the_words() -> None:
+    for prefix, _ in statuses._PREFIXES:
+        assert any(word in prefix.lower() for word in statuses.ABOUT_STATUSES), prefix
 
 
 def branches(pattern: re.Pattern[str]) -> list[re.Pattern[str]]:

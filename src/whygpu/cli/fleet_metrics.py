@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.cli import output
+from whygpu.cli.arguments import seconds
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 LOCAL = "127.0.0.1"
 """Other machines reach the metrics only if the user names an address of this one."""
 EVERY = 300.0
+LONGEST_WAIT = 86400.0
+_START = b"# HELP "
+"""Each file of metrics begins with it."""
 
 
 class Place(NamedTuple):
@@ -39,7 +43,7 @@ def add_metrics_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every",
         metavar="SECONDS",
-        type=float,
+        type=seconds,
         default=EVERY,
         help=f"with --serve: how often to make a new report (default: {EVERY:.0f})",
     )
@@ -56,9 +60,13 @@ def require_client(options: argparse.Namespace) -> None:
     """Before the work, which can take minutes."""
     if options.metrics is None and options.serve is None:
         return
-    if options.every <= 0:
-        raise UsageError("--every: expected a number of seconds above 0")
-    output.require_writable("--metrics", options.metrics)
+    if not 0 < options.every <= LONGEST_WAIT:
+        raise UsageError("--every: expected a number of seconds between 0 and a day")
+    path = output.require_writable("--metrics", options.metrics)
+    if path is not None and output.is_something_else(path, _START):
+        raise UsageError(
+            f"--metrics {options.metrics}: it exists and holds no metrics; choose another name"
+        )
     try:
         import prometheus_client  # noqa: F401
     except ImportError:

@@ -22,21 +22,6 @@ def add_html_argument(parser: argparse.ArgumentParser, dest: str = "html") -> No
 _START = b"<!DOCTYPE html>"
 
 
-def _is_something_else(path: str) -> bool:
-    """Whether a file is there that is no page: most likely a log or program that was meant as the
-    input, which must not be lost."""
-    import os.path
-
-    if not os.path.isfile(path):
-        return False
-    try:
-        with open(path, "rb") as file:
-            start = file.read(len(_START))
-    except OSError:
-        return True
-    return bool(start) and start.lower() != _START.lower()
-
-
 class HtmlFile:
     """The file that was asked for, if one was. It is checked before the work begins."""
 
@@ -46,7 +31,7 @@ class HtmlFile:
         if path in ("", "-"):
             raise UsageError(f"{option} {path!r}: expected the name of a file, such as page.html")
         self.path = output.require_writable(option, path)
-        if self.path is not None and _is_something_else(self.path):
+        if self.path is not None and output.is_something_else(self.path, _START):
             raise UsageError(
                 f"{option} {path}: this file exists and is not a page; choose another name"
             )

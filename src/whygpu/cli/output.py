@@ -212,6 +212,19 @@ def require_writable(option: str, path: str | None) -> str | None:
     return os.path.abspath(path)
 
 
+def is_something_else(path: str, start: bytes) -> bool:
+    """Whether a file is there that does not start as ours do: most likely a log, snapshot or
+    program that was meant as the input, which must not be lost."""
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            found = file.read(len(start))
+    except OSError:
+        return True
+    return bool(found) and found.lower() != start.lower()
+
+
 def own(text: str) -> None:
     """Our own words: pages of causes, help. Nothing in them came from outside."""
     write(text)

@@ -9,11 +9,12 @@ from whygpu.diagnosis.engine import diagnose
 from whygpu.differences.bench import Bench
 from whygpu.differences.describe import values_of
 from whygpu.differences.explaining import NOT_INSTALLED, Explainer, verdicts, was_run
-from whygpu.differences.headline import headline_of
+from whygpu.differences.headline import headline_of, new_remarks
 from whygpu.differences.relocation import moved
 from whygpu.model.cause import Cause
 from whygpu.model.differences import DiffAnswer, Difference, FrameworkChange, Reason, Side
 from whygpu.model.observed import Known
+from whygpu.model.outside_text import excerpt, one_line
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.stress import NOT_STRESSED
@@ -44,6 +45,11 @@ def answer(before: Named, after: Named, causes: Sequence[Cause]) -> DiffAnswer:
             f"{second.whygpu}); what the older one did not check cannot be compared"
         )
     reports = (diagnose(first, causes), diagnose(second, causes))
+    notes += [
+        f"{after.name} also has {finding.code} {finding.cause}, which is no fault but may matter: "
+        f"{excerpt(one_line(finding.message))}"
+        for finding in new_remarks(reports)
+    ]
     relocated = moved(second, first)
     bench = Bench(first, relocated.machine)
     reasons = Explainer(bench, *reports, causes).reasons()

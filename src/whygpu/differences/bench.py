@@ -1,8 +1,9 @@
 """Puts machines together that have some facts of one snapshot and the rest of another.
 
 Some facts follow from others: the GPUs that CUDA_VISIBLE_DEVICES selects from the GPUs that there
-are, and the conflicts between packages from the packages. They are computed again for each machine.
-What the frameworks did when they ran cannot be computed: it is left out, or taken from one side.
+are, the conflicts between packages from the packages, and the versions of the driver's own
+libraries from the driver. They are computed again for each machine. What the frameworks did when
+they ran cannot be computed: it is left out, or taken from one side.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from whygpu.collectors.requirements import conflicts
 from whygpu.collectors.visible_devices import SOURCE, select
 from whygpu.differences.facts import Fact, Facts, grouped
 from whygpu.differences.tree import Comparison, Leaf, compare, same
+from whygpu.model.driver import Driver, DriverLibrary
 from whygpu.model.environment import GpuSelection
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.snapshot import Snapshot
@@ -55,6 +57,7 @@ class Bench:
             _names(conflicts(side.target.packages)) == _names(side.target.conflicts)
             for side in (before, after)
         )
+        self._has_own_libraries = all(map(_has_own_libraries, (before, after)))
         self._own_words = _own_words(before, after)
         self._comparison: Comparison = compare(self._compared(before), self._compared(after))
         leaves = self._comparison.leaves
@@ -81,6 +84,8 @@ class Bench:
         if self._resolves:
             target = mixed.target._replace(conflicts=self._conflicts_of(mixed, chosen))
             mixed = mixed._replace(target=target)
+        if self._has_own_libraries:
+            mixed = mixed._replace(driver=_with_own_libraries(mixed.driver))
         return self._with_fitting_builds(mixed)
 
     def _with_fitting_builds(self, mixed: Snapshot) -> Snapshot:
@@ -124,6 +129,34 @@ class Bench:
         if self._resolves:
             machine = machine._replace(target=machine.target._replace(conflicts=_LEFT_OUT))
         return machine
+
+
+def _has_own_libraries(machine: Snapshot) -> bool:
+    """Whether the driver's own libraries have the version of its kernel module."""
+    driver = machine.driver
+    return isinstance(driver.kernel_module, Known) and driver == _with_own_libraries(driver)
+
+
+def _with_own_libraries(driver: Driver) -> Driver:
+    """With the libraries that come with the kernel module. Copies of other origin, such as a
+    compatibility package, stay as they are."""
+    module = driver.kernel_module
+    if not isinstance(module, Known):
+        return driver
+    return driver._replace(
+        cuda_library=_of_release(driver.cuda_library, module.value),
+        nvml_library=_of_release(driver.nvml_library, module.value),
+    )
+
+
+def _of_release(library: Observed[DriverLibrary], version: str) -> Observed[DriverLibrary]:
+    if not isinstance(library, Known) or library.value.kind != "driver":
+        return library
+    known = library.value.version
+    if not isinstance(known, Known) or known.value == version:
+        return library
+    own = library.value._replace(version=Known(version, known.source))
+    return Known(own, library.source)
 
 
 BuildWords = tuple[str, str]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from whygpu.diagnosis.verdicts import why_unknown
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.differences import Difference, FrameworkChange, Reason, Side
+from whygpu.model.finding import Finding
 from whygpu.model.report import FrameworkVerdict, Report
 from whygpu.model.standing import Standing
 
@@ -78,6 +79,11 @@ def _nothing_new(
     which = "the only difference does not matter here"
     if not one:
         which = f"none of the {len(lasting)} differences matters here"
+    if new_remarks(reports):
+        which = "the only difference changes no verdict; see the note"
+        if not one:
+            which = f"none of the {len(lasting)} differences changes a verdict; see the note"
+        return f"{_same_verdict(sides)}; {which}", "answered"
     limit = ""
     if frameworks and not all(side.was_run for side in sides):
         limit = ", as far as files show it: the frameworks were not run"
@@ -85,6 +91,16 @@ def _nothing_new(
         names = and_list([display_name(item.name) for item in unknown])
         limit = f", except perhaps to {names}, whose verdict is unknown"
     return f"{_same_verdict(sides)}; {which}{limit}", "answered"
+
+
+def new_remarks(reports: tuple[Report, Report]) -> list[Finding]:
+    """What only the second machine has and is no fault, but may matter: half of the power, say."""
+    before = {(finding.code, finding.subject) for finding in reports[0].findings}
+    return [
+        finding
+        for finding in reports[1].root_causes
+        if finding.severity == "info" and (finding.code, finding.subject) not in before
+    ]
 
 
 def _rank(verdict: FrameworkVerdict) -> float:

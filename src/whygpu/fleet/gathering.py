@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -51,9 +52,13 @@ class Gathered(NamedTuple):
 
 def file_name(node: str) -> str:
     """A name for the file of a node. The name of a node may be hostile: it leads to no other
-    folder."""
+    folder, and to the file of no other node."""
     name = _NO_FILE_NAME.sub("_", node)[:_LONGEST_NAME].lstrip(".")
-    return f"{name or 'node'}.json"
+    if name != node or not name:
+        from zlib import crc32
+
+        name = f"{name or 'node'}-{crc32(node.encode('utf-8', 'replace')):08x}"
+    return f"{name}.json"
 
 
 def save(folder: str, node: str, content: bytes) -> str | NodeLoss:
@@ -61,13 +66,17 @@ def save(folder: str, node: str, content: bytes) -> str | NodeLoss:
     if len(content) > LARGEST_SNAPSHOT:
         return NodeLoss(node, "unreadable", f"it sent {len(content):,} bytes: no snapshot has that")
     path = os.path.join(folder, file_name(node))
-    write_file(path, content)
+    try:
+        write_file(path, content)
+    except OSError as error:
+        return NodeLoss(node, "unreadable", f"its snapshot could not be saved: {error.strerror}")
     return path
 
 
 def distinct(names: Sequence[str], ids: Sequence[str]) -> list[str]:
     """Names of nodes; those that several nodes have are followed by a part of their id."""
+    times = Counter(names)
     return [
-        name if names.count(name) == 1 else f"{name}-{each[:8]}"
+        name if times[name] == 1 else f"{name}-{each[:8]}"
         for name, each in zip(names, ids, strict=True)
     ]

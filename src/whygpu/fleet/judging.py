@@ -93,7 +93,12 @@ def _judged(files: Sequence[NodeFile]) -> Iterator[NodeReport | NodeLoss]:
         return
     machine_catalogue()
     with WorkerPool(machine_catalogue) as pool:
-        yield from pool.results(judge_file, files, chunk=_CHUNK)
+        yield from pool.results(judge_file, files, chunk=_CHUNK, lost=_killed)
+
+
+def _killed(file: NodeFile) -> NodeLoss:
+    why = "the process that judged it was killed, perhaps for lack of memory"
+    return NodeLoss(file[0], "crashed", why)
 
 
 def judge_file(file: NodeFile) -> NodeReport | NodeLoss:

@@ -30,7 +30,12 @@ def explained(
     # The processes are forked, so that they need not load the catalogue again.
     reader.prepare()
     with WorkerPool(reader.prepare, number) as pool:
-        yield from _counted(pool.results(reader, logs, chunk=_CHUNK), len(logs), on_progress)
+        rows = pool.results(reader, logs, chunk=_CHUNK, lost=_killed)
+        yield from _counted(rows, len(logs), on_progress)
+
+
+def _killed(log: LogFile) -> UnreadLog:
+    return UnreadLog(log.path, "the process that read it was killed, perhaps for lack of memory")
 
 
 def _counted(

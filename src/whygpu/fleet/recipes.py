@@ -25,16 +25,20 @@ _SLURM = """\
 #
 # The folder has to be on a file system that all nodes share. --exclusive lets a job see all GPUs of
 # its node; without it, Slurm hides those that it did not request.
+# A node in several partitions gets its job in one of them; a node of which Slurm refuses the job is
+# named and does not hold up the others either.
 set -eu
 folder={folder}
 mkdir -p "$folder"
-sinfo --noheader --Node --format=%N | sort -u > "$folder/nodes.txt"
-while read -r node; do
-    sbatch --job-name=whygpu-fleet --nodelist="$node" --nodes=1 --ntasks=1 --exclusive \\
-        --time=10 --output="$folder/%N.out" \\
-        --wrap="whygpu snapshot -o '$folder/$node.json'"
-done < "$folder/nodes.txt"
-echo "when the jobs have ended: whygpu fleet report $folder --expect $folder/nodes.txt"
+sinfo --noheader --Node --format='%N %R' | sort -u -k1,1 > "$folder/partitions.txt"
+cut -d' ' -f1 "$folder/partitions.txt" > "$folder/nodes.txt"
+while read -r node partition; do
+    sbatch --job-name=whygpu-fleet --partition="$partition" --nodelist="$node" --nodes=1 \\
+        --ntasks=1 --exclusive --time=10 --output="$folder/%N.out" \\
+        --wrap="whygpu snapshot -o '$folder/$node.json'" ||
+        echo "no job for $node in partition $partition: see the error above" >&2
+done < "$folder/partitions.txt"
+echo "when the jobs have ended: whygpu fleet report '$folder' --expect '$folder/nodes.txt'"
 """
 
 _PROLOG = """\
@@ -98,8 +102,9 @@ spec:
       initContainers:
         - name: snapshot
           image: {image}
-          # A failure of whygpu must not start the pod again and again.
-          command: ["sh", "-c", "whygpu snapshot || true"]
+          # The log of a container has both its streams, and a snapshot is one of them alone. A
+          # failure of whygpu must not start the pod again and again.
+          command: ["sh", "-c", "whygpu snapshot 2>/tmp/errors || cat /tmp/errors"]
           env:
             - name: NVIDIA_VISIBLE_DEVICES
               value: all
@@ -125,8 +130,9 @@ spec:
 def recipe(name: str, *, folder: str, image: str) -> str:
     """The text of one recipe. `folder` is for slurm, `image` for kubernetes."""
     if name == "slurm":
-        if "'" in folder or "\n" in folder:
-            raise UsageError("expected a folder without quotes", option="folder", value=folder)
+        if any(sign in folder for sign in "'\n%"):
+            # Slurm replaces what follows a % in the name of a file.
+            raise UsageError("expected a folder without ' and %", option="folder", value=folder)
         return _SLURM.format(folder=shlex.quote(folder))
     if name == "slurm-prolog":
         return _PROLOG

@@ -28,7 +28,10 @@ Key = tuple[str, RateName]
 
 
 def speeds_of(machine: Snapshot) -> tuple[GpuSpeed, ...]:
-    """The speeds that were measured on a node."""
+    """The speeds that were measured on a node.
+
+    Without GPUs that other processes used meanwhile: those are slower and nothing is wrong.
+    """
     gpus, stress = machine.driver.gpus, machine.stress
     if not isinstance(gpus, Known) or not isinstance(stress, Known):
         return ()
@@ -38,6 +41,7 @@ def speeds_of(machine: Snapshot) -> tuple[GpuSpeed, ...]:
         # A snapshot that names a GPU several times does not count several times.
         for tested in list({each.number: each for each in stress.value}.values())[:_MOST_GPUS]
         if isinstance(tested.test, Known) and tested.number in names
+        if not (isinstance(tested.test.value.others, Known) and tested.test.value.others.value > 0)
         for rate in tested.test.value.rates[: len(RATES)]
         if isinstance(rate.speeds, Known) and rate.speeds.value.median > 0
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
@@ -27,6 +28,8 @@ from whygpu.model.report import MachineVerdict, Report
 ExampleOf = Callable[[str, str], Example | None]
 """From a node and a code to what was found there."""
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+"""A hostile snapshot can have any text there."""
 _SEVERITIES = ("error", "warning", "info")
 _LONGEST_REASON = 300
 _MOST_REASONS = 40
@@ -67,7 +70,7 @@ def summarise(
     for report in judged:
         names[report.verdict].append(report.node)
     verdicts: tuple[MachineVerdict, ...] = get_args(MachineVerdict)
-    dates = sorted(report.taken for report in judged)
+    dates = sorted(report.taken for report in judged if _DATE.fullmatch(report.taken))
     speeds, slow = compared_speeds(judged)
     return FleetReport(
         nodes=len(judged) + len(missing),

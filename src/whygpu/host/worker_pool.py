@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from whygpu.host.systems import STOP_SIGNALS, cores
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,27 +25,68 @@ class WorkerPool:
 
     def __init__(self, prepare: Callable[[], object], workers: int = 0) -> None:
         import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
 
         self._others = multiprocessing.active_children()
+        self._prepare = prepare
+        self._workers = workers or cores()
+        self._executor = self._started()
+
+    def _started(self) -> ProcessPoolExecutor:
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
         methods = multiprocessing.get_all_start_methods()
         # A forked worker already has the catalogue.
         context = multiprocessing.get_context("fork" if "fork" in methods else None)
-        self._executor = ProcessPoolExecutor(
-            workers or cores(), context, initializer=_start_worker, initargs=(prepare,)
+        return ProcessPoolExecutor(
+            self._workers, context, initializer=_start_worker, initargs=(self._prepare,)
         )
 
     def __enter__(self) -> WorkerPool:
         return self
 
     def results(
-        self, work: Callable[[Item], Result], items: Sequence[Item], *, chunk: int = _CHUNK
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        *,
+        chunk: int = _CHUNK,
+        lost: Callable[[Item], Result] | None = None,
     ) -> Iterator[Result]:
-        """The result for each item, in the order of the items."""
-        # Not all at once: a million files would need a million futures.
-        for start in range(0, len(items), _BATCH):
-            batch = items[start : start + _BATCH]
-            yield from self._executor.map(work, batch, chunksize=chunk)
+        """The result for each item, in the order of the items.
+
+        A process may be killed, most likely because memory ran out. `lost` gives the result of an
+        item whose process was killed twice; without it, that is an error.
+        """
+        from concurrent.futures import BrokenExecutor
+
+        done = 0
+        while done < len(items):
+            # Not all at once: a million files would need a million futures.
+            batch = items[done : done + _BATCH]
+            try:
+                for result in self._executor.map(work, batch, chunksize=chunk):
+                    done += 1
+                    yield result
+            except BrokenExecutor:
+                if lost is None:
+                    raise
+                self._executor = self._started()
+                # One of the next items may be the reason, so each gets the pool for itself.
+                for item in items[done : done + chunk * self._workers]:
+                    done += 1
+                    yield self._alone(work, item, lost)
+
+    def _alone(
+        self, work: Callable[[Item], Result], item: Item, lost: Callable[[Item], Result]
+    ) -> Result:
+        from concurrent.futures import BrokenExecutor
+
+        try:
+            return self._executor.submit(work, item).result()
+        except BrokenExecutor:
+            self._executor = self._started()
+            return lost(item)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         import multiprocessing

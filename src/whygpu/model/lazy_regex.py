@@ -89,6 +89,16 @@ def words_of(pattern: re.Pattern[str]) -> tuple[str, ...]:
     return pattern.words if isinstance(pattern, _Late) else ()
 
 
+def may_match(pattern: re.Pattern[str], outline: str) -> bool:
+    """Whether a text with this outline contains one of the words that every match contains."""
+    words = words_of(pattern)
+    # A loop, because any() with a generator takes twice as long, and this is asked often.
+    for word in words:
+        if word in outline:
+            return True
+    return not words
+
+
 def phrase_key(pattern: re.Pattern[str]) -> str:
     """Identifies a pattern in the generated table of words."""
     return _key(pattern.pattern, compiled(pattern).flags)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
-from whygpu.model.lazy_regex import words_of
+from whygpu.model.lazy_regex import may_match
 from whygpu.model.outside_text import excerpt
 from whygpu.model.shortage import MemoryPlace
 from whygpu.model.system import Cpu
@@ -189,8 +189,6 @@ class Log(NamedTuple):
     name: str = ""
     """The path of the file; empty for standard input and text."""
     lines_read: int = 0
-    lines_left_out: int = 0
-    """Number of ordinary lines of a long log that were read but not kept."""
     unread: str = ""
     """Why a part could not be read, such as a damaged archive; empty if all was read."""
     text: str = ""
@@ -234,12 +232,7 @@ class Log(NamedTuple):
         The catalogue has some two hundred phrases, and a log contains one or two of them. Checking
         for words first avoids nearly all searches, and compiling their patterns.
         """
-        words, outline = words_of(pattern), self.outline
-        # A loop, because any() with a generator takes twice as long, and this is asked often.
-        for word in words:
-            if word in outline:
-                return True
-        return not words
+        return may_match(pattern, self.outline)
 
     def line(self, number: int) -> Line:
         from bisect import bisect_left

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import ADVICE, Allocation, Line, Status
 from whygpu.model.units import logged_size
 from whygpu.tables.out_of_memory import (
@@ -16,7 +17,7 @@ from whygpu.tables.out_of_memory import (
     out_of_memory,
 )
 
-_ABOUT_MEMORY = re.compile(
+ABOUT_MEMORY = late(
     r"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|buffer size|error 2\b|kv cache"
     r"|vram|killed signal|compiler error: killed"
     rf"|{PAGING_FILE}",
@@ -46,7 +47,7 @@ def by_status(statuses: Sequence[Status], known: Sequence[Allocation]) -> tuple[
 
 
 def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocation]:
-    if not _ABOUT_MEMORY.search(line.text) or ADVICE.search(line.text):
+    if not ABOUT_MEMORY.search(line.text) or ADVICE.search(line.text):
         return
     if "out of memory" in line.text or "Tried to allocate" in line.text:
         torch = TORCH.search(_with_continuation(lines, index))

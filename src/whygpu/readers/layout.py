@@ -13,7 +13,7 @@ _NARROWEST, _WIDEST = 40, 250
 _ENOUGH_FULL_LINES = 4
 _ENOUGH_SIGNS = 3
 _WIDEST_USUAL = 132
-_FEW_LINES = 200
+FEW_LINES = 200
 """A longer text shows clearly whether it was wrapped."""
 _HEADER = re.compile(r"(?:Exception Group )?Traceback \(most recent call last\)")
 _DIGITS = re.compile(r"\d+")
@@ -101,8 +101,6 @@ def wrapping_of(texts: Sequence[str]) -> Wrapping | None:
 
 def possible_wrappings(texts: Sequence[str]) -> tuple[Wrapping, ...]:
     """How a short text may have been wrapped: some line that goes on has no room for more."""
-    if len(texts) > _FEW_LINES:
-        return ()
     imaginable = (each._replace(sure=False) for each in _imaginable(texts, _WIDEST_USUAL))
     return tuple(
         wrapping

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from whygpu.model.lazy_regex import outline_of
+from whygpu.model.lazy_regex import late, may_match, outline_of
 from whygpu.model.log import Log
-from whygpu.readers.allocations import allocations, by_status
+from whygpu.readers.allocations import ABOUT_MEMORY, allocations, by_status
 from whygpu.readers.cleaning import cleaned
 from whygpu.readers.device_reports import device_reports
 from whygpu.readers.devices import devices
 from whygpu.readers.failures import failures
 from whygpu.readers.layout import (
+    FEW_LINES,
     Numbered,
     joined,
     possible_wrappings,
@@ -25,6 +26,7 @@ from whygpu.readers.layout import (
 from whygpu.readers.libraries import events
 from whygpu.readers.listings import without_listings, without_programs
 from whygpu.readers.records import records
+from whygpu.readers.repetition import without_repetition
 from whygpu.readers.runs import lines_of_earlier_runs
 from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
@@ -35,19 +37,19 @@ from whygpu.readers.versions import versions
 from whygpu.readers.work_progress import progress
 
 _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], ...] = (
-    ("windows", re.compile(r"\b[A-Za-z]:\\\\?\w|\.dll\b|\[WinError|win_amd64|\.pyd\b")),
+    ("windows", late(r"\b[A-Za-z]:\\\\?\w|\.dll\b|\[WinError|win_amd64|\.pyd\b")),
     (
         "macos",
-        re.compile(
+        late(
             r"\.dylib\b|/Users/|macosx_\d|Darwin|\bMPS\b(?! (?:client|server|control))|arm64-apple"
         ),
     ),
-    ("linux", re.compile(r"\.so\b|/home/|/usr/|/opt/|/proc/|manylinux|\bld\.so|NVRM:")),
+    ("linux", late(r"\.so\b|/home/|/usr/|/opt/|/proc/|manylinux|\bld\.so|NVRM:")),
 )
 _FRAMEWORKS = (
     (
         "jax",
-        re.compile(
+        late(
             r"\bjax(?:lib)?\b|xla_bridge|(?:Xla|Jax)RuntimeError|\bjit_\w"
             r"|external/(?:xla\+?|org_tensorflow)/|Unable to initialize backend '|JAX_PLATFORM"
             r"|RESOURCE_EXHAUSTED: Out of memory while trying to allocate"
@@ -55,7 +57,7 @@ _FRAMEWORKS = (
     ),
     (
         "torch",
-        re.compile(
+        late(
             r"\btorch\b|[Pp]y[Tt]orch|THC\w|c10::|aten/|ATen|libtorch|ProcessGroupNCCL"
             r"|CUDA out of memory\. Tried to allocate|when calling `cu|cuDNN error: CUDNN_"
             r"|Expected all tensors to be on the same device"
@@ -63,20 +65,20 @@ _FRAMEWORKS = (
     ),
     (
         "tensorflow",
-        re.compile(
+        late(
             r"(?<!external/org_)tensorflow|\btf\.|gpu_device\.cc"
             r"|OOM when allocating tensor|Dst tensor is not initialized"
             r"|Failed to get convolution algorithm"
         ),
     ),
-    ("onnxruntime", re.compile(r"onnxruntime")),
-    ("cupy", re.compile(r"\bcupy\b|CuPy")),
-    ("numba", re.compile(r"\bnumba\b")),
-    ("keras", re.compile(r"\bkeras\b")),
+    ("onnxruntime", late(r"onnxruntime")),
+    ("cupy", late(r"\bcupy\b|CuPy")),
+    ("numba", late(r"\bnumba\b")),
+    ("keras", late(r"\bkeras\b")),
 )
 
 
-_SHARED_WITH_XLA = re.compile(r"\bcuda_dnn\.cc")
+_SHARED_WITH_XLA = late(r"\bcuda_dnn\.cc")
 """A source file that JAX also uses: it counts for TensorFlow if nothing else names a framework."""
 
 
@@ -101,22 +103,15 @@ def read(sifted: Sifted, name: str = "") -> Log:
 
     A short log may not show whether its lines were wrapped. Then the other readings are kept too.
     """
-    shown = without_margin(
-        [
-            (number, text)
-            for number, raw in without_listings(without_programs(sifted.lines))
-            for text in cleaned(raw)
-        ]
-    )
+    kept = without_repetition(without_listings(without_programs(sifted.lines)))
+    shown = without_margin([(number, text) for number, raw in kept for text in cleaned(raw)])
     texts = [text for _, text in shown]
     wrapping = wrapping_of(texts)
     if wrapping is not None:
         return _of_last_run(joined(shown, wrapping), sifted, name)
+    others = possible_wrappings(texts) if len(sifted.lines) <= FEW_LINES else ()
     return _of_last_run(shown, sifted, name)._replace(
-        other_readings=tuple(
-            _of_last_run(joined(shown, possible), sifted, name)
-            for possible in possible_wrappings(texts)
-        )
+        other_readings=tuple(_of_last_run(joined(shown, other), sifted, name) for other in others)
     )
 
 
@@ -142,8 +137,9 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
         starts.append(at)
         at += len(line.text) + 1
     text = "\n".join(line.text for line in lines)
+    outline = outline_of(text)
     codes = statuses(lines)
-    refused = allocations(lines)
+    refused = allocations(lines) if may_match(ABOUT_MEMORY, outline) else ()
     refused = tuple(sorted((*refused, *by_status(codes, refused)), key=lambda each: each.line))
     return Log(
         lines=tuple(lines),
@@ -161,9 +157,8 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
         framework=_framework("\n".join(text for _, text in numbered)),
         name=name,
         lines_read=sifted.lines_read,
-        lines_left_out=sifted.lines_read - sifted.lines_kept,
         text=text,
-        outline=outline_of(text),
+        outline=outline,
         starts=tuple(starts),
     )
 
@@ -174,7 +169,11 @@ def _platform(text: str) -> Literal["linux", "windows", "macos", "unknown"]:
 
 def _framework(text: str) -> str:
     """The framework that is mentioned most."""
-    counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in _FRAMEWORKS}
+    outline = outline_of(text)
+    counts = {
+        name: sum(1 for _ in pattern.finditer(text)) if may_match(pattern, outline) else 0
+        for name, pattern in _FRAMEWORKS
+    }
     name = max(counts, key=lambda each: counts[each])
     if not counts[name]:
         return "tensorflow" if _SHARED_WITH_XLA.search(text) else ""

@@ -142,13 +142,27 @@ _CALL = re.compile(
 
 
 _Sentences = Sequence[tuple[str, Api, str]]
+ABOUT_STATUSES = ("cu", "nvml", "nvrtc", "nccl", "unknown error (", "error code: ", "(code ")
+"""In lower case. A line without any of them, and without a sentence, has no code of CUDA."""
 
 
 def statuses(lines: Sequence[Line]) -> tuple[Status, ...]:
     # Most logs have none of a hundred sentences: which ones is asked once, not for every line.
     folded = "\n".join(line.text for line in lines).lower()
     sentences = [row for row in _FOLDED_SENTENCES if row[0] in folded]
-    return tuple(status for line in lines for status in _of_line(line, sentences))
+    words = [word for word in (*ABOUT_STATUSES, *(row[0] for row in sentences)) if word in folded]
+    if not words:
+        return ()
+    return tuple(
+        status
+        for line in lines
+        if _holds(line.text.lower(), words)
+        for status in _of_line(line, sentences)
+    )
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    return any(word in text for word in words)
 
 
 def _of_line(line: Line, sentences: _Sentences) -> Iterator[Status]:

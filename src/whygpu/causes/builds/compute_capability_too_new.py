@@ -309,12 +309,15 @@ def _by_generation(log: Log) -> Iterator[Finding]:
     if maker_of(log) == "amd":
         # Its architectures are named differently, and non-nvidia-backend is about them.
         return
-    age, gpu = age_of(log)
     missing = [status.line for status in log.status_named(*NO_CODE)]
     no_function = [status.line for status in log.status_named(_NO_FUNCTION)]
     failing = [status.line for status in log.status_named(*_FAILS_ON_NEW)]
     failing += [match.line for match in log.find(_OLD_TORCH)]
     gemm = [match.line for match in log.find(_GEMM)]
+    if not (missing or no_function or failing or gemm) and (log.failures or log.progress):
+        # Searching the names of GPUs takes long, and here the age of one would decide nothing.
+        return
+    age, gpu = age_of(log)
     new = age == "too-new" or (age == "unknown" and gpu is not None and gpu.capability >= _TURING)
     if gpu is not None and missing and gpu.capability >= _TURING:
         new = True

@@ -282,17 +282,20 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         what = f"{framework_title(log)} needs another GPU: {excerpt(unmet.text)}"
         yield _from_log(log, [unmet.line], what, "likely")
         return
+    lacking_operation = log.status_named(*_UNSUPPORTED)
+    statuses = log.status_named(*NO_CODE)
+    if not (lacking_operation or statuses or log.failures):
+        # Searching the names of GPUs takes long, and here the age of one would decide nothing.
+        return
     age, gpu = age_of(log)
     if gpu is not None and gpu.capability < _OLDEST and log.failures:
         yield _from_log(log, [gpu.line], f"{gpu} is too old for any release", "likely")
         return
-    lacking_operation = log.status_named(*_UNSUPPORTED)
     if lacking_operation and gpu is not None and gpu.capability < _VOLTA:
         lines = [gpu.line, *(status.line for status in lacking_operation)]
         what = f"a CUDA library does not support an operation on {gpu}"
         yield _from_log(log, lines, what, "likely")
         return
-    statuses = log.status_named(*NO_CODE)
     if statuses and not log.says(_OF_AMD):
         yield from _no_code(log, [status.line for status in statuses], age, gpu)
 
