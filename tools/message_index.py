@@ -51,9 +51,13 @@ TOPICS = (
                 (
                     "Num GPUs Available: 0",
                     "tensorflow does not detect the GPU",
-                    "tensorflow not using the GPU",
                     "tf.test.is_gpu_available() is False",
                 ),
+                Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
+            ),
+            Message(
+                "TensorFlow is not using my GPU",
+                ("the training runs on the CPU", "no GPU usage"),
                 Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
             ),
             Message(

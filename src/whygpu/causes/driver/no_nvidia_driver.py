@@ -273,8 +273,8 @@ def _log_message(log: Log) -> str:
         )
     if story.no_library and all("nvidia-smi" in log.line(at).text for at in story.no_library):
         return (
-            "nvidia-smi, a part of NVIDIA's driver, is not installed on the machine of this log, or "
-            "not on its PATH"
+            "the program nvidia-smi, a part of NVIDIA's driver, is not installed on the machine of "
+            "this log, or not on its PATH"
         )
     if story.no_library and not log.statuses and _only_cudart_is_missed(log, story.no_library):
         return (
