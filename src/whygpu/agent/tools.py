@@ -276,8 +276,8 @@ TOOLS = (
     Tool(
         "fix",
         "Which steps repair the environment?",
-        "List the steps that repair a Python environment, and those that only a person can do. With "
-        "`prove`, each step is tried in a throwaway copy (minutes, disk space, the network). With "
+        "List the steps that repair a Python environment, and those that only a person can do. "
+        "With `prove`, each step is tried in a throwaway copy (minutes, disk space, the network). With "
         "`apply`, the proven steps are applied; that works only if the server was started with "
         "--allow-fix, and the user should have agreed to it.",
         {

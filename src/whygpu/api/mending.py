@@ -222,8 +222,8 @@ def _refusal(interpreter: Interpreter, prefix: str) -> str:
     if outside:
         return (
             f"this environment also uses the packages in {outside}, which a copy of it does not "
-            "hold, and pip would change them there: set PYTHONNOUSERSITE=1 to examine and repair the "
-            "environment without them"
+            "hold, and pip would change them there: set PYTHONNOUSERSITE=1 to examine and repair "
+            "the environment without them"
         )
     names = set(os.listdir(prefix))
     if "condabin" in names:
