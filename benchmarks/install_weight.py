@@ -129,8 +129,9 @@ def tables(timings: list[Timing], weights: list[Weight], wheel_bytes: int) -> st
     lines += [
         f"| {len(weights)} packages | | {_mb(total)} |",
         "",
-        f"The wheel of whygpu has {_mb(wheel_bytes)} MB. Python {platform.python_version()}, "
-        f"{os.cpu_count()} processor cores, no GPU and no framework in the environment.",
+        f"The wheel of whygpu has {_mb(wheel_bytes)} MB. Measured on {time.strftime('%Y-%m-%d')} "
+        f"with Python {platform.python_version()} on {os.cpu_count()} processor cores, without a "
+        "GPU, and without a framework in the environment.",
         "",
     ]
     return "\n".join(lines)
