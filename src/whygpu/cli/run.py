@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile-steps",
         metavar="A..B",
-        help="with --profile: judge these steps, such as 20..60 (default: all but the first)",
+        help="with --profile: judge these steps, such as 20..60 (default: all but the first ten)",
     )
     parser.add_argument(
         "--profile-trace",

@@ -284,7 +284,7 @@ complete -c whygpu -n '_shtab_whygpu_using run' -l tf1 -d 'run TensorFlow 1 code
 complete -c whygpu -n '_shtab_whygpu_using run' -l no-repair -d 'leave what is wrong with the machine as it is'
 complete -c whygpu -n '_shtab_whygpu_using run' -l trace -d 'report where each operation ran, and why on the CPU'
 complete -c whygpu -n '_shtab_whygpu_using run' -l profile -d 'report why the training steps take as long as they do, and what would help'
-complete -c whygpu -n '_shtab_whygpu_using run' -l profile-steps -x -d 'with --profile: judge these steps, such as 20..60 (default: all but the first)'
+complete -c whygpu -n '_shtab_whygpu_using run' -l profile-steps -x -d 'with --profile: judge these steps, such as 20..60 (default: all but the first ten)'
 complete -c whygpu -n '_shtab_whygpu_using run' -l profile-trace -xka "(__fish_complete_path (commandline -ct))" -d 'with --profile: write a trace that ui.perfetto.dev opens'
 complete -c whygpu -n '_shtab_whygpu_using run' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'write the report as JSON'
 complete -c whygpu -n '_shtab_whygpu_using run' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'also write the answer as a page for a browser'

@@ -392,7 +392,7 @@ _shtab_whygpu_run_options=(
   "--no-repair[leave what is wrong with the machine as it is]"
   "--trace[report where each operation ran, and why on the CPU]"
   "--profile[report why the training steps take as long as they do, and what would help]"
-  "--profile-steps[with --profile\: judge these steps, such as 20..60 (default\: all but the first)]:A..B:"
+  "--profile-steps[with --profile\: judge these steps, such as 20..60 (default\: all but the first ten)]:A..B:"
   "--profile-trace[with --profile\: write a trace that ui.perfetto.dev opens]:FILE:_files"
   "--report[write the report as JSON]:FILE:_files"
   "--html[also write the answer as a page for a browser]:FILE:_files"
