@@ -170,7 +170,8 @@ def main() -> None:
             timings, weights = measure(pathlib.Path(folder))
         runs.append(timings)
     (wheel,) = (ROOT / "dist").glob("*.whl")
-    how = f"the shortest of {options.runs} runs, with other programs running (load average {load:.0f})"
+    others = f"with other programs running (load average {load:.0f})"
+    how = f"the shortest of {options.runs} runs, {others}"
     text = tables(shortest(runs), weights, wheel.stat().st_size, how)
     print(text)
     if options.write:
