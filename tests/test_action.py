@@ -1,4 +1,7 @@
-"""The GitHub action: its steps are run here as GitHub runs them, on a project with a mistake."""
+"""The GitHub action: its steps are run here as GitHub runs them, on a project with a mistake.
+
+The scripts of the workflows are read by shellcheck, as those of the action are.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,6 +28,7 @@ tf.config.set_visible_devices(tf.config.list_physical_devices("CPU"), "CPU")
 """
 
 _EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
+_ANY_EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 
 
 @pytest.fixture
@@ -49,13 +54,12 @@ def run_step(step: dict[str, Any], folder: pathlib.Path, **given: str) -> Ended:
     inputs = {name: about["default"] for name, about in ACTION["inputs"].items()} | given
     contexts = {f"inputs.{name}": value for name, value in inputs.items()}
     contexts |= {"runner.temp": str(folder.parent), "github.action_path": str(ROOT)}
-    files = {name: folder.parent / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV")}
-    for file in files.values():
-        file.write_text("")
+    contexts["steps.install.outputs.python"] = sys.executable
+    output = folder.parent / "GITHUB_OUTPUT"
+    output.write_text("")
     environ = {
         **os.environ,
-        "WHYGPU_PYTHON": sys.executable,
-        **{name: str(file) for name, file in files.items()},
+        "GITHUB_OUTPUT": str(output),
         **{
             name: _EXPRESSION.sub(lambda match: contexts[match[1]], text)
             for name, text in step["env"].items()
@@ -68,17 +72,35 @@ def run_step(step: dict[str, Any], folder: pathlib.Path, **given: str) -> Ended:
     done = subprocess.run(
         command, cwd=folder, env=environ, capture_output=True, text=True, timeout=PATIENCE
     )
-    return Ended(done, files["GITHUB_OUTPUT"].read_text() + files["GITHUB_ENV"].read_text())
+    return Ended(done, output.read_text())
 
 
-@pytest.mark.parametrize("step", [INSTALL, LINT], ids=lambda step: step["name"])
-def test_shellcheck_accepts_the_scripts(step: dict[str, Any]) -> None:
-    """actionlint reads the scripts of workflows only."""
-    if shutil.which("shellcheck") is None:
+def scripts() -> Iterator[tuple[str, str]]:
+    """The scripts of the action and of the workflows, each with its place."""
+    for step in ACTION["runs"]["steps"]:
+        yield f"action: {step['name']}", step["run"]
+    for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"]
+        for name, job in jobs.items():
+            for number, step in enumerate(job["steps"], 1):
+                if "run" in step:
+                    # GitHub puts the value of an expression there before the shell sees it.
+                    yield f"{file.stem}: {name} {number}", _ANY_EXPRESSION.sub("value", step["run"])
+
+
+@pytest.mark.parametrize("script", [pytest.param(text, id=place) for place, text in scripts()])
+def test_shellcheck_accepts_the_scripts(script: str) -> None:
+    # The one that was installed with the other tools for developers, even if none is on PATH.
+    found = shutil.which("shellcheck", path=os.path.dirname(sys.executable))
+    shellcheck = found or shutil.which("shellcheck")
+    if shellcheck is None:
         pytest.skip("shellcheck is not installed here")
-    command = ["shellcheck", "--norc", "--shell=bash", "-"]
     done = subprocess.run(
-        command, input=step["run"], capture_output=True, text=True, timeout=PATIENCE
+        [shellcheck, "--norc", "--shell=bash", "-"],
+        input=script,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -134,4 +156,4 @@ def test_whygpu_is_installed_from_the_action_or_by_its_version(project: pathlib.
         ended = run_step(step, project, version=version)
         assert ended.code == 0, ended.messages
         assert said.read_text().splitlines()[-1].endswith(f" {wanted}")
-        assert ended.outputs["WHYGPU_PYTHON"] == f"{project.parent}/whygpu/bin/python"
+        assert ended.outputs["python"] == f"{project.parent}/whygpu/bin/python"

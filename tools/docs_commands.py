@@ -37,6 +37,9 @@ STANDARD_FILES = {
 }
 """Files that commands name besides those in docs/examples, if a comment does not say otherwise."""
 
+ANY_PROGRAM = "train.py"
+"""In docs/examples, it stands for the reader's own program."""
+
 PROGRAMS = ("whygpu", "python", "pip", "pipx", "uvx", "uv", "conda", "make", "docker", "pre-commit")
 
 _FENCE = re.compile(
@@ -139,15 +142,26 @@ def usage_error(command: str) -> str:
     return ""
 
 
+def files_of(block: Block) -> tuple[str, ...]:
+    """The files of this repository that a reader needs for the commands of a block."""
+    renamed = _renamed_files(block)
+    words = {word for command in block.commands for word in shlex.split(command)}
+    examples = [EXAMPLES / word for word in words - set(renamed) - {ANY_PROGRAM}]
+    found = [str(path.relative_to(ROOT)) for path in examples if path.is_file()]
+    return (*renamed.values(), *found)
+
+
+def _renamed_files(block: Block) -> dict[str, str]:
+    """The files that the comment gives another name for the commands."""
+    return dict(_FILE.findall(block.note)) if block.kind == "run" else {}
+
+
 def run(block: Block) -> tuple[str, ...]:
     """What each command of the block prints, one after the other in one folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "work")
         shutil.copytree(EXAMPLES, folder)
-        for shown_name, source in {
-            **STANDARD_FILES,
-            **dict(_FILE.findall(block.note if block.kind == "run" else "")),
-        }.items():
+        for shown_name, source in {**STANDARD_FILES, **_renamed_files(block)}.items():
             (folder / shown_name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / source, folder / shown_name)
         environ = _environment(Path(name))

@@ -48,16 +48,27 @@ TOPICS = (
         (
             Message(
                 "tf.config.list_physical_devices('GPU') is empty: []",
-                ("Num GPUs Available: 0", "tensorflow does not detect the GPU"),
+                (
+                    "Num GPUs Available: 0",
+                    "tensorflow does not detect the GPU",
+                    "tf.test.is_gpu_available() is False",
+                ),
+                Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
+            ),
+            Message(
+                "TensorFlow is not using my GPU",
+                ("the training runs on the CPU", "no GPU usage"),
                 Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
             ),
             Message(
                 "torch.cuda.is_available() returns False",
                 ("torch.cuda.device_count() is 0", "Torch not compiled with CUDA enabled"),
             ),
+            Message("Could not find cuda drivers on your machine, GPU will not be used."),
             Message(
                 "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not "
-                "installed. Falling back to cpu."
+                "installed. Falling back to cpu.",
+                ("No GPU/TPU found, falling back to CPU", "jax not using the GPU, CPU fallback"),
             ),
             Message(
                 "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
@@ -65,11 +76,18 @@ TOPICS = (
             Message("failed call to cuInit: CUDA_ERROR_UNKNOWN: unknown error"),
             Message("CUDA driver version is insufficient for CUDA runtime version"),
             Message("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"),
+            Message("nvidia-smi: command not found"),
             Message("Failed to initialize NVML: Driver/library version mismatch"),
             Message('could not select device driver "" with capabilities: [[gpu]]'),
             Message(
                 "Keras does not see my GPU, TensorFlow does",
-                page=Link("Keras does not use the GPU", "tutorials/keras-without-gpu.md"),
+                ("keras not using the GPU",),
+                Link("Keras does not use the GPU", "tutorials/keras-without-gpu.md"),
+            ),
+            Message(
+                "PyTorch does not use the GPU of my Mac (Apple M1, M2, M3; MPS)",
+                ("TensorFlow does not use the GPU of my Mac, Metal",),
+                Link("Systems and GPUs: other vendors", "systems.md"),
             ),
         ),
     ),
@@ -77,12 +95,12 @@ TOPICS = (
         "Libraries",
         (
             Message(
+                "libcudnn.so.8: cannot open shared object file: No such file or directory",
+                ("libcudnn.so.9", "Could not load library libcudnn_ops_infer.so.8"),
+            ),
+            Message(
                 "Could not load dynamic library 'cudnn64_8.dll'; dlerror: cudnn64_8.dll not found",
-                (
-                    "cudnn64_7.dll",
-                    "libcudnn.so.8: cannot open shared object file: No such file or directory",
-                    "libcudnn.so.9",
-                ),
+                ("cudnn64_7.dll", "cudnn64_9.dll"),
             ),
             Message(
                 "Could not load dynamic library 'cudart64_110.dll'; dlerror: cudart64_110.dll not"
@@ -127,8 +145,12 @@ TOPICS = (
         (
             Message(
                 "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
-                ("RuntimeError: CUDA out of memory", "OOM when allocating tensor"),
+                ("RuntimeError: CUDA out of memory",),
                 Link("Who holds GPU memory", "memory.md"),
+            ),
+            Message(
+                "ResourceExhaustedError: OOM when allocating tensor with shape[32,64,224,224]",
+                page=Link("Who holds GPU memory", "memory.md"),
             ),
             Message("CUDA_ERROR_OUT_OF_MEMORY: out of memory"),
             Message("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4294967296 bytes"),

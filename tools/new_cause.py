@@ -70,10 +70,12 @@ from collections.abc import Iterator
 CAUSE = cause("{code}", __name__, __doc__, severity="error", {effect})
 
 
-# Keep the detectors that can see the defect. Delete the others, with their examples and imports.
-
-
 {detectors}'''
+
+SEVERAL = (
+    "# Keep the detectors that can see the defect. Delete the others, with their examples and "
+    "imports.\n\n\n"
+)
 
 PARTS = {
     "machine": Part(
@@ -201,7 +203,8 @@ def skeleton(code: str, seen_in: Sequence[str]) -> str:
         else 'effect="broken"',
         examples="\n".join(part.examples for part in parts),
         imports="\n".join(f"from {module} import {', '.join(names)}" for module, names in imported),
-        detectors="\n\n".join(part.detector for part in parts),
+        detectors=(SEVERAL if len(parts) > 1 else "")
+        + "\n\n".join(part.detector for part in parts),
     )
 
 
@@ -254,7 +257,7 @@ def main(family: str, slug: str, seen_in: str = "") -> None:
             "src/whygpu/causes/__init__.py"
         )
     print(
-        "Then: make docs\n"
+        "Then: make docs fix\n"
         "      .venv/bin/pytest -q -n 0 tests/test_catalogue.py tests/test_mutation.py\n"
         "Each step, with an example: docs/contributing.md, Adding a cause"
     )

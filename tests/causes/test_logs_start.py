@@ -134,6 +134,13 @@ def test_where_two_are_possible_both_are_told_with_the_question_that_decides() -
     assert all(root.ask for root in explanation.root_causes)
 
 
+def test_no_cuda_drivers_may_mean_libraries_only() -> None:
+    """TensorFlow prints it if libcudart is missing, whether or not there is a driver."""
+    unseen = "Could not find cuda drivers on your machine, GPU will not be used."
+    assert "only the CUDA libraries are missing" in said(unseen).headline
+    assert "found no NVIDIA driver" in said(unseen, CODE_303).headline
+
+
 def test_jax_says_no_visible_devices_after_any_refusal() -> None:
     refused = (
         "E cuda_platform.cc:51] failed call to cuInit: INTERNAL: CUDA error: Failed call to "

@@ -109,7 +109,9 @@ def test_where_the_reason_is(log: str, cause: str) -> None:
 def test_a_missing_tool_is_not_a_missing_framework() -> None:
     root = explained("sudo: nvidia-smi: command not found\n").root_causes[0]
     assert root.cause == "no-nvidia-driver"
-    assert root.message.startswith("nvidia-smi, a part of NVIDIA's driver, is not installed")
+    assert root.message.startswith(
+        "the program nvidia-smi, a part of NVIDIA's driver, is not installed"
+    )
 
 
 FLAGS = "flags : fpu vme de pse tsc msr sse sse2 ssse3 sse4_1 sse4_2 popcnt aes xsave {}"

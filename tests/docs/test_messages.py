@@ -41,6 +41,11 @@ def test_every_message_leads_somewhere(message: Message) -> None:
         "exit code 137",
         "Cannot dlopen some GPU libraries",
         "torch.cuda.is_available() False",
+        "libcudnn",
+        "Could not find cuda drivers",
+        "OOM when allocating tensor",
+        "nvidia-smi has failed",
+        "mac m1 mps",
     ],
 )
 def test_a_heading_has_all_words_of_a_search(typed: str) -> None:

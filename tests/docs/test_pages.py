@@ -15,7 +15,7 @@ import pytest
 import whygpu
 from tests.patience import PATIENCE
 from tools import man_page
-from tools.docs_commands import ROOT, pages
+from tools.docs_commands import ROOT, blocks, files_of, pages
 from tools.reference import FOLDER as REFERENCE
 from tools.reference import pages as reference_pages
 from whygpu.cli.parser import VERBS
@@ -123,6 +123,14 @@ def test_programs_of_the_tutorials_are_what_lint_recommends(page: Path) -> None:
         found = whygpu.lint(program)
         assert found.problems == ()
         assert [(it.finding.code, it.line) for it in found.findings] == []
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=name)
+def test_a_reader_of_a_tutorial_can_get_the_files_that_it_uses(page: Path) -> None:
+    links = {link.removeprefix(REPOSITORY) for link in _LINK.findall(page.read_text("utf-8"))}
+    for block in blocks(page):
+        if block.kind == "run" and block.shows_output:
+            assert set(files_of(block)) <= links, block.place
 
 
 def test_the_reference_is_what_the_program_says() -> None:

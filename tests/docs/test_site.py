@@ -45,3 +45,13 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
 
 def test_causes_can_be_searched_by_the_words_of_a_log(site: Path) -> None:
     assert "libcusolver.so.11" in (site / "search.json").read_text(encoding="utf-8")
+
+
+def test_the_copy_button_can_leave_out_prompts(site: Path) -> None:
+    """The builder marks a block while it is copied; the style sheet hides prompts and output then."""
+    mark = "data-md-copying"
+    assert any(mark in script.read_text(encoding="utf-8") for script in site.rglob("*.js"))
+    style = (site / "stylesheets" / "pages.css").read_text(encoding="utf-8")
+    assert {f"code[{mark}] .gp", f"code[{mark}] .go"} <= set(
+        re.findall(r"code\[[\w-]+\] \.\w+", style)
+    )

@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from whygpu.fixing.elsewhere import pip_setting, user_packages
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.target import Interpreter
@@ -17,6 +19,7 @@ def interpreter(prefix: Path, user_site: Observed[str]) -> Interpreter:
     )
 
 
+@pytest.mark.slow
 def test_pips_files_may_lead_it_elsewhere(tmp_path: Path) -> None:
     settings = tmp_path / "pip.conf"
     environ = {"PATH": os.environ["PATH"], "PIP_CONFIG_FILE": str(settings)}

@@ -35,7 +35,7 @@ def test_a_fix_that_is_proven(tmp_path: Path) -> None:
     assert text.startswith("✗ PyTorch: cpu")
     assert "before 2.0 cpu" in text
     assert "after 2.0 gpu" in text
-    assert "What mends it, proven in a copy of the environment: 1. WG900 a, PyTorch" in text
+    assert "What fixes it, proven in a copy of the environment: 1. WG900 a, PyTorch" in text
     assert "broken/bin/python -m pip install a" in text
     assert "Nothing was changed. To apply it: whygpu fix --apply" in text
     assert "1,200 files (3 GiB), of which 200 MiB took space" in text
@@ -45,7 +45,7 @@ def test_a_fix_that_leaves_something_says_so(tmp_path: Path) -> None:
     shown = answer(tmp_path, "b")._replace(by_hand=(ROOT._replace(by_hand="it needs root"),))
     text = page(shown)
     assert "What removes a part of it" in text
-    assert "This would not mend everything: PyTorch: cpu." in text
+    assert "This would not fix everything: PyTorch: cpu." in text
     assert "For a person: 1. WG901 b, PyTorch: Load it. sudo modprobe nvidia" in text
     assert "By hand, because it needs root." in text
     applied = page(shown._replace(applied=Applied("/saved")))

@@ -16,6 +16,7 @@ from tools.new_cause import PARTS, places_of, skeleton
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
+@pytest.mark.slow
 @each(
     "places",
     [places for n in (1, 2, 3) for places in itertools.combinations(PARTS, n)],

@@ -127,6 +127,7 @@ def small_index(index: LocalIndex, monkeypatch: pytest.MonkeyPatch) -> LocalInde
     return index
 
 
+@pytest.mark.slow
 def test_the_whole_way(
     small_index: LocalIndex, tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +145,7 @@ def test_the_whole_way(
     assert "2 releases read, 1 kept as they were" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_release_that_cannot_be_read_is_named_and_keeps_its_row(
     small_index: LocalIndex, tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -275,14 +275,14 @@ TOOLS = (
     ),
     Tool(
         "fix",
-        "Which steps mend the environment?",
-        "List the steps that mend a Python environment, and those that only a person can do. With "
-        "`prove`, each step is tried in a throwaway copy (minutes, disk space, the network). With "
-        "`apply`, the proven steps are applied; that works only if the server was started with "
-        "--allow-fix, and the user should have agreed to it.",
+        "Which steps repair the environment?",
+        "List the steps that repair a Python environment, and those that only a person can do. "
+        "With `prove`, each step is tried in a throwaway copy (minutes, disk space, the network). "
+        "With `apply`, the proven steps are applied; that works only if the server was started "
+        "with --allow-fix, and the user should have agreed to it.",
         {
-            "python": Argument(_text("interpreter or virtual environment to mend"), "--python"),
-            "only": Argument(_texts("codes of causes to mend, and no others"), "--only"),
+            "python": Argument(_text("interpreter or virtual environment to repair"), "--python"),
+            "only": Argument(_texts("codes of causes to repair, and no others"), "--only"),
             "prove": Argument(_flag("try the steps in a copy", False), "--dry-run", given_if=False),
             "apply": Argument(_flag("prove the steps, then apply them", False), "--apply"),
         },

@@ -45,15 +45,15 @@ def fix(
     on_step: Tell | None = None,
     on_progress: Progress | None = None,
 ) -> FixAnswer:
-    """Mend an environment: find what helps, prove it in a copy and, with `apply`, do it.
+    """Repair an environment: find what helps, prove it in a copy and, with `apply`, do it.
 
     Nothing is changed without `apply`. `prove=False` only lists the steps. `only` limits what is
-    mended to these codes. `on_step` is called with what is being done.
+    repaired to these codes. `on_step` is called with what is being done.
 
     Example:
         answer = whygpu.fix()
-        answer.steps              # what mends the environment
-        answer.after.verdict      # the verdict on the copy that was mended
+        answer.steps              # what repairs the environment
+        answer.after.verdict      # the verdict on the copy that was repaired
     """
     require_linux("fix")
     tell = on_step or (lambda text: None)
@@ -222,8 +222,8 @@ def _refusal(interpreter: Interpreter, prefix: str) -> str:
     if outside:
         return (
             f"this environment also uses the packages in {outside}, which a copy of it does not "
-            "hold, and pip would change them there: set PYTHONNOUSERSITE=1 to examine and mend the "
-            "environment without them"
+            "hold, and pip would change them there: set PYTHONNOUSERSITE=1 to examine and repair "
+            "the environment without them"
         )
     names = set(os.listdir(prefix))
     if "condabin" in names:

@@ -75,7 +75,7 @@ def run(
     explain: bool = True,
     watch: Watch | None = None,
 ) -> RunReport:
-    """Run a program under a device policy, repair what can be repaired, and prove where it ran.
+    """Run a program under a device policy, repair what can be repaired, and report where it ran.
 
     `policy` is one line such as "gpu:1 memory=4GiB cudnn=off require=gpu"; empty, the program runs
     as it is. PolicyError says why the machine cannot meet it, and then nothing is run.

@@ -57,7 +57,7 @@ def add_stress_argument(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=seconds,
         const=STRESS_SECONDS,
-        help="then put each unused GPU under load, for so many seconds each (default: "
+        help="also put each unused GPU under load, for this many seconds (default: "
         f"{STRESS_SECONDS:.0f}): its speed, its clocks, and whether its results are right",
     )
 

@@ -1,4 +1,4 @@
-"""The same work on CPU, GPU and other lanes: the same results, and how fast?"""
+"""Do CPU, GPU and other backends give the same results, and how fast is each?"""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ examples:
   whygpu compare model.keras --inputs data.npz --html report.html
 
 exit codes:
-  0 equal, or apart by rounding   1 different   2 wrong usage   3 a bug
+  0 equal, or different by rounding only   1 different   2 wrong usage   3 a bug
   4 cannot tell
 """
 

@@ -1,4 +1,4 @@
-"""Print the completion of words for a shell."""
+"""Print the script that completes the words of whygpu in a shell."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ examples:
   whygpu diff ~/old-venv ~/new-venv   two environments of this machine
   whygpu diff good.json --no-probe    files only, in a fraction of a second
 
-Which difference matters is tried: each one, and groups of them, are put into
-the machine that works, and the result is judged as `whygpu check` would.
+To find which difference matters, whygpu puts each one, and groups of them, into
+the machine that works, and judges the result as `whygpu check` does.
 
 exit codes:
   0 no worse than before   1 worse, or something new was found   2 wrong usage

@@ -1,4 +1,4 @@
-"""Mend the environment: prove a remedy in a copy, then apply it, with a way back."""
+"""Repair the environment: test a remedy in a copy, apply it, or undo it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from whygpu.probes import DEFAULT_TIMEOUT
 
 EXAMPLES = """\
 examples:
-  whygpu fix                  what helps, proven in a copy; changes nothing
-  whygpu fix --dry-run        the steps only, without the proof
-  whygpu fix --apply          prove it, then do it
+  whygpu fix                  what helps, tested in a copy; changes nothing
+  whygpu fix --dry-run        the steps only, not tested
+  whygpu fix --apply          test it, then change the environment
   whygpu fix --undo           go back to the environment as it was
   whygpu fix --python ~/venv --only WG203
 
 The copy and the packages that are downloaded need space and the network. What
-needs root, a driver or a restart is listed as a step for a person.
+needs root, a driver or a restart is listed as a step for you.
 
 exit codes:
   0 nothing wrong (any more)   1 something found   2 wrong usage   3 a bug
@@ -30,20 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--python",
         metavar="PYTHON",
-        help="the interpreter (or virtual environment) to mend; "
+        help="the interpreter (or virtual environment) to repair; "
         "default: the active environment, else the one that has whygpu and a framework, else "
         "python on PATH",
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--dry-run", action="store_true", help="list the steps, prove nothing")
-    how.add_argument("--apply", action="store_true", help="apply the steps that were proven")
-    how.add_argument("--undo", action="store_true", help="take the last fix back")
+    how.add_argument("--dry-run", action="store_true", help="list the steps without testing them")
+    how.add_argument("--apply", action="store_true", help="test the steps, then apply them")
+    how.add_argument("--undo", action="store_true", help="undo the last fix")
     parser.add_argument(
         "--only",
         metavar="CODE",
         action="append",
         default=[],
-        help="mend this cause only; may be repeated",
+        help="repair this cause only; may be repeated",
     )
     parser.add_argument(
         "--force",

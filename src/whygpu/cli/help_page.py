@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 
 SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
-    "compare": "The same work on CPU, GPU and other lanes: the same results, and how fast?",
-    "completion": "Print the completion of words for a shell.",
+    "compare": "Do CPU, GPU and other backends give the same results, and how fast is each?",
+    "completion": "Print the script that completes the words of whygpu in a shell.",
     "diff": "What changed between two machines, environments or days, and what of it matters?",
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
-    "fix": "Mend the environment: prove a remedy in a copy, then apply it, with a way back.",
+    "fix": "Repair the environment: test a remedy in a copy, apply it, or undo it.",
     "fleet": "Many machines: which nodes are not like the others, and why?",
     "history": "Record each check and run, to say what changed since it last worked.",
     "lint": "Which lines of my program mishandle devices?",
@@ -21,8 +21,8 @@ SUMMARIES = {
     "plan": "Which releases can use the GPU of this machine, or of one that options describe?",
     "report": "Check, memory and plan of this machine on one page, to send to somebody.",
     "rule": "The page of one cause: why it happens, what it looks like, how to fix it.",
-    "run": "Run a program under a device policy, with repairs, and prove where it ran.",
-    "snapshot": "Save what is seen of this machine and environment, private data removed.",
+    "run": "Run a program on the device you choose, repaired, and report where it ran.",
+    "snapshot": "Save what whygpu sees of this machine and environment, without private data.",
 }
 """The first line of each verb's module: the modules themselves take too long to import for it."""
 
@@ -46,14 +46,14 @@ EXAMPLES = """\
   whygpu                              does each framework here use the GPU?
   whygpu --python ~/venv/bin/python   the same for another environment
   whygpu check --json | jq .verdict   for scripts
-  whygpu snapshot -o machine.json     save what was seen, safe to post
+  whygpu snapshot -o machine.json     save what was seen, to post in an issue
   whygpu check --snapshot FILE        diagnose a machine from its snapshot
-  whygpu diff machine.json            what has changed since, and is it why?
+  whygpu diff machine.json            what has changed since, is it the reason?
   whygpu history on                   compare failures with the last good run
   whygpu explain train.log            what a log or traceback means
-  whygpu fix                          prove a remedy in a copy; --apply does it
+  whygpu fix                          test a remedy in a copy; --apply does it
   whygpu plan tensorflow jax          which releases fit this machine
-  whygpu run -- python train.py       run it, repaired, and prove where it ran
+  whygpu run -- python train.py       run it, repaired, and report where it ran
   whygpu compare model.keras          do CPU, GPU and others agree?
   whygpu lint train.py                which lines mishandle devices
   whygpu memory                       who holds GPU memory, what is left

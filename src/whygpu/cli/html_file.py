@@ -15,7 +15,7 @@ def add_html_argument(parser: argparse.ArgumentParser, dest: str = "html") -> No
         "--html",
         metavar="FILE",
         dest=dest,
-        help="write the answer as a page that a browser shows, too",
+        help="also write the answer as a page for a browser",
     )
 
 

@@ -19,7 +19,11 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     # Many editors give every language server this option.
-    parser.add_argument("--stdio", action="store_true", help="has no effect: it is always so")
+    parser.add_argument(
+        "--stdio",
+        action="store_true",
+        help="for editors that give this option; whygpu always uses standard input and output",
+    )
 
 
 def _is_pipe() -> bool:

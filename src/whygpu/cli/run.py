@@ -1,4 +1,4 @@
-"""Run a program under a device policy, with repairs, and prove where it ran."""
+"""Run a program on the device you choose, repaired, and report where it ran."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--require",
         metavar="gpu",
         dest="require_gpu",
-        help="refuse, or fail, a run that does not use the GPU",
+        help="do not start without a GPU; fail if the program did not use it",
     )
     policy.add_argument(
         "--memory", metavar="AMOUNT", help="GPU memory: growth (as needed), 4GiB, or 80%%"
@@ -82,7 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     policy.add_argument(
         "--isolate",
         action="store_true",
-        help="hide the user site, and folders on LD_LIBRARY_PATH but the driver's",
+        help="ignore packages in the user's site folder, and every folder on LD_LIBRARY_PATH "
+        "except the driver's",
     )
     policy.add_argument("--tf1", action="store_true", help="run TensorFlow 1 code on TensorFlow 2")
     parser.add_argument(
@@ -102,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile-steps",
         metavar="A..B",
-        help="with --profile: judge these steps, such as 20..60 (default: all but the first)",
+        help="with --profile: judge these steps, such as 20..60 (default: all but the first ten)",
     )
     parser.add_argument(
         "--profile-trace",
@@ -117,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="with --dry-run: the plan as JSON")
     parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run, with its words"
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments"
     )
 
 

@@ -1,4 +1,4 @@
-"""Save what is seen of this machine and environment, private data removed."""
+"""Save what whygpu sees of this machine and environment, without private data."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@
 _shtab_whygpu_commands() {
   local _commands=(
     check:'Does each framework use the GPU? If not: the root cause, the evidence, the fix.'
-    compare:'The same work on CPU, GPU and other lanes: the same results, and how fast?'
-    completion:'Print the completion of words for a shell.'
+    compare:'Do CPU, GPU and other backends give the same results, and how fast is each?'
+    completion:'Print the script that completes the words of whygpu in a shell.'
     diff:'What changed between two machines, environments or days, and what of it matters?'
     explain:'What does this log mean? The root cause, the lines that prove it, the fix.'
-    fix:'Mend the environment: prove a remedy in a copy, then apply it, with a way back.'
+    fix:'Repair the environment: test a remedy in a copy, apply it, or undo it.'
     fleet:'Many machines: which nodes are not like the others, and why?'
     history:'Record each check and run, to say what changed since it last worked.'
     lint:'Which lines of my program mishandle devices?'
@@ -25,8 +25,8 @@ _shtab_whygpu_commands() {
     plan:'Which releases can use the GPU of this machine, or of one that options describe?'
     report:'Check, memory and plan of this machine on one page, to send to somebody.'
     rule:'The page of one cause: why it happens, what it looks like, how to fix it.'
-    run:'Run a program under a device policy, with repairs, and prove where it ran.'
-    snapshot:'Save what is seen of this machine and environment, private data removed.'
+    run:'Run a program on the device you choose, repaired, and report where it ran.'
+    snapshot:'Save what whygpu sees of this machine and environment, without private data.'
   )
   _describe 'whygpu commands' _commands
 }
@@ -62,12 +62,12 @@ _shtab_whygpu_check_options=(
   "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
-  "--stress[then put each unused GPU under load, for so many seconds each (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
+  "--stress[also put each unused GPU under load, for this many seconds (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
   "--stress-busy[with --stress\: also test GPUs that other processes use, which disturbs them]"
   "--snapshot[diagnose a saved snapshot instead (- for stdin)]:FILE:_files"
   "--json[print the report as JSON]"
   "--sarif[print the report as SARIF 2.1.0]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   {-v,--verbose}"[show the outcome of every cause]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
 )
@@ -89,7 +89,7 @@ _shtab_whygpu_compare_options=(
   "--timeout[for one run of one lane (default\: 1800)]:SECONDS:"
   "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
   "--json[print the report as JSON]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   {-v,--verbose}"[every layer, every reason]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   ":model.keras, file.py\:function or script.py:_files"
@@ -112,7 +112,7 @@ _shtab_whygpu_diff_options=(
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--json[print the answer as JSON]"
   {-v,--verbose}"[list every difference]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   ":a snapshot, the output of \`check --json\`, or an environment (- for stdin):"
   ":the same\; default\: the active environment of this machine, now:"
@@ -127,7 +127,7 @@ _shtab_whygpu_explain_options=(
   "--python[with --here\: the interpreter (or virtual environment) that wrote the log]:PYTHON:_files"
   "--json[print the answer as JSON]"
   "--sarif[print the answer as SARIF 2.1.0]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   {-v,--verbose}"[show all evidence, symptoms and noise]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*)::logs to read, or a message in quotes\; none, or -, for standard input:_files"
@@ -138,15 +138,15 @@ _shtab_whygpu_explain_defaults_added=0
 
 _shtab_whygpu_fix_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[the interpreter (or virtual environment) to mend\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
-  "--dry-run[list the steps, prove nothing]"
-  "--apply[apply the steps that were proven]"
-  "--undo[take the last fix back]"
-  "*--only[mend this cause only\; may be repeated]:CODE:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG114 WG115 WG116 WG117 WG118 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG213 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG324 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG707 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG739 WG740 WG741 WG742 WG743 WG801 WG802 WG803 WG804 WG805 WG806 WG807 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927 WG928)"
+  "--python[the interpreter (or virtual environment) to repair\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
+  "--dry-run[list the steps without testing them]"
+  "--apply[test the steps, then apply them]"
+  "--undo[undo the last fix]"
+  "*--only[repair this cause only\; may be repeated]:CODE:(WG101 WG102 WG103 WG104 WG105 WG106 WG107 WG108 WG109 WG110 WG111 WG112 WG113 WG114 WG115 WG116 WG117 WG118 WG201 WG202 WG203 WG204 WG205 WG206 WG207 WG208 WG209 WG210 WG211 WG212 WG213 WG301 WG302 WG303 WG304 WG305 WG306 WG307 WG308 WG309 WG310 WG311 WG312 WG313 WG314 WG315 WG316 WG317 WG318 WG319 WG320 WG321 WG322 WG323 WG324 WG401 WG402 WG403 WG404 WG405 WG406 WG407 WG408 WG409 WG410 WG501 WG502 WG503 WG504 WG505 WG506 WG601 WG602 WG603 WG604 WG605 WG701 WG702 WG703 WG704 WG705 WG706 WG707 WG710 WG711 WG712 WG713 WG714 WG715 WG716 WG717 WG718 WG719 WG720 WG721 WG722 WG723 WG724 WG725 WG726 WG727 WG728 WG729 WG730 WG731 WG732 WG733 WG734 WG735 WG736 WG737 WG738 WG739 WG740 WG741 WG742 WG743 WG801 WG802 WG803 WG804 WG805 WG806 WG807 WG811 WG812 WG813 WG814 WG815 WG816 WG817 WG901 WG902 WG903 WG904 WG905 WG906 WG907 WG908 WG909 WG910 WG911 WG912 WG913 WG914 WG915 WG916 WG917 WG918 WG919 WG920 WG921 WG922 WG923 WG924 WG925 WG926 WG927 WG928)"
   "--force[with --undo\: go back even if other changes are lost]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--json[print the answer as JSON]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
 )
 
@@ -168,10 +168,10 @@ _shtab_whygpu_fleet_check_options=(
   "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
-  "--stress[then put each unused GPU under load, for so many seconds each (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
+  "--stress[also put each unused GPU under load, for this many seconds (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--metrics[also write metrics for the textfile collector of Prometheus\' node exporter]:FILE:_files"
   "--serve[serve the metrics until Ctrl-C, to this machine only\; ADDRESS\:PORT for others]:PORT:"
   "--every[with --serve\: how often to make a new report (default\: 300)]:SECONDS:"
@@ -189,7 +189,7 @@ _shtab_whygpu_fleet_explain_options=(
   "--ray[use the processes of a Ray cluster, whose nodes all see the logs]:ADDRESS:"
   "--json[print the counts as JSON]"
   {-v,--verbose}"[show every row]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*):a folder of logs, with all folders below, or a log:_files"
 )
@@ -212,7 +212,7 @@ _shtab_whygpu_fleet_report_options=(
   "--expect[a list of all nodes, one on each line (- for stdin)\: report those without a snapshot]:FILE:_files"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--metrics[also write metrics for the textfile collector of Prometheus\' node exporter]:FILE:_files"
   "--serve[serve the metrics until Ctrl-C, to this machine only\; ADDRESS\:PORT for others]:PORT:"
   "--every[with --serve\: how often to make a new report (default\: 300)]:SECONDS:"
@@ -248,7 +248,7 @@ _shtab_whygpu_lint_options=(
   "--json[print the findings as JSON]"
   "--sarif[print them as SARIF 2.1.0]"
   "--github[print annotations for GitHub]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   {-v,--verbose}"[show ignored findings too]"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*)::files, folders or notebooks\; - is standard input (default\: this folder):_files"
@@ -259,7 +259,7 @@ _shtab_whygpu_lint_defaults_added=0
 
 _shtab_whygpu_lsp_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--stdio[has no effect\: it is always so]"
+  "--stdio[for editors that give this option\; whygpu always uses standard input and output]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -279,7 +279,7 @@ _shtab_whygpu_memory_options=(
   "--python[the interpreter (or virtual environment) whose frameworks would be started\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--snapshot[judge a saved snapshot instead (- for stdin)]:FILE:_files"
   "--json[print it as JSON]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
 )
 
@@ -301,7 +301,7 @@ _shtab_whygpu_memory_estimate_options=(
   "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
   "--timeout[seconds for all of it]:S:"
   "--json[print it as JSON]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   ":model.keras, or file.py\:function, which returns a Keras model, a PyTorch module, (module, example_inputs) or, for JAX, (function, arguments):_files"
 )
@@ -324,7 +324,7 @@ _shtab_whygpu_memory_find_options=(
   "--timeout[seconds for each trial\; default\: 600]:S:"
   "--no-cache[do not use what was found before]"
   "--json[print it as JSON]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   ":model.keras, or file.py\:function, which returns a Keras model, a PyTorch module, (module, example_inputs), (function, arguments) or a function step(batch_size), or takes batch_size and does the step itself:_files"
 )
@@ -346,7 +346,7 @@ _shtab_whygpu_plan_options=(
   "--verify[let uv, or pip if uv is not installed, resolve the plan too (asks the index)]"
   "--update[first bring the table of releases up to date from the package index of pip (uses the network\; about 10 MB)]"
   "--json[print the plan as JSON]"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--color[colour\: on a terminal (default), always, or never\; NO_COLOR and FORCE_COLOR are honoured]:color:(auto always never)"
   "(*)::tensorflow, keras, jax, torch, cupy, onnxruntime\; as in tensorflow\=\=2.15 (default\: tensorflow):(tensorflow keras jax torch cupy onnxruntime)"
 )
@@ -380,26 +380,26 @@ _shtab_whygpu_rule_defaults_added=0
 _shtab_whygpu_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--device[cpu, gpu, auto, gpu\:1, gpu\:0,2 (in PCI bus order), the beginning of a UUID (GPU-1a2b), or a part of a GPU\'s name]:DEVICE:"
-  "--require[refuse, or fail, a run that does not use the GPU]:gpu:"
+  "--require[do not start without a GPU\; fail if the program did not use it]:gpu:"
   "--memory[GPU memory\: growth (as needed), 4GiB, or 80\%]:AMOUNT:"
   "--cudnn[compute without cuDNN if possible]:off:"
   "--deterministic[the same result every time, or an error]"
   "--tf32[full float32 in matrix products]:off:"
   "--xla[do not compile with XLA if possible]:off:"
   "--log-level[debug, info, warning, error or quiet]:LEVEL:"
-  "--isolate[hide the user site, and folders on LD_LIBRARY_PATH but the driver\'s]"
+  "--isolate[ignore packages in the user\'s site folder, and every folder on LD_LIBRARY_PATH except the driver\'s]"
   "--tf1[run TensorFlow 1 code on TensorFlow 2]"
   "--no-repair[leave what is wrong with the machine as it is]"
   "--trace[report where each operation ran, and why on the CPU]"
   "--profile[report why the training steps take as long as they do, and what would help]"
-  "--profile-steps[with --profile\: judge these steps, such as 20..60 (default\: all but the first)]:A..B:"
+  "--profile-steps[with --profile\: judge these steps, such as 20..60 (default\: all but the first ten)]:A..B:"
   "--profile-trace[with --profile\: write a trace that ui.perfetto.dev opens]:FILE:_files"
   "--report[write the report as JSON]:FILE:_files"
-  "--html[write the answer as a page that a browser shows, too]:FILE:_files"
+  "--html[also write the answer as a page for a browser]:FILE:_files"
   "--quiet[say nothing about the run]"
   "--dry-run[print the plan with its reasons\; run nothing]"
   "--json[with --dry-run\: the plan as JSON]"
-  "(-)*::what to run, with its words:"
+  "(-)*::the program and its arguments:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -410,7 +410,7 @@ _shtab_whygpu_snapshot_options=(
   "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
-  "--stress[then put each unused GPU under load, for so many seconds each (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
+  "--stress[also put each unused GPU under load, for this many seconds (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
   "--stress-busy[with --stress\: also test GPUs that other processes use, which disturbs them]"
   {-o,--output}"[the file to write (default\: standard output)]:FILE:_files"
 )

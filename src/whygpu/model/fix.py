@@ -66,7 +66,7 @@ class FixAnswer(NamedTuple):
     """The folder of the environment."""
     before: Report
     steps: tuple[FixStep, ...]
-    """What mends the environment, in order; proven if `after` is there."""
+    """What repairs the environment, in order; proven if `after` is there."""
     by_hand: tuple[FixStep, ...]
     """What a person must do."""
     refused: str = ""

@@ -70,7 +70,7 @@ def steps_title(answer: FixAnswer) -> str:
     if answer.after is None:
         return "What would be tried; not proven"
     if _mends_everything(answer.after):
-        return "What mends it, proven in a copy of the environment"
+        return "What fixes it, proven in a copy of the environment"
     return "What removes a part of it, proven in a copy of the environment"
 
 
@@ -80,7 +80,7 @@ def _mends_everything(after: Report) -> bool:
 
 def _comparison(page: Page, answer: FixAnswer) -> None:
     assert answer.after is not None
-    where = "Before and after" if answer.applied is not None else "Before, and in the mended copy"
+    where = "Before and after" if answer.applied is not None else "Before, and in the repaired copy"
     page.section(where)
     before = {item.name: item for item in answer.before.frameworks}
     after = {item.name: item for item in answer.after.frameworks}
@@ -147,7 +147,7 @@ def closing_lines(answer: FixAnswer) -> Iterator[str]:
         )
     elif answer.after is not None and answer.steps and not answer.refused:
         if not _mends_everything(answer.after):
-            yield f"This would not mend everything: {answer.after.headline}."
+            yield f"This would not fix everything: {answer.after.headline}."
         yield f"Nothing was changed. To apply it: {_command(answer, '--apply')}"
     elif answer.after is not None and not answer.steps:
         yield f"Nothing was changed: {_why_nothing_helps(answer)}."

@@ -87,7 +87,9 @@ def test_the_verdict_comes_first_then_the_layers_then_what_to_do() -> None:
     ]
     assert texts(page, ".//h2") == ["What to do", "Frameworks", "Every check"]
     (broken,) = [
-        each for each in parsed(page).findall(".//li") if each.find("div[@class='layer wrong']")
+        each
+        for each in parsed(page).findall(".//li")
+        if each.find("div[@class='layer wrong']") is not None
     ]
     assert "cuDNN" in "".join(broken.itertext())
     assert "WG203 library-path-conflict: TensorFlow" in "".join(broken.itertext())

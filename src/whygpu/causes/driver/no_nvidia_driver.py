@@ -120,7 +120,7 @@ The driver works and lists one GPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.cuda_start_suspects import suspected
 from whygpu.causes.evidence.driver_state import (
@@ -131,6 +131,7 @@ from whygpu.causes.evidence.driver_state import (
     place_of,
 )
 from whygpu.causes.evidence.log_cuda_start import INSUFFICIENT, named, story_of
+from whygpu.causes.evidence.log_libraries import NO_CUDART
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -272,8 +273,13 @@ def _log_message(log: Log) -> str:
         )
     if story.no_library and all("nvidia-smi" in log.line(at).text for at in story.no_library):
         return (
-            "nvidia-smi, a part of NVIDIA's driver, is not installed on the machine of this log, or "
-            "not on its PATH"
+            "the program nvidia-smi, a part of NVIDIA's driver, is not installed on the machine of "
+            "this log, or not on its PATH"
+        )
+    if story.no_library and not log.statuses and _only_cudart_is_missed(log, story.no_library):
+        return (
+            f"{framework_title(log)} found no CUDA on the machine of this log: there is no NVIDIA "
+            "driver, or only the CUDA libraries are missing; this message is the same for both"
         )
     if story.no_library:
         return f"{framework_title(log)} found no NVIDIA driver on the machine of this log"
@@ -290,3 +296,8 @@ def _log_message(log: Log) -> str:
         "CUDA found no GPU on the machine of this log: no NVIDIA driver runs there, or it has "
         "no NVIDIA GPU"
     )
+
+
+def _only_cudart_is_missed(log: Log, lines: Sequence[int]) -> bool:
+    """TensorFlow's message names drivers, but follows from libcudart, which is no part of one."""
+    return all(NO_CUDART.search(log.line(at).text) for at in lines)

@@ -100,7 +100,7 @@ def _comparison(answer: FixAnswer) -> Html | None:
         return None
     before = {item.name: item for item in answer.before.frameworks}
     after = {item.name: item for item in answer.after.frameworks}
-    then = "after" if answer.applied is not None else "in the mended copy"
+    then = "after" if answer.applied is not None else "in the repaired copy"
     rows: list[Sequence[Child]] = [
         (display_name(name), _state(before.get(name)), _state(after.get(name)))
         for name in dict.fromkeys((*before, *after))
