@@ -121,7 +121,13 @@ _SETS_UP = frozenset(
 )
 
 
-@CAUSE.on_code("except:", "except Exception", "except BaseException")
+@CAUSE.on_code(
+    *("except:", "except Exception", "except BaseException"),
+    needs=(
+        *sorted({name.rpartition(".")[2] for name in _SETS_UP}),
+        *("set_device", "cuda", "jax.distributed", "fit("),
+    ),
+)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
         return
