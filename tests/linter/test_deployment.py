@@ -967,3 +967,23 @@ def test_only_a_folder_for_a_variant_says_that_an_image_is_for_the_cpu(
     files = {f"{folder}/Dockerfile": docker, "cpu-project/README.md": "x"}
     report = project(tmp_path, files)
     assert bool(report.findings) == speaks
+
+
+@pytest.mark.parametrize(
+    ("again", "codes"),
+    [
+        ("pip install torch", []),
+        ("pip install --upgrade torch", ["WG318"]),
+        ("pip install torch==2.8.0", ["WG318"]),
+    ],
+)
+def test_what_is_installed_already_stays(
+    tmp_path: pathlib.Path, again: str, codes: list[str]
+) -> None:
+    index = "--index-url https://download.pytorch.org/whl/cu122"
+    docker = (
+        "FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nRUN apt-get install -y python3-pip\n"
+        f"RUN pip install torch==2.7.0\nRUN {again} {index}\n"
+    )
+    report = project(tmp_path, {"Dockerfile": docker})
+    assert [item.finding.code for item in report.findings] == codes

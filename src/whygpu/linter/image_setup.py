@@ -324,7 +324,7 @@ class _Installs:
             found = tuple(each._replace(sources=sources) for each in install.requirements)
             install = install._replace(sources=sources, requirements=found)
         self.all.append(install)
-        self.requirements += install.requirements
+        self._require(install.requirements, install)
         self.unknown += [f"{item.place.line}: {item.reason}" for item in install.unread]
         for name in install.files:
             self._add_file(name, install, stage, run)
@@ -358,10 +358,17 @@ class _Installs:
         except UsageError as error:
             self.unknown.append(str(error))
             return
+        wanted = [each for each in found.requirements if not each.is_optional]
+        sources = install.sources
+        self._require(
+            [each._replace(sources=(*each.sources, *sources)) for each in wanted], install
+        )
+
+    def _require(self, wanted: Sequence[PinnedRequirement], install: PackageInstall) -> None:
+        """Without those that an earlier command has installed, in any release."""
+        there = {each.name for each in self.requirements} if install.keeps_installed else set()
         self.requirements += [
-            each._replace(sources=(*each.sources, *install.sources))
-            for each in found.requirements
-            if not each.is_optional
+            each for each in wanted if each.specifier or each.extras or each.name not in there
         ]
 
     def _found(self, name: str, stage: Stage, run: Run) -> str | None:

@@ -101,7 +101,7 @@ _SAVED_FROM_CPU = late(
 )
 _ASKS_FOR_GPU = late(r"^(?!not\b)[^\n]{0,200}(?:cuda|gpu|is_available)", 2)
 _OF_WEIGHTS = late(r"\.pth?\b|\.pth\.tar|\.ckpt|\.bin\b|model|weight|checkpoint|ckpt|state", 2)
-_OF_DATA = late(r"data|dataset|feature|embed|graph|processed", 2)
+_OF_DATA = late(r"data|dataset|feature|embed|graph|processed|\bargs\s*=|_args\b|vocab|tokeniz", 2)
 
 
 @CAUSE.on_code("torch.load", "import load", needs=("is_available()",))
@@ -144,6 +144,6 @@ def _names_device(call: Call) -> bool:
 
 
 def _loads_weights(program: Program, call: Call) -> bool:
-    """Data sets in PyTorch's format mostly hold tensors of the CPU."""
+    """Data sets in PyTorch's format mostly hold tensors of the CPU, and options hold none."""
     text = program.source(program.statement(call.node))
     return bool(_OF_WEIGHTS.search(text)) and not _OF_DATA.search(text)

@@ -38,6 +38,11 @@ _WITH_VALUE = frozenset(
 )
 
 
+_REPLACING = frozenset(
+    {"-U", "--upgrade", "--force-reinstall", "-I", "--ignore-installed", "--pre"}
+)
+
+
 class PackageInstall(NamedTuple):
     """What one command installs."""
 
@@ -52,6 +57,8 @@ class PackageInstall(NamedTuple):
     unread: tuple[UnreadLine, ...]
     locks: tuple[str, ...] = ()
     """Files of the project that say what is installed; the first one that exists counts."""
+    keeps_installed: bool = False
+    """A package that is there already, and that the requirement allows, stays."""
 
 
 class _Word(NamedTuple):
@@ -190,6 +197,7 @@ def _pip(arguments: list[_Word], python: str) -> PackageInstall:
         given_sources,
         python,
         tuple(unread),
+        keeps_installed=_REPLACING.isdisjoint(word.text for word in arguments),
     )
 
 
