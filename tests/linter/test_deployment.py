@@ -987,3 +987,28 @@ def test_what_is_installed_already_stays(
     )
     report = project(tmp_path, {"Dockerfile": docker})
     assert [item.finding.code for item in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("code", "fails"),
+    [
+        ("import torch; assert torch.cuda.is_available()", True),
+        ("import torch; assert torch.cuda.is_available(), 'no GPU'", True),
+        ("import torch; assert torch.cuda.is_available() or True", False),
+        ("import torch; assert not torch.cuda.is_available()", False),
+        ("import torch; print(torch.cuda.is_available())", False),
+        ("import tensorflow as tf; assert tf.config.list_physical_devices('GPU')", True),
+        ("import tensorflow as tf; assert len(tf.config.list_physical_devices('GPU')) > 0", True),
+        ("import tensorflow as tf; assert tf.config.list_physical_devices()", False),
+        ("import sys, torch; sys.exit(not torch.cuda.is_available())", True),
+        ("import torch; exit(0 if torch.cuda.is_available() else 1)", True),
+        ("import torch; raise SystemExit(not torch.cuda.is_available())", True),
+        ("import torch; exit(0)", False),
+    ],
+)
+def test_a_step_of_a_build_that_ends_without_a_gpu(
+    tmp_path: pathlib.Path, code: str, fails: bool
+) -> None:
+    docker = f'FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nRUN python3 -c "{code}"\n'
+    report = project(tmp_path, {"Dockerfile": docker})
+    assert [item.finding.code for item in report.findings] == (["WG814"] if fails else [])
