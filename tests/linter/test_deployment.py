@@ -1012,3 +1012,49 @@ def test_a_step_of_a_build_that_ends_without_a_gpu(
     docker = f'FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nRUN python3 -c "{code}"\n'
     report = project(tmp_path, {"Dockerfile": docker})
     assert [item.finding.code for item in report.findings] == (["WG814"] if fails else [])
+
+
+def test_a_service_that_the_readme_starts_is_not_only_built(tmp_path: pathlib.Path) -> None:
+    files = {
+        "compose.yaml": "services:\n  app:\n    image: app\n    build: .\n",
+        "Dockerfile": "FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nCMD python3 train.py\n",
+    }
+    assert project(tmp_path / "a", files).findings == ()
+    files["README.md"] = "Run `docker compose up --build`.\n"
+    (finding,) = project(tmp_path / "b", files).findings
+    assert finding.finding.code == "WG811"
+
+
+@pytest.mark.parametrize(
+    ("image", "codes"),
+    [
+        ("vllm/vllm-openai:v${VLLM_VERSION}", ["WG811"]),
+        ("${REGISTRY}/vllm-openai:latest", []),
+        ("nvidia/cuda:${CUDA}", []),
+    ],
+)
+def test_some_images_are_known_whatever_their_tag(
+    tmp_path: pathlib.Path, image: str, codes: list[str]
+) -> None:
+    report = project(tmp_path, {"compose.yaml": f"services:\n  llm:\n    image: {image}\n"})
+    assert [item.finding.code for item in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("image", "code", "codes"),
+    [
+        ("nvcr.io/nvidia/pytorch:25.01-py3", "x = torch.ones(2, device='cuda')", ["WG811"]),
+        ("nvcr.io/nvidia/pytorch:25.01-py3", "print(torch.__version__)", []),
+        ("1.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2-gpu-py312-x", "x.cuda()", ["WG811"]),
+        ("1.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2-cpu-py312-x", "x.cuda()", []),
+    ],
+)
+def test_code_in_the_command_of_a_pod(
+    tmp_path: pathlib.Path, image: str, code: str, codes: list[str]
+) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: b\n"
+        f'    image: {image}\n    command: [python3, -c, "import torch; {code}"]\n'
+    )
+    report = project(tmp_path, {"pod.yaml": pod})
+    assert [item.finding.code for item in report.findings] == codes
