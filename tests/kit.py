@@ -16,6 +16,7 @@ from whygpu.linter.judge import judge, relevant, words_in
 from whygpu.linter.project_files import GivenFiles
 from whygpu.linter.settings import Settings
 from whygpu.linter.setup_file import analyse_setup
+from whygpu.linter.text_words import TextWords
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.codec import decode, encode, hints, is_record
@@ -188,7 +189,7 @@ def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFindin
     chosen = causes or tuple(cause for cause in catalogue() if cause.code_detector is not None)
     loaded = source.load(path, text.encode())
     made = source.program(loaded, source.parse(loaded))
-    found, crashes = judge(made, relevant(chosen, words_in(chosen, loaded.text)))
+    found, crashes = judge(made, relevant(chosen, words_in(chosen, TextWords(loaded.text))))
     assert not crashes, crashes
     return found
 

@@ -131,7 +131,7 @@ def code_survives(cause: Cause, detector: CodeDetector) -> bool:
         effect=cause.effect,
         explains=cause.explains,
     )
-    copy.on_code(*cause.code_words, needs=cause.code_needs)(detector)
+    copy.on_code(*cause.code_words, needs=cause.code_needs, possible=cause.code_possible)(detector)
     return all(
         bool(lint(example.text, copy)) is (example.expectation == "fires")
         for example in examples(cause.page)

@@ -871,3 +871,190 @@ def test_a_file_for_gpus_warns_of_the_cpu(
     install = "RUN pip install torch --index-url https://download.pytorch.org/whl/cpu\n"
     report = project(tmp_path, {name: docker + install})
     assert bool(report.findings) is is_found
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        'if [ -n "$CUDA" ]; then pip install onnxruntime-gpu; else pip install onnxruntime; fi',
+        "if [ -n $CUDA ]; then \\\n pip install onnxruntime-gpu; fi && pip install onnxruntime",
+        '[ "$GPU" = 1 ] && pip install onnxruntime-gpu || pip install onnxruntime',
+        "case $X in gpu) pip install onnxruntime-gpu;; *) pip install onnxruntime;; esac",
+    ],
+)
+def test_what_only_a_condition_installs_is_unknown(tmp_path: pathlib.Path, commands: str) -> None:
+    report = project(tmp_path, {"Dockerfile": f"FROM python:3.11\nRUN {commands}\n"})
+    assert report.findings == ()
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        "pip install onnxruntime-gpu && pip install onnxruntime",
+        "if [ -f r.txt ]; then pip install onnxruntime-gpu onnxruntime; fi",
+        "if [ -f r.txt ]; then ls; else ls; fi; pip install onnxruntime onnxruntime-gpu",
+    ],
+)
+def test_what_is_always_installed_counts(tmp_path: pathlib.Path, commands: str) -> None:
+    report = project(tmp_path, {"Dockerfile": f"FROM python:3.11\nRUN {commands}\n"})
+    assert [item.finding.code for item in report.findings] == ["WG311"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [
+        ("true", ["WG812"]),
+        ("sed -n 1p requirements.txt", ["WG812"]),
+        ("sed -i 's/2.3.0/2.11.0/' requirements.txt", []),
+        ("echo tensorflow > requirements.txt", []),
+        ("cp other.txt requirements.txt", []),
+    ],
+)
+def test_a_file_that_the_image_changes_is_unknown(
+    tmp_path: pathlib.Path, changes: str, codes: list[str]
+) -> None:
+    docker = f"{WRONG_CUDA}COPY . .\nRUN {changes}\nRUN pip install -r requirements.txt\n"
+    files = {"Dockerfile": docker, "requirements.txt": "tensorflow==2.3.0\n"}
+    report = project(tmp_path, files)
+    assert [item.finding.code for item in report.findings] == codes
+
+
+def test_a_lock_that_the_image_makes_anew_is_unknown(tmp_path: pathlib.Path) -> None:
+    lock = (
+        'version = 1\nrequires-python = ">=3.11"\n\n[[package]]\nname = "torch"\n'
+        'version = "2.8.0+cpu"\nsource = { registry = "https://download.pytorch.org/whl/cpu" }\n'
+    )
+    docker = "FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nCOPY uv.lock .\nRUN {}uv sync\n"
+    made = project(tmp_path / "a", {"Dockerfile": docker.format("uv lock && "), "uv.lock": lock})
+    assert made.findings == ()
+    kept = project(tmp_path / "b", {"Dockerfile": docker.format(""), "uv.lock": lock})
+    assert [item.finding.code for item in kept.findings] == ["WG301"]
+
+
+@pytest.mark.parametrize(
+    ("base", "codes"),
+    [
+        ("python:3.12", ["WG812"]),
+        ("nvidia/cuda:12.6.0-base-ubuntu24.04", ["WG812"]),
+        ("nvidia/cuda:12.6.0-runtime-ubuntu24.04", []),
+        ("nvcr.io/nvidia/pytorch:24.01-py3", []),
+        ("example/unknown:1", []),
+    ],
+)
+def test_libraries_that_a_release_does_not_find_may_be_in_the_base(
+    tmp_path: pathlib.Path, base: str, codes: list[str]
+) -> None:
+    docker = f"FROM {base}\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n"
+    files = {"Dockerfile": docker, "requirements.txt": "tensorflow[and-cuda]==2.21.0\n"}
+    report = project(tmp_path, files)
+    assert [item.finding.code for item in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("folder", "speaks"),
+    [
+        ("docker/cpu", False),
+        ("docker/image-cpu", False),
+        ("cpu-project", True),
+        ("docker/cpu-gpu", True),
+        ("docker/cpufreq", True),
+    ],
+)
+def test_only_a_folder_for_a_variant_says_that_an_image_is_for_the_cpu(
+    tmp_path: pathlib.Path, folder: str, speaks: bool
+) -> None:
+    docker = WRONG_CUDA + "RUN pip install tensorflow==2.3.0\n"
+    files = {f"{folder}/Dockerfile": docker, "cpu-project/README.md": "x"}
+    report = project(tmp_path, files)
+    assert bool(report.findings) == speaks
+
+
+@pytest.mark.parametrize(
+    ("again", "codes"),
+    [
+        ("pip install torch", []),
+        ("pip install --upgrade torch", ["WG318"]),
+        ("pip install torch==2.8.0", ["WG318"]),
+    ],
+)
+def test_what_is_installed_already_stays(
+    tmp_path: pathlib.Path, again: str, codes: list[str]
+) -> None:
+    index = "--index-url https://download.pytorch.org/whl/cu122"
+    docker = (
+        "FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nRUN apt-get install -y python3-pip\n"
+        f"RUN pip install torch==2.7.0\nRUN {again} {index}\n"
+    )
+    report = project(tmp_path, {"Dockerfile": docker})
+    assert [item.finding.code for item in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("code", "fails"),
+    [
+        ("import torch; assert torch.cuda.is_available()", True),
+        ("import torch; assert torch.cuda.is_available(), 'no GPU'", True),
+        ("import torch; assert torch.cuda.is_available() or True", False),
+        ("import torch; assert not torch.cuda.is_available()", False),
+        ("import torch; print(torch.cuda.is_available())", False),
+        ("import tensorflow as tf; assert tf.config.list_physical_devices('GPU')", True),
+        ("import tensorflow as tf; assert len(tf.config.list_physical_devices('GPU')) > 0", True),
+        ("import tensorflow as tf; assert tf.config.list_physical_devices()", False),
+        ("import sys, torch; sys.exit(not torch.cuda.is_available())", True),
+        ("import torch; exit(0 if torch.cuda.is_available() else 1)", True),
+        ("import torch; raise SystemExit(not torch.cuda.is_available())", True),
+        ("import torch; exit(0)", False),
+    ],
+)
+def test_a_step_of_a_build_that_ends_without_a_gpu(
+    tmp_path: pathlib.Path, code: str, fails: bool
+) -> None:
+    docker = f'FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nRUN python3 -c "{code}"\n'
+    report = project(tmp_path, {"Dockerfile": docker})
+    assert [item.finding.code for item in report.findings] == (["WG814"] if fails else [])
+
+
+def test_a_service_that_the_readme_starts_is_not_only_built(tmp_path: pathlib.Path) -> None:
+    files = {
+        "compose.yaml": "services:\n  app:\n    image: app\n    build: .\n",
+        "Dockerfile": "FROM nvidia/cuda:12.6.0-runtime-ubuntu22.04\nCMD python3 train.py\n",
+    }
+    assert project(tmp_path / "a", files).findings == ()
+    files["README.md"] = "Run `docker compose up --build`.\n"
+    (finding,) = project(tmp_path / "b", files).findings
+    assert finding.finding.code == "WG811"
+
+
+@pytest.mark.parametrize(
+    ("image", "codes"),
+    [
+        ("vllm/vllm-openai:v${VLLM_VERSION}", ["WG811"]),
+        ("${REGISTRY}/vllm-openai:latest", []),
+        ("nvidia/cuda:${CUDA}", []),
+    ],
+)
+def test_some_images_are_known_whatever_their_tag(
+    tmp_path: pathlib.Path, image: str, codes: list[str]
+) -> None:
+    report = project(tmp_path, {"compose.yaml": f"services:\n  llm:\n    image: {image}\n"})
+    assert [item.finding.code for item in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("image", "code", "codes"),
+    [
+        ("nvcr.io/nvidia/pytorch:25.01-py3", "x = torch.ones(2, device='cuda')", ["WG811"]),
+        ("nvcr.io/nvidia/pytorch:25.01-py3", "print(torch.__version__)", []),
+        ("1.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2-gpu-py312-x", "x.cuda()", ["WG811"]),
+        ("1.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2-cpu-py312-x", "x.cuda()", []),
+    ],
+)
+def test_code_in_the_command_of_a_pod(
+    tmp_path: pathlib.Path, image: str, code: str, codes: list[str]
+) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: b\n"
+        f'    image: {image}\n    command: [python3, -c, "import torch; {code}"]\n'
+    )
+    report = project(tmp_path, {"pod.yaml": pod})
+    assert [item.finding.code for item in report.findings] == codes

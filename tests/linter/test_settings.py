@@ -6,10 +6,11 @@ import pathlib
 
 import pytest
 
+import whygpu
 from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.linter import files
-from whygpu.linter.lint_files import lint_causes
+from whygpu.linter.lint_files import lint_causes, lint_files
 from whygpu.linter.pins import _search, tensorflow_pin
 from whygpu.linter.settings import Settings, load, tensorflow_line
 
@@ -57,12 +58,23 @@ def test_per_file_ignores(tmp_path: pathlib.Path) -> None:
         ("[tool.whygpu.lint]\ntensorflow = 'new'\n", "new"),
         ("[tool.whygpu]\nlint = 3\n", "table"),
         ("[tool.whygpu.lint]\nper-file-ignores = []\n", "per-file-ignores"),
-        ("not toml", "TOML"),
     ],
 )
 def test_wrong_settings_are_told(tmp_path: pathlib.Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         settings(tmp_path, text)
+
+
+def test_a_broken_file_of_settings_does_not_stop_lint(tmp_path: pathlib.Path) -> None:
+    chosen = settings(tmp_path, "not toml")
+    (tmp_path / "a.py").write_text("import torch\nx = torch.ones(2)\nx.cuda()\n")
+    made = lint_files(files.find([str(tmp_path)], chosen), chosen)
+    assert [found.finding.code for found in made.findings] == ["WG726"]
+    (problem,) = made.problems
+    assert problem.path.endswith("pyproject.toml")
+    assert "not valid TOML" in problem.message
+    with pytest.raises(UsageError, match=r"nothing is changed.*pyproject\.toml"):
+        whygpu.lint(str(tmp_path), fix=True)
 
 
 def test_the_nearest_file_counts(tmp_path: pathlib.Path) -> None:

@@ -70,6 +70,10 @@ def lint(
             option="fix",
             value=True,
         )
+    if chosen.settings.problem is not None:
+        # They may exclude files from changes.
+        path, _, _, why, _ = chosen.settings.problem
+        raise UsageError(f"nothing is changed, because of {path}: {why}")
     from whygpu.linter.fix_files import fix_files
 
     fixed = fix_files(chosen.files, given, chosen.settings, chosen.causes)

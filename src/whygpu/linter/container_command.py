@@ -13,7 +13,9 @@ _COMPUTES = re.compile(
     r"|text-generation-launcher|llamafactory-cli|axolotl|lm_eval|horovodrun|whisper|yolo)(?=\s|$)"
     r"|-m (?:vllm|sglang|torch\.distributed)[\w.]*"
     r"|[\w-]*(?:train|tun(?:e|ing)|infer|serv|predict|generat|gpu|cuda)[\w-]*\.py(?=\s|$)"
-    r"|-m [\w.]*(?:train|tun(?:e|ing)|infer|serv|predict|generat)[\w.]*)",
+    r"|-m [\w.]*(?:train|tun(?:e|ing)|infer|serv|predict|generat)[\w.]*)"
+    # Python code in the command itself.
+    r"|torch\.cuda\.\w|\.cuda\(|device=['\"]cuda|\.to\(['\"]cuda|list_physical_devices\(['\"]GPU",
     re.IGNORECASE,
 )
 

@@ -117,7 +117,7 @@ def _requirements(path: str, files: ProjectFiles, judge: Judge) -> Iterator[Setu
     place = FileLine(path, 1, "")
     verdicts = judge(read, machine_with(""))
     base = None
-    if any(verdict.kind == "removed" for verdict in verdicts):
+    if any(verdict.kind in ("removed", "defect") for verdict in verdicts):
         base = _base_of_image_beside(path, files)
     yield Setup(
         "requirements",

@@ -32,6 +32,7 @@ from whygpu.model.requirement_file import (
 from whygpu.readers.deployment.dockerfile import Copy, Dockerfile, Run, Stage, read
 from whygpu.readers.deployment.package_installs import (
     PackageInstall,
+    changed_files,
     package_installs,
     system_packages,
 )
@@ -64,6 +65,9 @@ _INDEX_VARIABLES: dict[str, SourceRole] = {
 }
 _NO_GPUS = ("none", "void", "")
 _CPU_NAME = re.compile(r"cpu(?![a-z])", re.IGNORECASE)
+_CPU_WORD = re.compile(r"(?:^|[._-])cpu(?:[._-]|$)", re.IGNORECASE)
+_OF_PROJECTS = frozenset({".git", "README.md", "README.rst", "LICENSE", "pyproject.toml"})
+"""What the top folder of a project has."""
 CPU_COMMENT = re.compile(
     r"cpu[- ]?(?:only|version|build|wheel|torch|support|test|mode)|only (?:the )?cpu|on cpu"
     r"|no gpu|without (?:an? )?gpu",
@@ -121,7 +125,7 @@ def image_setup(
         name=last.name,
         place=last.place,
         for_gpu=tuple(_for_gpu(dockerfile, built, variables, program)),
-        for_cpu=tuple(_for_cpu(dockerfile, last)),
+        for_cpu=tuple(_for_cpu(dockerfile, last, files)),
         base=built.base,
         has_own_cuda=_has_own_cuda(commands, requirements) or _copies_cuda(built),
         python=python,
@@ -210,15 +214,25 @@ def _for_gpu(
         yield needs_gpu(program.needs_gpu)
 
 
-def _for_cpu(dockerfile: Dockerfile, last: Stage) -> Iterator[Reason]:
+def _for_cpu(dockerfile: Dockerfile, last: Stage, files: ProjectFiles) -> Iterator[Reason]:
     folder, file = os.path.split(dockerfile.path)
-    for name in (file, os.path.basename(folder), last.name):
+    for name in (file, last.name):
         if _CPU_NAME.search(name):
             yield Reason(f"it is called {name}", last.place)
+    if _is_variant(folder, files):
+        yield Reason(f"its folder is called {os.path.basename(folder)}", last.place)
     # The comments of a file for GPUs speak of the CPU to warn of it.
     for comment in dockerfile.comments if not _GPU_NAME.search(file) else ():
         if CPU_COMMENT.search(comment.text):
             yield Reason("a comment says so", comment)
+
+
+def _is_variant(folder: str, files: ProjectFiles) -> bool:
+    """A folder of a project such as docker/cpu. The name of the project itself says little."""
+    name = os.path.basename(folder)
+    if not _CPU_WORD.search(name) or _GPU_NAME.search(name):
+        return False
+    return name.lower() == "cpu" or _OF_PROJECTS.isdisjoint(files.names(folder))
 
 
 def _has_own_cuda(
@@ -295,9 +309,12 @@ class _Installs:
         self.all: list[PackageInstall] = []
         self.requirements: list[PinnedRequirement] = []
         self.unknown: list[str] = []
+        self._changed: set[str] = set()
+        """The names of files that commands of the image change."""
         for stage in (*_copied_from(dockerfile, built), *built.stages):
             self._indexes += _indexes(stage.variables)
             for run in stage.runs:
+                self._changed |= set(changed_files(run.commands))
                 for install in package_installs(run.commands):
                     self._add(install, stage, run)
 
@@ -307,7 +324,7 @@ class _Installs:
             found = tuple(each._replace(sources=sources) for each in install.requirements)
             install = install._replace(sources=sources, requirements=found)
         self.all.append(install)
-        self.requirements += install.requirements
+        self._require(install.requirements, install)
         self.unknown += [f"{item.place.line}: {item.reason}" for item in install.unread]
         for name in install.files:
             self._add_file(name, install, stage, run)
@@ -341,15 +358,22 @@ class _Installs:
         except UsageError as error:
             self.unknown.append(str(error))
             return
+        wanted = [each for each in found.requirements if not each.is_optional]
+        sources = install.sources
+        self._require(
+            [each._replace(sources=(*each.sources, *sources)) for each in wanted], install
+        )
+
+    def _require(self, wanted: Sequence[PinnedRequirement], install: PackageInstall) -> None:
+        """Without those that an earlier command has installed, in any release."""
+        there = {each.name for each in self.requirements} if install.keeps_installed else set()
         self.requirements += [
-            each._replace(sources=(*each.sources, *install.sources))
-            for each in found.requirements
-            if not each.is_optional
+            each for each in wanted if each.specifier or each.extras or each.name not in there
         ]
 
     def _found(self, name: str, stage: Stage, run: Run) -> str | None:
-        """The file of the project that is called this in the image."""
-        if "$" in name or "://" in name:
+        """The file of the project that is called this in the image, and is not changed there."""
+        if "$" in name or "://" in name or os.path.basename(name) in self._changed:
             return None
         wanted = os.path.normpath(os.path.join(run.workdir, name))
         for context in self._contexts:

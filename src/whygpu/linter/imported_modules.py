@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from whygpu.host.files import read_start
 from whygpu.linter.project_files import DiskFiles
+from whygpu.model.text_lines import lines_with
 from whygpu.readers.code.source import SourceProblem, load, parse
 from whygpu.readers.code.walk import ImportedModule
 
@@ -61,21 +62,27 @@ class ImportedModules:
         names, texts = list[str](), list[str]()
         for module, level in _imports_in(text):
             path = _path_of(self._folder, module, level)
-            if path is None or not any(name in text for name in _functions_in(path)):
+            if path is None or not any(_is_called(name, text) for name in _functions_in(path)):
                 continue
             found = _module(path)
             for name, source in found.sources.items() if found is not None else ():
                 if name in text:
-                    renamed = re.search(rf"\b{name}\s+as\s+(\w+)", text)
+                    other = rf"\b{name}\s+as\s+(\w+)"
+                    renamed = re.search(other, text) if f"{name} as" in text else None
                     names.append(f"{renamed[1] if renamed else name}(")
                     texts.append(source)
         return Wrappers(tuple(names), "\n".join(texts))
 
 
+def _is_called(name: str, text: str) -> bool:
+    """Perhaps under another name. Only a call is followed."""
+    return f"{name}(" in text or f"{name} as" in text
+
+
 def _imports_in(text: str) -> Iterator[tuple[str, int]]:
     """The modules that a text imports, each with the number of dots before its name."""
-    for line in text.split("\n"):
-        found = _IMPORT.match(line) if "import" in line else None
+    for line in lines_with(text, ("import",)):
+        found = _IMPORT.match(line)
         if found is not None:
             dots, origin, listed = found.groups("")
             for module in [each.split()[0] for each in _parts(listed)] or [origin]:

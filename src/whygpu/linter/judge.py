@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
+from whygpu.linter.text_words import TextWords, Word, word_of
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Program
@@ -24,45 +25,53 @@ def is_about_gpus(text: str) -> bool:
     return any(word in text for word in _ABOUT_GPUS)
 
 
-def possible(causes: Sequence[Cause], text: str) -> tuple[Cause, ...]:
+def possible(causes: Sequence[Cause], text: TextWords) -> tuple[Cause, ...]:
     """The causes whose frameworks the text names; nearly all texts name one of them at most."""
     given = tuple(causes)
-    met = frozenset(
-        needs for needs in _needs_of(given) if not needs or any(word in text for word in needs)
-    )
-    return _with_needs(given, met)
+    return _with_needs(given, frozenset(text.present(_needs_of(given))))
 
 
 @lru_cache(maxsize=64)
-def _needs_of(causes: tuple[Cause, ...]) -> frozenset[tuple[str, ...]]:
-    return frozenset(cause.code_needs for cause in causes if cause.code_detector is not None)
+def _needs_of(causes: tuple[Cause, ...]) -> tuple[Word, ...]:
+    """Each word once."""
+    return tuple(dict.fromkeys(word_of(word) for cause in causes for word in cause.code_needs))
 
 
 @lru_cache(maxsize=1024)
-def _with_needs(causes: tuple[Cause, ...], met: frozenset[tuple[str, ...]]) -> tuple[Cause, ...]:
+def _with_needs(causes: tuple[Cause, ...], present: frozenset[str]) -> tuple[Cause, ...]:
     return tuple(
-        cause for cause in causes if cause.code_detector is not None and cause.code_needs in met
+        cause
+        for cause in causes
+        if cause.code_detector is not None
+        and (not cause.code_needs or not present.isdisjoint(cause.code_needs))
     )
 
 
-def words_in(causes: Sequence[Cause], text: str) -> tuple[str, ...]:
+def words_in(causes: Sequence[Cause], text: TextWords) -> tuple[str, ...]:
     """The words of the text that findings of these causes need."""
-    return tuple(word for word in _words_of(tuple(causes)) if word in text)
+    return tuple(text.present(_words_of(tuple(causes))))
 
 
 @lru_cache(maxsize=1024)
-def _words_of(causes: tuple[Cause, ...]) -> tuple[str, ...]:
+def _words_of(causes: tuple[Cause, ...]) -> tuple[Word, ...]:
     """Each word once."""
-    return tuple(dict.fromkeys(word for cause in causes for word in cause.code_words))
+    return tuple(dict.fromkeys(word_of(word) for cause in causes for word in cause.code_words))
 
 
-def relevant(causes: Sequence[Cause], words: Collection[str]) -> list[Cause]:
-    """The causes whose defect a text with these words may have."""
+def relevant(
+    causes: Sequence[Cause], words: Collection[str], text: str | None = None
+) -> list[Cause]:
+    """The causes whose defect a text with these words may have.
+
+    `text` is None if the program is more than this text.
+    """
     present = frozenset(words)
     return [
         cause
         for cause in causes
-        if cause.code_detector is not None and not present.isdisjoint(cause.code_words)
+        if cause.code_detector is not None
+        and not present.isdisjoint(cause.code_words)
+        and (text is None or cause.code_possible is None or cause.code_possible(text))
     ]
 
 

@@ -41,10 +41,14 @@ def lint_files(
     causes = lint_causes()
     if len(files) < _WORTH_A_POOL or cores() < 2:
         results: Iterable[FileResult] = (lint_file(file, settings, causes) for file in files)
-        return report(len(files), _counted(results, len(files), on_progress))
-    with WorkerPool(partial(_start_worker, settings)) as pool:
-        results = pool.results(_work, files, chunk=_chunk(len(files)))
-        return report(len(files), _counted(results, len(files), on_progress))
+        made = report(len(files), _counted(results, len(files), on_progress))
+    else:
+        with WorkerPool(partial(_start_worker, settings)) as pool:
+            results = pool.results(_work, files, chunk=_chunk(len(files)))
+            made = report(len(files), _counted(results, len(files), on_progress))
+    if settings.problem is None:
+        return made
+    return made._replace(problems=(settings.problem, *made.problems))
 
 
 def _chunk(count: int) -> int:

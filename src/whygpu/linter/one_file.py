@@ -18,6 +18,7 @@ from whygpu.linter.pins import tensorflow_hint, tensorflow_pin
 from whygpu.linter.project_files import DiskFiles, kind_of
 from whygpu.linter.settings import Settings
 from whygpu.linter.setup_file import analyse_setup, located
+from whygpu.linter.text_words import TextWords
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
 from whygpu.model.program import Origin, TensorFlowLine, excerpt_of
@@ -32,7 +33,7 @@ from whygpu.readers.code.source import (
     parse,
     program,
 )
-from whygpu.readers.code.walk import FindModule, ImportedModule
+from whygpu.readers.code.walk import FindModule
 
 
 class FileResult(NamedTuple):
@@ -74,20 +75,7 @@ def analyse(
     """
     source = load(path, content)
     problems = _broken_cells(source)
-    wanted = settings.causes_for(path, causes)
-    words: tuple[str, ...] = ()
-    find_module: FindModule = _no_module
-    if is_about_gpus(source.text):
-        imported = ImportedModules(path)
-        wrappers = imported.called_in(source.text) if follows else NO_WRAPPERS
-        if wrappers.names:
-            # The functions of other files may be about other frameworks.
-            find_module = imported.find
-            words = (*_words_of_wrappers(wanted, wrappers), *wrappers.names)
-        else:
-            wanted = possible(wanted, source.text)
-        words = (*words_in(wanted, source.text), *words)
-    chosen = relevant(wanted, words)
+    chosen, words, find_module = _search(source, settings.causes_for(path, causes), follows)
     if not chosen and path not in settings.named:
         # Without these words there is nothing to find, whether or not it is valid Python.
         return Analysis(source, [], problems)
@@ -113,12 +101,35 @@ def analyse(
     )
 
 
+class _Search(NamedTuple):
+    """What to look for in a text."""
+
+    causes: Sequence[Cause] = ()
+    words: tuple[str, ...] = ()
+    """Those of the text without which the causes have no finding."""
+    find_module: FindModule = lambda module, level: None
+
+
+def _search(source: Source, causes: Sequence[Cause], follows: bool) -> _Search:
+    if not is_about_gpus(source.text):
+        return _Search()
+    text_words = TextWords(source.text)
+    imported = ImportedModules(source.path)
+    wrappers = imported.called_in(source.text) if follows else NO_WRAPPERS
+    if wrappers.names:
+        # The functions of other files may be about other frameworks, and the text alone is not
+        # the program.
+        words = words_in(causes, text_words) + _words_of_wrappers(causes, wrappers)
+        return _Search(relevant(causes, words), (*words, *wrappers.names), imported.find)
+    candidates = possible(causes, text_words)
+    words = words_in(candidates, text_words)
+    chosen = relevant(candidates, words, source.text)
+    needed = frozenset(word for cause in chosen for word in cause.code_words)
+    return _Search(chosen, tuple(word for word in words if word in needed))
+
+
 def _words_of_wrappers(causes: Sequence[Cause], wrappers: Wrappers) -> tuple[str, ...]:
-    return words_in(causes, wrappers.text) if is_about_gpus(wrappers.text) else ()
-
-
-def _no_module(module: str, level: int) -> ImportedModule | None:
-    return None
+    return words_in(causes, TextWords(wrappers.text)) if is_about_gpus(wrappers.text) else ()
 
 
 def _is_found_there(

@@ -38,6 +38,8 @@ _SAID = re.compile(
     r"([012])(?:\.(?:\d+|x)|\b(?![.\d]))",
     re.IGNORECASE,
 )
+_IMAGE = re.compile(r"/tensorflow[-:](?:gpu-)?([12])\.\d", re.IGNORECASE)
+"""tensorflow/tensorflow:1.14.0-py3, kubeflow-images-public/tensorflow-1.15.2-notebook-gpu"""
 _REFUSES_2 = re.compile(
     r"(?:tensorflow|tf)\W{0,3}2[^\n]{0,40}?(?:\bnot\b|n't\b|unsupported|incompatible)",
     re.IGNORECASE,
@@ -96,7 +98,7 @@ def _search_hint(folder: str, levels: int) -> TensorFlowLine | None:
         max(int(match.group(1)), 1)
         for name in entries
         if _README.fullmatch(name) or _FILES.fullmatch(name)
-        for match in _SAID.finditer(_REFUSES_2.sub("", _text(os.path.join(folder, name))))
+        for match in _said(_REFUSES_2.sub("", _text(os.path.join(folder, name))))
     }
     if majors:
         return _line(majors)
@@ -104,6 +106,11 @@ def _search_hint(folder: str, levels: int) -> TensorFlowLine | None:
     if ".git" in entries or parent == folder or levels == 0:
         return None
     return _search_hint(parent, levels - 1)
+
+
+def _said(text: str) -> Iterator[re.Match[str]]:
+    yield from _SAID.finditer(text)
+    yield from _IMAGE.finditer(text)
 
 
 def _line(majors: set[int]) -> TensorFlowLine:

@@ -21,7 +21,7 @@ from whygpu.linter.yaml_file import IsTemplate, documents_of
 from whygpu.model.deployment import Grant, Reason, Setup, StartedProgram
 from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import compose, yaml_tree
-from whygpu.tables.base_images import TOOL_IMAGES
+from whygpu.tables.base_images import TOOL_IMAGES, names_a_server
 
 _WANTS_GPU = re.compile(r"--gpus?(?:=|$)|^cuda(?::\d)?$|--device=cuda|--use[-_](?:gpu|cuda)")
 _GPU_WORD = re.compile(r"(?:^|[._-])(?:gpu|cuda)(?:[._-]|$)", re.IGNORECASE)
@@ -111,7 +111,7 @@ def _run_elsewhere(service: compose.Service, path: str, files: ProjectFiles) -> 
             if service.image and service.image in command:
                 return f"{name} runs its image with GPUs"
             runs = name
-    if service.is_only_built:
+    if service.is_only_built and not starts:
         return "it is only built here"
     return f"{runs} runs images with GPUs" if runs and not starts else ""
 
@@ -216,7 +216,7 @@ def _image_of_service(
         context = os.path.normpath(os.path.join(os.path.dirname(path), service.build_folder))
         file = os.path.join(context, service.dockerfile or "Dockerfile")
         return built_image(file, context, service.target, files, judge)
-    if not service.image or "$" in service.image:
+    if not service.image or ("$" in service.image and not names_a_server(service.image)):
         return None
     return published_image(service.image, service.image_place)
 

@@ -14,6 +14,7 @@ from whygpu.errors import Option, UsageError
 from whygpu.host.files import read_whole
 from whygpu.linter.image_setup import Judge
 from whygpu.model.cause import Cause
+from whygpu.model.code_finding import FileProblem, FileProblemKind
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.program import TensorFlowLine
 
@@ -46,6 +47,8 @@ class Settings(NamedTuple):
     """Judges requirements; None if nothing can."""
     machine: MachineSpec | None = None
     """The machine that images, jobs and requirements are for, if the user said it."""
+    problem: FileProblem | None = None
+    """Why the file of the settings could not be read; the defaults are used then."""
 
     def excludes(self, path: str) -> bool:
         return any(self._matches(path, pattern) for pattern in self.exclude)
@@ -87,22 +90,31 @@ def _names(words: Sequence[str], cause: Cause) -> bool:
 
 
 def load(paths: Sequence[str], causes: Sequence[Cause]) -> Settings:
-    """The settings of the project that contains these paths; defaults if there are none."""
+    """The settings of the project that contains these paths; defaults if there are none.
+
+    A file that is broken, perhaps in a part for another tool, does not keep lint from reading the
+    others.
+    """
     file = _nearest(paths)
     if file is None:
         return Settings()
     try:
         data = tomllib.loads(read_whole(file, LARGEST).decode("utf-8"))
     except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}") from error
+        return _unread(file, "unreadable", f"it cannot be read: {error.strerror}")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not valid TOML: {error}") from error
+        return _unread(file, "syntax", f"it is not valid TOML: {error}")
     except RecursionError:
-        raise UsageError(f"{file} cannot be read: it is nested too deeply") from None
+        return _unread(file, "too-large", "it is nested too deeply")
     table = data.get("tool", {})
     for name in ("whygpu", "lint"):
         table = table.get(name, {}) if isinstance(table, dict) else {}
     return _settings(file, table, causes)
+
+
+def _unread(file: str, kind: FileProblemKind, why: str) -> Settings:
+    message = f"{why}; settings of lint in it are not used"
+    return Settings(problem=FileProblem(os.path.relpath(file), 1, kind, message))
 
 
 def _nearest(paths: Sequence[str]) -> str | None:

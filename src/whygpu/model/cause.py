@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MachineDetector = Callable[[Snapshot], Iterator["Finding | Gap"]]
 LogDetector = Callable[[Log], Iterator[Finding]]
 CodeDetector = Callable[["Program"], Iterator["CodeFinding"]]
+TextTest = Callable[[str], bool]
 SetupDetector = Callable[["Setup"], Iterator["SetupFinding"]]
 
 
@@ -68,6 +69,8 @@ class Cause:
         """A file that has none of these words in it cannot have this defect."""
         self.code_needs: tuple[str, ...] = ()
         """Neither can a file that has none of these; if there are none, the words suffice."""
+        self.code_possible: TextTest | None = None
+        """Neither can a file whose text fails this test."""
         self.setup_detector: SetupDetector | None = None
 
     def __repr__(self) -> str:
@@ -107,17 +110,20 @@ class Cause:
         return detector
 
     def on_code(
-        self, *words: str, needs: tuple[str, ...] = ()
+        self, *words: str, needs: tuple[str, ...] = (), possible: TextTest | None = None
     ) -> Callable[[CodeDetector], CodeDetector]:
         """Register the detector that reads a program, for files with one of these words.
 
         `needs`: and with one of these as well, mostly the names of the frameworks it is about.
+        `possible`: and with a text that passes this test, which must be much cheaper than to parse
+        the text.
         """
 
         def register(detector: CodeDetector) -> CodeDetector:
             if self.code_detector is not None:
                 raise ValueError(f"{self.code} has two code detectors")
             self.code_detector, self.code_words, self.code_needs = detector, words, needs
+            self.code_possible = possible
             return detector
 
         return register

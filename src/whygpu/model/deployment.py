@@ -106,6 +106,8 @@ class ShellCommand(NamedTuple):
     """Its failure does not end the script, as in `command || true`, or it may not run at all."""
     word_places: tuple[FileLine, ...] = ()
     """The line of each word; empty if all are on one line."""
+    is_choice: bool = False
+    """It runs only if a condition holds, and the file does not show whether it does."""
 
     @property
     def plain_words(self) -> tuple[str, ...]:

@@ -194,7 +194,8 @@ def _on_torch_index(requirement: PinnedRequirement, tag: str, place: Place) -> C
         return _no_wheel(builds[0].parts[0], place)
     if None in has:
         return Problem("unknown", None, f"was not checked: its build on {tag} is not on record")
-    return Problem("cannot", "no-release-fits", f"has no build {specifier} on the index {tag}")
+    wanted = f"build {specifier}".strip()
+    return Problem("cannot", "no-release-fits", f"has no {wanted} on the index {tag}")
 
 
 def _minor(version: str) -> tuple[int, int]:

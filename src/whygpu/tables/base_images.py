@@ -46,6 +46,14 @@ _CUDNN_9_SINCE = (12, 3, 2)
 _NOTEBOOKS = {"pytorch": "torch", "tensorflow": "tensorflow"}
 _NOTEBOOK = re.compile(r"(?:^|/)jupyter/(pytorch|tensorflow)-notebook$")
 
+_AMAZON_REGISTRY = re.compile(r"\.dkr\.ecr\.[\w-]{1,40}\.amazonaws\.com|public\.ecr\.aws")
+_AMAZON_NAME = re.compile(
+    r"(?:deep-learning-containers/|huggingface-)?(pytorch|tensorflow)-(?:training|inference)"
+)
+_AMAZON_VARIANT = re.compile(r"-(?:gpu|cpu)-")
+"""AWS Deep Learning Containers: pytorch-training:2.7.1-gpu-py312-cu128-ubuntu22.04-ec2
+(https://github.com/aws/deep-learning-containers/blob/master/available_images.md)."""
+
 _PLAIN = frozenset(
     {"python", "ubuntu", "debian", "alpine", "centos", "fedora", "rockylinux", "almalinux"}
 )
@@ -95,6 +103,12 @@ def starts_a_server(image: BaseImage) -> bool:
     return any(row.is_server and image.name.endswith(row.name) for row in GPU_IMAGES)
 
 
+def names_a_server(reference: str) -> bool:
+    """Whether the name without its tag tells that the image starts a server that needs a GPU."""
+    _, name, _ = split_reference(reference)
+    return "$" not in name and any(row.is_server and name.endswith(row.name) for row in GPU_IMAGES)
+
+
 def split_reference(reference: str) -> tuple[str, str, str]:
     """The registry, the name and the tag: ghcr.io/a/b:1@sha256:... -> (ghcr.io, a/b, 1)."""
     plain = reference.partition("@")[0].removeprefix("docker://")
@@ -122,6 +136,12 @@ def base_image(reference: str, place: FileLine) -> BaseImage:
     if (notebook := _NOTEBOOK.search(name)) and tag.startswith("cuda"):
         # https://jupyter-docker-stacks.readthedocs.io: the same images have tags without CUDA.
         return plain._replace(framework=_NOTEBOOKS[notebook[1]], uses_gpu=True)
+    if (of_amazon := _AMAZON_NAME.fullmatch(name)) and _AMAZON_REGISTRY.search(registry):
+        variant = _AMAZON_VARIANT.search(tag)
+        return plain._replace(
+            framework=_NOTEBOOKS[of_amazon[1]],
+            uses_gpu=variant[0] == "-gpu-" if variant else None,
+        )
     known = next((row for row in GPU_IMAGES if name.endswith(row.name)), None)
     if known is not None:
         return plain._replace(framework=known.framework, uses_gpu=True)

@@ -607,6 +607,48 @@ def test_a_lock_of_uv_shows_what_only_an_extra_installs() -> None:
     }
 
 
+def test_a_lock_of_uv_shows_on_which_systems_a_package_is_installed() -> None:
+    text = """\
+version = 1
+requires-python = ">=3.10"
+[[package]]
+name = "app"
+version = "1"
+source = { virtual = "." }
+dependencies = [
+  { name = "tensorflow-cpu", marker = "sys_platform == 'linux'" },
+  { name = "tensorflow-macos", marker = "sys_platform == 'darwin'" },
+  { name = "both", marker = "sys_platform == 'darwin'" },
+  { name = "numpy" },
+]
+[[package]]
+name = "tensorflow-cpu"
+version = "2.16"
+dependencies = [{ name = "numpy" }, { name = "both" }]
+[[package]]
+name = "tensorflow-macos"
+version = "2.16"
+dependencies = [{ name = "tensorflow", marker = "platform_machine == 'arm64'" }]
+[[package]]
+name = "tensorflow"
+version = "2.16"
+[[package]]
+name = "numpy"
+version = "2"
+[[package]]
+name = "both"
+version = "1"
+"""
+    markers = {each.name: each.marker for each in read("uv.lock", text).requirements}
+    assert markers == {
+        "tensorflow-cpu": "(sys_platform == 'linux')",
+        "tensorflow-macos": "(sys_platform == 'darwin')",
+        "tensorflow": "(platform_machine == 'arm64') and (sys_platform == 'darwin')",
+        "numpy": "",
+        "both": "(sys_platform == 'darwin') or (sys_platform == 'linux')",
+    }
+
+
 def test_a_lock_of_poetry_shows_what_only_an_extra_or_a_group_installs() -> None:
     text = """\
 [[package]]

@@ -58,19 +58,18 @@ CMD nvidia-smi
 
 from __future__ import annotations
 
+import ast
+import textwrap
 from collections.abc import Iterator
 
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding, ShellCommand
 from whygpu.model.finding import MACHINE
-from whygpu.model.lazy_regex import late
 
 CAUSE = cause("WG814", __name__, __doc__, severity="error", effect="broken")
 
-_REQUIRES_GPU = late(
-    r"assert\s[^;\n]{0,40}(?:cuda\.is_available\(\)|list_physical_devices\(|is_gpu_available\(\))"
-    r"|(?:exit|SystemExit)[^;\n]{0,20}not[^;\n]{0,20}cuda\.is_available\(\)"
-)
+_CHECKS = frozenset({"is_available", "is_gpu_available", "list_physical_devices"})
+_EXITS = frozenset({"exit", "_exit", "SystemExit"})
 
 
 @CAUSE.on_setup
@@ -93,4 +92,57 @@ def _needs_gpu(command: ShellCommand) -> bool:
     words = command.plain_words
     if words == ("nvidia-smi",):
         return True
-    return bool(words) and "python" in words[0] and any(map(_REQUIRES_GPU.search, words))
+    if not words or "python" not in words[0] or "-c" not in words[:-1]:
+        return False
+    try:
+        program = ast.parse(textwrap.dedent(words[words.index("-c") + 1]))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return any(map(_ends_without_gpu, program.body))
+
+
+def _ends_without_gpu(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Assert):
+        return _holds_only_with_gpu(statement.test)
+    ending = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(statement, ast.Raise):
+        ending = statement.exc
+    if not isinstance(ending, ast.Call) or _name(ending.func) not in _EXITS or not ending.args:
+        return False
+    status = ending.args[0]
+    if isinstance(status, ast.IfExp):
+        # exit(0 if torch.cuda.is_available() else 1)
+        failure = isinstance(status.orelse, ast.Constant) and bool(status.orelse.value)
+        return failure and _holds_only_with_gpu(status.test)
+    return (
+        isinstance(status, ast.UnaryOp)
+        and isinstance(status.op, ast.Not)
+        and _holds_only_with_gpu(status.operand)
+    )
+
+
+def _holds_only_with_gpu(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp):
+        parts = [_holds_only_with_gpu(part) for part in test.values]
+        return any(parts) if isinstance(test.op, ast.And) else all(parts)
+    if isinstance(test, ast.Compare):
+        # len(tf.config.list_physical_devices("GPU")) > 0
+        return isinstance(test.ops[0], ast.Gt | ast.GtE | ast.NotEq) and _lists(test.left)
+    return _lists(test) or (
+        isinstance(test, ast.Call) and _name(test.func) in _CHECKS - {"list_physical_devices"}
+    )
+
+
+def _lists(node: ast.expr) -> bool:
+    """A list of GPUs, or its length."""
+    if isinstance(node, ast.Call) and _name(node.func) == "len" and node.args:
+        node = node.args[0]
+    if not isinstance(node, ast.Call) or _name(node.func) != "list_physical_devices":
+        return False
+    return any(isinstance(each, ast.Constant) and each.value == "GPU" for each in node.args)
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""

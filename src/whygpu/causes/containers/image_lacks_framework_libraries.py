@@ -300,7 +300,8 @@ def _fix(verdict: RequirementVerdict, build: TensorflowBuild) -> str:
 def _defective(setup: Setup) -> Iterator[SetupFinding]:
     """Releases that bring the libraries and do not find them, in an image without others."""
     base = setup.base
-    if setup.has_own_cuda or (base is not None and base.cuda and base.flavour != "base"):
+    may_have_others = base is not None and not base.is_plain and base.flavour != "base"
+    if setup.has_own_cuda or may_have_others:
         return
     for verdict in setup.verdicts:
         requirement = verdict.requirement

@@ -190,6 +190,7 @@ from whygpu.model.remedy import Script, SetVariable, Steps, UnsetVariable, a_nam
 from whygpu.model.requirement_file import LineEdit
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
+from whygpu.model.text_lines import has_line
 from whygpu.tables.variable_values import meant_name, value_problem
 
 CAUSE = cause("WG405", __name__, __doc__, severity="warning", effect="none")
@@ -246,7 +247,15 @@ def _finding(variable: Variable, subject: str) -> Finding:
     )
 
 
-@CAUSE.on_code("environ", "putenv")
+_WORDS = ("environ", "putenv")
+_MAY_SET = late(
+    r"putenv|environ\b(?!\.(?:get|items|copy|keys|values|pop)\b)"
+    r"(?!\[[^\]\n]{0,200}\](?!\s{0,9}(?:[|+]?=(?!=)|[,)\]])))"
+)
+"""Not where a variable is only read."""
+
+
+@CAUSE.on_code(*_WORDS, possible=has_line(_WORDS, _MAY_SET))
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     set_names = {setting.path for setting in program.settings()}
     for setting in program.settings():

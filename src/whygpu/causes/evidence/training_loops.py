@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
+from whygpu.model.text_lines import has_line
 
 _LOOPS = (ast.For, ast.While)
 _APART = (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+may_train = has_line(("backward",), late(r"\w\.backward\("))
+"""Whether a text may have a training loop. Many texts only define a method of this name."""
 
 
 class TrainingLoop(NamedTuple):

@@ -53,6 +53,17 @@ model = Net().cuda()
 model.load_state_dict(torch.load("model.pth"))
 ```
 
+It is loaded only with a GPU.
+
+```python
+import torch
+
+use_cuda = torch.cuda.is_available()
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+if use_cuda and saved_there:
+    model.load_state_dict(torch.load("model.pth"))
+```
+
 The checkpoint contains no tensors of a GPU.
 
 ```python
@@ -88,16 +99,19 @@ _SAVED_FROM_CPU = late(
     r"torch\.save\([^\n]{0,80}(?:\.cpu\(|to\(['\"]cpu)|torch\.load\s{0,3}="
     r"|set_default_device|default_restore_location"
 )
+_ASKS_FOR_GPU = late(r"^(?!not\b)[^\n]{0,200}(?:cuda|gpu|is_available)", 2)
 _OF_WEIGHTS = late(r"\.pth?\b|\.pth\.tar|\.ckpt|\.bin\b|model|weight|checkpoint|ckpt|state", 2)
-_OF_DATA = late(r"data|dataset|feature|embed|graph|processed", 2)
+_OF_DATA = late(r"data|dataset|feature|embed|graph|processed|\bargs\s*=|_args\b|vocab|tokeniz", 2)
 
 
 @CAUSE.on_code("torch.load", "import load", needs=("is_available()",))
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not _CHOICE.search(program.text) or _SAVED_FROM_CPU.search(program.text):
         return
+    # What a program has saved itself, it mostly loads on the same machine.
+    saves = any(True for _ in program.calls("torch.save"))
     for call in program.calls("torch.load"):
-        if _names_device(call) or not _loads_weights(program, call):
+        if _names_device(call) or not _loads_weights(program, call) or _with_gpu(program, call):
             continue
         yield CAUSE.in_code(
             program,
@@ -108,7 +122,19 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             "program chooses its device",
             fix="Write torch.load(..., map_location=...) with the device of the program.",
             confidence="likely",
+            severity="info" if saves else None,
         )
+
+
+def _with_gpu(program: Program, call: Call) -> bool:
+    """Below a condition that holds only with a GPU: if use_cuda and ..."""
+    return any(
+        frame.kind == "if"
+        and frame.arm == 0
+        and frame.test is not None
+        and _ASKS_FOR_GPU.search(program.source(frame.test))
+        for frame in call.context
+    )
 
 
 def _names_device(call: Call) -> bool:
@@ -118,6 +144,6 @@ def _names_device(call: Call) -> bool:
 
 
 def _loads_weights(program: Program, call: Call) -> bool:
-    """Data sets in PyTorch's format mostly hold tensors of the CPU."""
+    """Data sets in PyTorch's format mostly hold tensors of the CPU, and options hold none."""
     text = program.source(program.statement(call.node))
     return bool(_OF_WEIGHTS.search(text)) and not _OF_DATA.search(text)

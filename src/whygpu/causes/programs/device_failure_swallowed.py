@@ -79,6 +79,17 @@ except Exception as error:
 ```python
 import torch
 
+for number in range(torch.cuda.device_count()):
+    try:
+        torch.cuda.set_device(number)
+    except Exception as error:
+        print(number, error)
+        continue
+```
+
+```python
+import torch
+
 def has_gpu():
     try:
         torch.ones(1).cuda()
@@ -121,7 +132,13 @@ _SETS_UP = frozenset(
 )
 
 
-@CAUSE.on_code("except:", "except Exception", "except BaseException")
+@CAUSE.on_code(
+    *("except:", "except Exception", "except BaseException"),
+    needs=(
+        *sorted({name.rpartition(".")[2] for name in _SETS_UP}),
+        *("set_device", "cuda", "jax.distributed", "fit("),
+    ),
+)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
         return
@@ -167,8 +184,14 @@ def _swallowing(call: Call) -> ast.ExceptHandler | None:
         assert isinstance(frame.node, ast.Try)
         broad = next((one for one in frame.node.handlers if is_broad(one)), None)
         if broad is not None:
-            return broad if only_reports(broad) and not _moves_on(frame.node) else None
+            swallows = only_reports(broad) and not _moves_on(frame.node) and not _tries_next(broad)
+            return broad if swallows else None
     return None
+
+
+def _tries_next(handler: ast.ExceptHandler) -> bool:
+    """In a loop over devices, one that does not work is skipped."""
+    return any(isinstance(statement, ast.Continue) for statement in handler.body)
 
 
 def _moves_on(node: ast.Try) -> bool:

@@ -143,16 +143,22 @@ from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program, handlers_around
+from whygpu.model.text_lines import has_line
 from whygpu.model.values import Constant, Either, Several, Value
 
 CAUSE = cause("WG720", __name__, __doc__, severity="warning", effect="none")
 
 _TF_DEVICE = late(r"(?:/?(?:job|replica|task):\w+)*/?(?:device:)?gpu:(\d+)$", re.I)
 _TORCH_DEVICE = late(r"cuda:(\d+)$")
-_COUNTS = late(
-    r"device_count\(|\blen\([^)\n]*(?:gpu|device)|num_gpus?\b|n_gpus?\b|ngpus?\b|gpu_count|world_size"
-    r"|nproc|local_rank|MULTI_GPU|multi_gpu|num_devices",
-    re.I,
+_has_count = has_line(
+    (
+        *("device_count(", "len(", "num_gpu", "n_gpu", "ngpu", "gpu_count", "world_size", "nproc"),
+        *("local_rank", "multi_gpu", "num_devices"),
+    ),
+    late(
+        r"device_count\(|\blen\([^)\n]*(?:gpu|device)|num_gpus?\b|n_gpus?\b|ngpus?\b|gpu_count"
+        r"|world_size|nproc|local_rank|multi_gpu|num_devices"
+    ),
 )
 
 
@@ -187,7 +193,28 @@ class _Choice(NamedTuple):
     framework: str
 
 
-@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids", 'cuda",', "cuda',")
+_WORDS = ("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids", 'cuda",', "cuda',")
+_MAY_CHOOSE = late(
+    rf"(?:gpu|cuda):(?!0\b)|\.cuda\((?!\s*\))|cuda\.(?:{'|'.join(sorted(_TAKES_NUMBER))})\b"
+    r"|device_ids|cuda['\"],",
+    re.I,
+)
+"""Another device than the first, or one whose number is not in this line."""
+_has_choice = has_line(_WORDS, _MAY_CHOOSE)
+
+
+def _possible(text: str) -> bool:
+    if not _has_choice(text):
+        return False
+    return "CUDA_VISIBLE_DEVICES" in text or not _counts(text)
+
+
+def _counts(text: str) -> bool:
+    """Something in the file counts GPUs."""
+    return _has_count(text.lower())
+
+
+@CAUSE.on_code(*_WORDS, possible=_possible)
 def detect(program: Program) -> Iterator[CodeFinding]:
     choices = list(_choices(program))
     numbers = {choice.number for choice in choices}
@@ -195,7 +222,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         return
     numbers |= _listed_numbers(program)
     visible = _visible(program)
-    if visible is None and (_COUNTS.search(program.text) or numbers >= set(range(max(numbers)))):
+    if visible is None and (_counts(program.text) or numbers >= set(range(max(numbers)))):
         return
     for choice in choices:
         if choice.number == 0 or (visible is not None and choice.number < visible):

@@ -83,7 +83,11 @@ CAUSE = cause("WG716", __name__, __doc__, severity="warning", effect="none")
 _RUNS = frozenset({"fit", "predict", "evaluate", "train_on_batch", "fit_generator"})
 
 
-@CAUSE.on_code("device(", needs=("tensorflow", "keras"))
+def _possible(text: str) -> bool:
+    return any(f".{name}(" in text for name in _RUNS)
+
+
+@CAUSE.on_code("device(", needs=("tensorflow", "keras"), possible=_possible)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not eager(program) or "multi_gpu_model" in program.text:
         return

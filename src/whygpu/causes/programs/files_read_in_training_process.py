@@ -78,7 +78,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.training_loops import training_loops, uses_gpu
+from whygpu.causes.evidence.training_loops import may_train, training_loops, uses_gpu
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Program
@@ -91,7 +91,7 @@ _READS_FILES = frozenset({"ImageFolder", "DatasetFolder"})
 _READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode", "decode_jpeg"})
 
 
-@CAUSE.on_code("DataLoader", needs=("backward",))
+@CAUSE.on_code("DataLoader", needs=("backward",), possible=may_train)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not uses_gpu(program) or not training_loops(program):
         return

@@ -59,7 +59,9 @@ from collections.abc import Iterator
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Mention
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Edit, Place, Program
+from whygpu.model.text_lines import has_line
 
 CAUSE = cause("WG729", __name__, __doc__, severity="error", effect="none")
 
@@ -78,7 +80,13 @@ _CHECKS = frozenset(
 )
 
 
-@CAUSE.on_code(*(name.rpartition(".")[2] for name in sorted(_CHECKS)))
+_WORDS = tuple(sorted({name.rpartition(".")[2] for name in _CHECKS}))
+_ONE = f"(?:{'|'.join(_WORDS)})\\b"
+_NOT_CALLED = late(rf"\.{_ONE}(?!\s*\()|\bimport\b.*\b{_ONE}|^\s*{_ONE}\s*(?:,|#|$)")
+"""A name without parentheses after it, or one that is imported."""
+
+
+@CAUSE.on_code(*_WORDS, possible=has_line(_WORDS, _NOT_CALLED))
 def detect(program: Program) -> Iterator[CodeFinding]:
     for event in program.events:
         if type(event) is not Mention or event.path not in _CHECKS:

@@ -100,10 +100,11 @@ from whygpu.model.program import Program
 
 CAUSE = cause("WG743", __name__, __doc__, severity="info", effect="none")
 
-_CHECKED = late(
-    r"is_available|device_count|is_initialized|current_accelerator|\bmps\b|CUDA_VISIBLE_DEVICES"
-    r"|get_device_properties|nvidia-smi|no[-_]cuda|use[-_](?:cuda|gpu)|\bgpu_ids?\b"
+_CHECKS = (
+    *("is_available", "device_count", "is_initialized", "current_accelerator"),
+    *("CUDA_VISIBLE_DEVICES", "get_device_properties", "nvidia-smi"),
 )
+_CHECKED = late(r"\bmps\b|no[-_]cuda|use[-_](?:cuda|gpu)|\bgpu_ids?\b")
 """Something is asked about the GPU, or somebody chooses."""
 _NEEDS_GPU = late(
     r"\bnccl\b|torch\.distributed|DistributedDataParallel|init_process_group|set_device\("
@@ -118,11 +119,15 @@ _NOT_SURE = ("if", "handler", "case", "try", "function")
 """What may be around a call that is not always made; "function" is one that the file never calls."""
 
 
-@CAUSE.on_code("cuda", needs=("backward",))
+def _possible(text: str) -> bool:
+    if any(word in text for word in _CHECKS):
+        return False
+    return not _CHECKED.search(text) and not _NEEDS_GPU.search(text)
+
+
+@CAUSE.on_code("cuda", needs=("backward",), possible=_possible)
 def detect(program: Program) -> Iterator[CodeFinding]:
-    if _CHECKED.search(program.text) or _NEEDS_GPU.search(program.text):
-        return
-    if not any(training_loops(program)):
+    if not _possible(program.text) or not any(training_loops(program)):
         return
     found = next((call for call in program.calls() if _is_sure(program, call)), None)
     if found is not None:

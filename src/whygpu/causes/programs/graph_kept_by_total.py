@@ -64,7 +64,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.training_loops import mentions, training_loops
+from whygpu.causes.evidence.training_loops import may_train, mentions, training_loops
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Edit, Place, Program
@@ -72,7 +72,7 @@ from whygpu.model.program import Edit, Place, Program
 CAUSE = cause("WG734", __name__, __doc__, severity="warning", effect="none")
 
 
-@CAUSE.on_code("backward", needs=("torch",))
+@CAUSE.on_code("backward", needs=("torch",), possible=may_train)
 def detect(program: Program) -> Iterator[CodeFinding]:
     for loop in training_loops(program):
         for statement in loop.every_step:

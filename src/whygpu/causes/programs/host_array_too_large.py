@@ -48,7 +48,9 @@ from collections.abc import Iterator
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
+from whygpu.model.text_lines import has_line
 from whygpu.model.units import size_text
 from whygpu.model.values import Constant, Several, Value
 
@@ -61,13 +63,28 @@ _TOO_LARGE = 256 << 30
 """More than the memory of any GPU, and of nearly any computer."""
 
 
-@CAUSE.on_code(
+_WORDS = (
     *("np.ones(", "numpy.ones(", "np.full(", "numpy.full("),
     *("random.rand(", "random.randn(", "random.random(", "random_sample("),
-    needs=("numpy",),
 )
+_NOT_SMALL = late(
+    r"(?:ones|full|rand|randn|random|random_sample)\("
+    r"(?!\s{0,9}\(?\s{0,9}(?:\d{1,3}\s{0,9},?\s{0,9}){0,3}\)?\s{0,9}[,)])"
+)
+"""Not up to three numbers of three digits."""
+
+
+_FRAMEWORKS = ("tensorflow", "torch", "jax", "keras")
+_has_array = has_line(_WORDS, _NOT_SMALL)
+
+
+def _possible(text: str) -> bool:
+    return "numpy" in text and _has_array(text)
+
+
+@CAUSE.on_code(*_WORDS, needs=_FRAMEWORKS, possible=_possible)
 def detect(program: Program) -> Iterator[CodeFinding]:
-    if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
+    if program.imports.isdisjoint(_FRAMEWORKS):
         return
     for call in program.calls(*_BY_ARGUMENTS, *_BY_SHAPE):
         if "dtype" in call.keywords:

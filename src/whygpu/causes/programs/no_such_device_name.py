@@ -118,7 +118,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Raised
 from whygpu.model.program import Edit, Program
-from whygpu.tables.device_names import BEFORE, right_name
+from whygpu.tables.device_names import BEFORE, ROWS, right_name
 
 CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
 
@@ -129,11 +129,12 @@ CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
     "config.experimental",
     "config.set_",
     "config.list_",
-    "errors.",
-    "cuda.",
+    *("tf.errors.", "tf1.errors.", "tf2.errors.", "tensorflow.errors.", "import errors"),
+    *(".".join(name.split(".")[-2:]) for name in ROWS if name.startswith("torch.cuda.")),
     "is_gpu_",
     "set_backend",
     "is_cuda_available",
+    needs=("tensorflow", "torch", "keras"),
 )
 def detect(program: Program) -> Iterator[CodeFinding]:
     if any(call.path == "builtins.hasattr" for call in program.calls("builtins.hasattr")):

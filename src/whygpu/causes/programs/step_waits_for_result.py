@@ -87,6 +87,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.training_loops import (
     TrainingLoop,
+    may_train,
     mentions,
     training_loops,
     uses_gpu,
@@ -100,7 +101,7 @@ CAUSE = cause("WG735", __name__, __doc__, severity="info", effect="none")
 _READING = frozenset({"item", "cpu", "tolist", "numpy"})
 
 
-@CAUSE.on_code("backward", needs=("torch",))
+@CAUSE.on_code("backward", needs=("torch",), possible=may_train)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not uses_gpu(program):
         return

@@ -351,7 +351,18 @@ _TOGETHER = frozenset(
 )
 
 
-@CAUSE.on_code("cuda", needs=("torch",))
+_OPERANDS = (
+    *(".numpy(", "backward", "torchvision", "torch import"),
+    *(".rand", ".zeros", ".ones", ".empty", ".eye"),
+)
+"""A file with none of these has no tensor whose device is known, and no batch to train with."""
+
+
+def _possible(text: str) -> bool:
+    return any(word in text for word in _OPERANDS)
+
+
+@CAUSE.on_code("cuda", needs=("torch",), possible=_possible)
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     if "torch" not in program.imports or not plain(program):
         return

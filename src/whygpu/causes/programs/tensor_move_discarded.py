@@ -68,12 +68,23 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.torch_tensors import is_tensor
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Edit, Place, Program
+from whygpu.model.text_lines import has_line
 
 CAUSE = cause("WG726", __name__, __doc__, severity="error", effect="none")
 
 
-@CAUSE.on_code(".to(", ".cuda(", ".cpu(", needs=("torch",))
+_WORDS = (".to(", ".cuda(", ".cpu(")
+_STATEMENT = late(
+    r"^\s*(?:(?:if|elif|else|for|while|with|try|except|finally|def|async)\b.*:\s*|.*;\s*)?"
+    # Not an item of a list on several lines: `x.to(device),`
+    r"\w+\.(?:to|cuda|cpu)\((?![^()]*\)\s*,\s*$)"
+)
+"""A variable is moved at the start of a statement."""
+
+
+@CAUSE.on_code(*_WORDS, needs=("torch",), possible=has_line(_WORDS, _STATEMENT))
 def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls():
         if call.method not in ("to", "cuda", "cpu") or call.path or not is_tensor(call.receiver):

@@ -74,7 +74,9 @@ from whygpu.causes.evidence.runtime_starts import may_be_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
+from whygpu.model.text_lines import has_line
 from whygpu.model.values import Constant, Member, Result, Value
 
 CAUSE = cause("WG725", __name__, __doc__, severity="info", effect="none")
@@ -83,9 +85,23 @@ _WRAPS = ("torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor")
 _LOADS = ("numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.memmap")
 
 
+_DATA_SETS = ("TensorDataset", "from_tensor_slices")
+_LOADING = ("np.load", "numpy.load", "numpy import", "loadtxt", "genfromtxt", "memmap")
+_has_member = has_line(
+    (".data", ".targets", ".train_data"), late(r"(?<!utils)\.(?:data|targets|train_data)\b")
+)
+
+
+def _possible(text: str) -> bool:
+    if any(word in text for word in (*_DATA_SETS, *_LOADING)):
+        return True
+    return "torchvision" in text and _has_member(text)
+
+
 @CAUSE.on_code(
-    *("TensorDataset", "from_tensor_slices", "from_numpy", "torch.tensor", ".data."),
+    *(*_DATA_SETS, *_LOADING, "torchvision"),
     needs=(".cuda(", ".to(", "device("),
+    possible=_possible,
 )
 def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls():

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+import codecs
 import io
 import re
 import tokenize
 import warnings
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from whygpu.model.program import Program, TensorFlowLine
+from whygpu.model.text_lines import lines_with
 from whygpu.model.units import size_text
 from whygpu.readers import limits
 from whygpu.readers.code import notebook
@@ -48,9 +49,7 @@ _PYTHON_2 = re.compile(
     re.MULTILINE,
 )
 """Statements that exist only in Python 2."""
-_EXCEPT_WITHOUT_PARENTHESES = re.compile(
-    r"^[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*(\w+)[ \t]*:", re.MULTILINE
-)
+_EXCEPT_WITHOUT_PARENTHESES = re.compile(r"[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*(\w+)[ \t]*:")
 _PYTHON_2_HERE = re.compile(
     r"\b0[0-7]{1,20}\b(?![.\w])|\bur['\"]|<>|`[^`\n]{1,200}`|\b\d{1,20}L\b"
     r"|^[ \t]{0,80}exec[ \t]{1,9}[\w'\"]|^[ \t]{0,80}print[ \t]{0,9}$|>>[ \t]{0,9}sys\.",
@@ -75,11 +74,23 @@ def load(path: str, content: bytes) -> Source:
         # Some versions of Python find that out when they look for the encoding.
         raise SourceProblem("syntax", "it cannot be parsed: it contains null bytes")
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        encoding = _encoding_of(content)
         text = content.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise SourceProblem("unreadable", f"its text cannot be decoded: {error}") from error
-    return Source(path, text.replace("\r\n", "\n").replace("\r", "\n"), encoding=encoding)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return Source(path, text, encoding=encoding)
+
+
+def _encoding_of(content: bytes) -> str:
+    """As Python finds it, but much faster for the many files that declare none."""
+    if not content.startswith(codecs.BOM_UTF8):
+        second_line = content.find(b"\n") + 1
+        end = content.find(b"\n", second_line)
+        if second_line and end >= 0 and b"coding" not in content[:end] and content.isascii():
+            return "utf-8"
+    return tokenize.detect_encoding(io.BytesIO(content).readline)[0]
 
 
 def parse(source: Source) -> ast.Module:
@@ -109,7 +120,8 @@ def _refuse_python_2(source: Source, tree: ast.Module) -> None:
 
     In a program for Python 3, the second class has been imported or defined.
     """
-    caught = {match[1] for match in _EXCEPT_WITHOUT_PARENTHESES.finditer(source.text)}
+    matches = map(_EXCEPT_WITHOUT_PARENTHESES.match, lines_with(source.text, ("except",)))
+    caught = {match[1] for match in matches if match is not None}
     if not caught:
         return
     for node in ast.walk(tree):
@@ -184,12 +196,13 @@ def program(
 
 def _lines_with(text: str, words: Sequence[str]) -> list[int]:
     """The numbers of the lines in which one of these words begins, in order."""
-    ends = [match.start() for match in re.finditer("\n", text)]
     found: set[int] = set()
     for word in words:
-        position = text.find(word)
+        line, counted, position = 1, 0, text.find(word)
         while position >= 0:
-            line = bisect_left(ends, position)
-            found.add(line + 1)
-            position = text.find(word, ends[line]) if line < len(ends) else -1
+            line += text.count("\n", counted, position)
+            found.add(line)
+            counted = position
+            end = text.find("\n", position)
+            position = text.find(word, end) if end >= 0 else -1
     return sorted(found)

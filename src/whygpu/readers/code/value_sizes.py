@@ -71,8 +71,14 @@ class ValueSizes:
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
-        sizes = [self.of(part) for part in parts]
-        size = Size(1 + sum(each.parts for each in sizes), 1 + max(each.depth for each in sizes))
+        # Most parts are single names and constants.
+        sizes = [self.of(part) for part in parts if type(part) in _COMPOUND]
+        if not sizes:
+            return Size(1 + len(parts), 2)
+        single = len(parts) - len(sizes)
+        size = Size(
+            1 + single + sum(each.parts for each in sizes), 1 + max(each.depth for each in sizes)
+        )
         if size.parts > _SMALL:
             self._known[id(value)] = (value, size)
         return size

@@ -38,6 +38,11 @@ _WITH_VALUE = frozenset(
 )
 
 
+_REPLACING = frozenset(
+    {"-U", "--upgrade", "--force-reinstall", "-I", "--ignore-installed", "--pre"}
+)
+
+
 class PackageInstall(NamedTuple):
     """What one command installs."""
 
@@ -52,6 +57,8 @@ class PackageInstall(NamedTuple):
     unread: tuple[UnreadLine, ...]
     locks: tuple[str, ...] = ()
     """Files of the project that say what is installed; the first one that exists counts."""
+    keeps_installed: bool = False
+    """A package that is there already, and that the requirement allows, stays."""
 
 
 class _Word(NamedTuple):
@@ -69,23 +76,33 @@ def _plain(command: ShellCommand) -> list[_Word]:
 
 def package_installs(commands: Sequence[ShellCommand]) -> Iterator[PackageInstall]:
     for command in commands:
-        words = _plain(command)
-        if not words:
-            continue
-        if (locks := _locks(words)) is not None:
-            yield PackageInstall((), (), (), (), "", (), locks)
-            continue
-        if _CONDA.fullmatch(_program(words[0])):
-            found = _conda(words)
-            if found is not None:
-                yield found
-                continue
-            # conda run -n name pip install ...
-            first = next((n for n, w in enumerate(words) if _PIP.fullmatch(_program(w))), None)
-            words = words[first:] if first is not None else []
-        python, arguments = _pip_arguments(words)
-        if arguments is not None:
-            yield _pip(arguments, python)
+        for install in _installs(command):
+            yield _unread(command) if command.is_choice else install
+
+
+def _unread(command: ShellCommand) -> PackageInstall:
+    why = UnreadLine(command.place, "whether it is installed depends on a condition")
+    return PackageInstall((), (), (), (), "", (why,))
+
+
+def _installs(command: ShellCommand) -> Iterator[PackageInstall]:
+    words = _plain(command)
+    if not words:
+        return
+    if (locks := _locks(words)) is not None:
+        yield PackageInstall((), (), (), (), "", (), locks)
+        return
+    if _CONDA.fullmatch(_program(words[0])):
+        found = _conda(words)
+        if found is not None:
+            yield found
+            return
+        # conda run -n name pip install ...
+        first = next((n for n, w in enumerate(words) if _PIP.fullmatch(_program(w))), None)
+        words = words[first:] if first is not None else []
+    python, arguments = _pip_arguments(words)
+    if arguments is not None:
+        yield _pip(arguments, python)
 
 
 _LOCKED: dict[tuple[str, str], tuple[str, ...]] = {
@@ -180,6 +197,7 @@ def _pip(arguments: list[_Word], python: str) -> PackageInstall:
         given_sources,
         python,
         tuple(unread),
+        keeps_installed=_REPLACING.isdisjoint(word.text for word in arguments),
     )
 
 
@@ -230,3 +248,35 @@ def system_packages(command: ShellCommand) -> tuple[str, ...]:
         for word in words[words.index("install") + 1 :]
         if not word.startswith("-") and "$" not in word
     )
+
+
+_WRITING = frozenset({"cp", "mv", "tee", "install", "ln"})
+_LOCKING: dict[str, tuple[str, ...]] = {
+    "uv": ("uv.lock", "pyproject.toml"),
+    "poetry": ("poetry.lock", "pyproject.toml"),
+    "pdm": ("pdm.lock", "pyproject.toml"),
+    "pixi": ("pixi.lock",),
+}
+_LOCKING_ACTIONS = frozenset({"lock", "add", "remove", "update"})
+
+
+def changed_files(commands: Sequence[ShellCommand]) -> Iterator[str]:
+    """The names of files that commands write or edit, without their folders."""
+    for command in commands:
+        words = command.plain_words
+        if not words:
+            continue
+        program = words[0].rpartition("/")[2]
+        if program in _LOCKING and any(word in _LOCKING_ACTIONS for word in words[1:3]):
+            yield from _LOCKING[program]
+        elif program in ("sed", "perl"):
+            if any(word.startswith("-") and "i" in word for word in words[1:]):
+                yield words[-1].rpartition("/")[2]
+        elif program in _WRITING:
+            yield words[-1].rpartition("/")[2]
+        for mark, target in itertools.pairwise(words):
+            if mark in (">", ">>"):
+                yield target.rpartition("/")[2]
+        yield from (
+            word.lstrip(">").rpartition("/")[2] for word in words if re.match(r">{1,2}\w", word)
+        )

@@ -26,8 +26,25 @@ _KEYWORDS = frozenset(
 )
 _OPENING = frozenset({"if", "while", "until", "for", "case", "select"})
 _CLOSING = frozenset({"fi", "done", "esac"})
+_TESTS = frozenset({"[", "[[", "test"})
+_FILE_TESTS = frozenset({"-e", "-f", "-s", "-r", "-d"})
 MOST_WORDS = 20_000
 """A script has some hundreds; the rest of a longer one is not read."""
+
+
+class _Block:
+    """An `if` or `case` that is open."""
+
+    def __init__(self, start: int, keyword: str) -> None:
+        self.start = start
+        """The number of its first command."""
+        self.has_branches = keyword == "case"
+
+    def is_choice(self, found: Sequence[ShellCommand]) -> bool:
+        """Not if it only asks for a file, without which the commands in it would fail."""
+        if self.has_branches or self.start >= len(found):
+            return True
+        return not _asks_for_file(found[self.start])
 
 
 class NumberedLine(NamedTuple):
@@ -86,6 +103,7 @@ class _Splitter:
         self._count = 0
         self._depth = 0
         """How many `if` and loops are open: the commands in them may not run, or may fail."""
+        self._blocks: list[_Block] = []
         self._list_start = 0
         """The first command of the list that && and || join."""
         self._is_list_over = False
@@ -194,6 +212,7 @@ class _Splitter:
         is_condition = False
         while words and words[0] in (_KEYWORDS | _OPENING | _CLOSING):
             self._depth = max(0, self._depth + (words[0] in _OPENING) - (words[0] in _CLOSING))
+            self._note_block(words[0])
             is_condition |= words[0] == "!"
             if words[0] in ("for", "case", "select"):
                 break
@@ -206,12 +225,36 @@ class _Splitter:
                 for number in range(self._list_start, len(self._found)):
                     self._found[number] = self._found[number]._replace(may_fail=True)
             may_fail = operator in ("||", "|", "&") or is_condition or self._depth > 0
-            self._found.append(ShellCommand(tuple(words), places[0], may_fail, tuple(places)))
+            # [ "$GPU" = 1 ] && pip install ...
+            is_choice = any(
+                command.words[0] in _TESTS and not _asks_for_file(command)
+                for command in self._found[self._list_start :]
+            )
+            self._found.append(
+                ShellCommand(tuple(words), places[0], may_fail, tuple(places), is_choice)
+            )
             self._sets_errexit |= _sets_errexit(words)
             if self._sets_errexit:
                 self.counted.add(len(self._found) - 1)
             self._is_list_over = operator not in ("&&", "||", "|")
         self._words, self._places, self._start = [], [], None
+
+    def _note_block(self, keyword: str) -> None:
+        if keyword in ("if", "case"):
+            self._blocks.append(_Block(len(self._found), keyword))
+        elif keyword in ("else", "elif") and self._blocks:
+            self._blocks[-1].has_branches = True
+        elif keyword in ("fi", "esac") and self._blocks:
+            block = self._blocks.pop()
+            if block.is_choice(self._found):
+                for number in range(block.start, len(self._found)):
+                    self._found[number] = self._found[number]._replace(is_choice=True)
+
+
+def _asks_for_file(command: ShellCommand) -> bool:
+    """[ -f requirements.txt ]"""
+    words = command.words
+    return words[0] in _TESTS and words[1:2] != ("!",) and not _FILE_TESTS.isdisjoint(words)
 
 
 def _sets_errexit(words: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from whygpu.readers.requirement_files import Load
 from whygpu.readers.requirement_files.pip_requirement import normalised
 from whygpu.readers.requirement_files.poetry_versions import extras_of, poetry_range
 from whygpu.readers.requirement_files.toml_lines import TomlFile
-from whygpu.readers.requirement_files.uv_parts import is_project, optional_parts
+from whygpu.readers.requirement_files.uv_parts import conditions, is_project, optional_parts
 
 _DEFAULT_INDEXES = ("https://pypi.org/simple", "https://pypi.org/simple/")
 _UV_VERSION = 1
@@ -28,9 +28,12 @@ def read_uv(path: str, load: Load) -> RequirementsFile:
         version = file.data.get("version")
         raise UsageError(f"{path}: whygpu reads version {_UV_VERSION} of uv.lock, not {version}")
     packages = _packages(file)
-    parts = optional_parts(packages)
+    parts, reached = optional_parts(packages), conditions(packages)
     found = [
-        requirement._replace(group=parts.get(requirement.name, ""))
+        requirement._replace(
+            group=parts.get(requirement.name, ""),
+            marker=_both(requirement.marker, reached.get(requirement.name, "")),
+        )
         for number, package in enumerate(packages)
         for requirement in _of_uv(package, file.of_key(f"package#{number}", "name"))
     ]
@@ -41,6 +44,10 @@ def read_uv(path: str, load: Load) -> RequirementsFile:
         tuple(found),
         requires_python=python if isinstance(python, str) else "",
     )
+
+
+def _both(one: str, other: str) -> str:
+    return f"({one}) and ({other})" if one and other else one or other
 
 
 def _of_uv(package: dict[str, Any], place: FileLine) -> list[PinnedRequirement]:

@@ -31,6 +31,60 @@ def optional_parts(packages: Sequence[Package]) -> dict[str, str]:
     return parts
 
 
+_MOST_WAYS = 16
+"""A package that is required in more ways than this is taken for one that is always installed."""
+
+
+def conditions(packages: Sequence[Package]) -> dict[str, str]:
+    """The marker under which each package is installed, if every way to it has a condition.
+
+    `tensorflow-macos; sys_platform == 'darwin'` requires `tensorflow`, which is then installed on
+    macOS only, although its own entry does not say so.
+    """
+    required: dict[str, list[Package]] = {}
+    for package in packages:
+        own = normalised(str(package.get("name", "")))
+        required.setdefault("" if is_project(package) else own, []).extend(_edges(package))
+    ways: dict[str, set[frozenset[str]]] = {}
+    waiting = [("", frozenset[str]())]
+    while waiting:
+        name, way = waiting.pop()
+        for edge in required.get(name, ()):
+            marker = edge.get("marker")
+            longer = way | {marker} if isinstance(marker, str) and marker else way
+            target = normalised(str(edge.get("name", "")))
+            known = ways.setdefault(target, set())
+            if any(earlier <= longer for earlier in known):
+                continue
+            if len(known) >= _MOST_WAYS:
+                longer = frozenset()
+            known -= {earlier for earlier in known if longer <= earlier}
+            known.add(longer)
+            waiting.append((target, longer))
+    return {
+        name: " or ".join(
+            sorted(" and ".join(f"({text})" for text in sorted(way)) for way in found)
+        )
+        for name, found in ways.items()
+        if frozenset() not in found
+    }
+
+
+def _edges(package: Package) -> list[Package]:
+    """Its dependencies, also those of its extras and groups."""
+    listed = [package.get("dependencies")]
+    for key in ("optional-dependencies", "dev-dependencies"):
+        parts = package.get(key)
+        listed += parts.values() if isinstance(parts, dict) else ()
+    return [
+        item
+        for items in listed
+        if isinstance(items, list)
+        for item in items
+        if isinstance(item, dict)
+    ]
+
+
 def is_project(package: Package) -> bool:
     """Whether it is a project of the workspace, and not a package that it requires."""
     origin = package.get("source")
