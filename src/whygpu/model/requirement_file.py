@@ -72,6 +72,8 @@ class PinnedRequirement(NamedTuple):
     channel: str = ""
     group: str = ""
     """The optional part of the project that it belongs to, as in "extra gpu"; mostly empty."""
+    ignored: PackageSource | None = None
+    """An index in the line of the requirement itself, where pip ignores it."""
 
     @property
     def is_optional(self) -> bool:

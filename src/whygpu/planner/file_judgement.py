@@ -11,11 +11,13 @@ from whygpu.errors import UsageError
 from whygpu.model.derived import display_name
 from whygpu.model.install_plan import Candidate, PlanAnswer, ReleaseVerdict, Wish
 from whygpu.model.machine_spec import MachineSpec
-from whygpu.model.observed import Known
+from whygpu.model.observed import Known, Observed
 from whygpu.model.requirement_file import (
+    LOCK_FORMATS,
     FileAnswer,
     FileFormat,
     LineEdit,
+    PackageSource,
     PinnedRequirement,
     ProblemKind,
     RequirementsFile,
@@ -25,16 +27,31 @@ from whygpu.planner.candidate_cache import marker_environment
 from whygpu.planner.candidates import Table
 from whygpu.planner.conda_judgement import conda_verdict
 from whygpu.planner.constraints import is_driver_too_new, is_too_old
-from whygpu.planner.file_builds import Place, Problem, build_of, other_index, public_range
-from whygpu.planner.file_company import mixed_cuda, together, with_alternatives, with_owners
+from whygpu.planner.file_builds import (
+    Place,
+    Problem,
+    build_of,
+    is_torch_index,
+    other_index,
+    public_range,
+)
+from whygpu.planner.file_companions import COMPANIONS, torch_limit, unfit_companions
+from whygpu.planner.file_company import (
+    mixed_cuda,
+    together,
+    with_alternatives,
+    with_owners,
+    without_parts,
+)
 from whygpu.planner.file_edits import Change, change_to, renamed, sources_of, unknown, with_change
 from whygpu.planner.planning import judge, make_plan
 from whygpu.planner.wishes import FRAMEWORKS, contains
 from whygpu.tables.distributions import provider
 from whygpu.tables.package_names import other_name
+from whygpu.tables.python_releases import RELEASES
+from whygpu.tables.versions import release_numbers
 
 _NIGHTLY = ("tf-nightly", "tf-nightly-gpu", "keras-nightly", "ort-nightly", "ort-nightly-gpu")
-_COMPANIONS = ("torchvision", "torchaudio")
 _CPU_LOCAL = re.compile(r"===?[\w.]+\+cpu$")
 _CUDA_LIBRARIES = ("nvidia-cudnn-cu", "cudnn", "cudatoolkit", "cuda-toolkit", "cuda-libraries")
 """How the packages begin that bring the libraries which TensorFlow opens."""
@@ -52,9 +69,10 @@ def judge_file(file: RequirementsFile, machine: MachineSpec, table: Table) -> Fi
         elif applies:
             applying.append(_constrained(requirement, file.constraints))
     ranges = {requirement.name: requirement.specifier for requirement in applying}
-    judged = _Judge(file.format, Place(machine, table, ranges))
+    place = Place(machine, table, ranges, torch_limit(applying, table))
+    judged = _Judge(file.format, place, applying)
     verdicts = [v for each in applying if (v := judged.verdict(each)) is not None]
-    verdicts = with_owners(verdicts)
+    verdicts = with_owners(without_parts(verdicts, file.format), file.format)
     verdicts += mixed_cuda(applying)
     verdicts = with_alternatives(verdicts)
     verdicts = list(together(verdicts, applying, judged.place, unchecked))
@@ -69,23 +87,60 @@ def _where(requirement: PinnedRequirement) -> str:
 
 def _with_python(machine: MachineSpec, file: RequirementsFile) -> tuple[MachineSpec, list[str]]:
     """The machine with the Python of the environment that the file creates, if it says one."""
-    wanted = file.requires_python
-    mine = machine.python.value if isinstance(machine.python, Known) else None
+    locked = _locked_python(machine, file)
+    wanted = locked or file.requires_python
+    known = machine.python
+    mine = known.value if isinstance(known, Known) else None
     try:
         fits = mine is not None and contains(wanted, mine if mine.count(".") > 1 else f"{mine}.99")
+        allowed = [row.version for row in RELEASES if contains(wanted, f"{row.version}.99")]
     except ValueError:
         return machine, [f"The Python that {file.path} asks for ({wanted}) was not understood."]
     if not wanted or fits:
         return machine, []
-    pinned = re.fullmatch(r"===?(\d+\.\d+)(\.\d+|\.\*)?", wanted)
-    if file.format == "environment.yml" and pinned is not None:
+    pinned = re.fullmatch(r"===?(\d+\.\d+)(\.\d+)*(\.\*)?", wanted)
+    if (file.format == "environment.yml" or locked) and pinned is not None:
         # conda installs this Python itself.
         return machine._replace(python=Known(pinned[1], file.path)), []
     if mine is None:
         return machine, []
+    if not _is_given(known) and allowed:
+        # The project cannot be installed with the Python that happens to be here.
+        return machine._replace(python=Known(_nearest(allowed, mine), file.path)), []
     return machine, [
         f"{file.path} is for Python {wanted}; it was judged for Python {mine} (--python)."
     ]
+
+
+def _nearest(pythons: Sequence[str], mine: str) -> str:
+    own = release_numbers(mine)
+
+    def distance(version: str) -> tuple[int, int]:
+        major, minor = release_numbers(version)[:2]
+        return abs(major - own[0]), abs(minor - own[1])
+
+    return min(pythons, key=distance)
+
+
+def _locked_python(machine: MachineSpec, file: RequirementsFile) -> str:
+    """The Python that a lock file installs as a package of conda; empty if it does not."""
+    if file.format not in ("pixi.lock", "conda-lock.yml"):
+        return ""
+    return next(
+        (
+            requirement.specifier
+            for requirement in file.requirements
+            if (requirement.name, requirement.manager) == ("python", "conda")
+            and not requirement.is_optional
+            and _applies(requirement, machine)
+        ),
+        "",
+    )
+
+
+def _is_given(python: Observed[str]) -> bool:
+    """Whether the user has named the Python."""
+    return isinstance(python, Known) and python.source == "--python"
 
 
 def _applies(requirement: PinnedRequirement, machine: MachineSpec) -> bool | None:
@@ -111,9 +166,12 @@ def _constrained(
 class _Judge:
     """Judges the requirements of one file, each by itself."""
 
-    def __init__(self, kind: FileFormat, place: Place) -> None:
+    def __init__(
+        self, kind: FileFormat, place: Place, applying: Sequence[PinnedRequirement]
+    ) -> None:
         self._format = kind
         self.place = place
+        self._applying = applying
 
     def verdict(self, requirement: PinnedRequirement) -> RequirementVerdict | None:
         """None for packages that do not decide whether the GPU is used."""
@@ -143,7 +201,7 @@ class _Judge:
             reason = f"is not the name of the package for pip, which is {wrong.right}"
             verdict = RequirementVerdict(requirement, "cannot", reason, "wrong-name")
             return with_change(verdict, renamed(requirement, wrong.right))
-        if requirement.name in _COMPANIONS and _CPU_LOCAL.match(requirement.specifier):
+        if requirement.name in COMPANIONS and _CPU_LOCAL.match(requirement.specifier):
             reason = "is the build for the CPU"
             verdict = RequirementVerdict(requirement, "cannot", reason, "cpu-build")
             edit = LineEdit(requirement.place, requirement.place.text.replace("+cpu", ""))
@@ -158,12 +216,44 @@ class _Judge:
         return self._changed(verdict, framework)
 
     def _framework(self, requirement: PinnedRequirement, framework: str) -> RequirementVerdict:
+        if requirement.ignored is not None and is_torch_index(requirement.ignored.url):
+            return self._without_index(requirement, requirement.ignored, framework)
         found = build_of(requirement, self.place)
         if isinstance(found, Problem):
             verdict = RequirementVerdict(requirement, found.ability, found.reason, found.kind)
             return verdict if found.ability == "unknown" else self._changed(verdict, framework)
         verdict = self._of_build(requirement, found)._replace(version=found.version)
         return self._changed(verdict, framework) if verdict.ability == "cannot" else verdict
+
+    def _without_index(
+        self, requirement: PinnedRequirement, index: PackageSource, framework: str
+    ) -> RequirementVerdict:
+        """The verdict on a requirement whose line names an index of PyTorch, which pip ignores."""
+        place = requirement.place
+        text = place.text.partition(" -")[0].rstrip()
+        plain = requirement._replace(ignored=None, place=place._replace(text=text))
+        if "+" in plain.specifier and not plain.sources:
+            reason = "cannot be installed: the default index has no build with a local version"
+            verdict = RequirementVerdict(plain, "cannot", reason, "no-release-fits")
+            verdict = self._changed(verdict, framework)
+        else:
+            verdict = self._framework(plain, framework)
+        if verdict.ability != "cannot":
+            return verdict._replace(requirement=requirement)
+        edits = tuple(
+            edit._replace(place=place) if edit.place == plain.place else edit
+            for edit in verdict.edits
+        )
+        meant = build_of(plain._replace(sources=(index,)), self.place)
+        if isinstance(meant, Candidate) and judge(meant, self.place.machine).fits:
+            build = f"{meant.package}=={meant.version}+{meant.torch_index}"
+            edits = (LineEdit(place, f"--extra-index-url {index.url}\n{build}"),)
+        return verdict._replace(
+            requirement=requirement,
+            reason=f"{verdict.reason}; pip ignores the index in this line",
+            edits=edits,
+            advice="pip reads an index from a line of its own only, and uv refuses this line.",
+        )
 
     def _of_build(self, requirement: PinnedRequirement, build: Candidate) -> RequirementVerdict:
         """The verdict on the release that pip installs."""
@@ -218,26 +308,51 @@ class _Judge:
     def _changed(self, verdict: RequirementVerdict, framework: str) -> RequirementVerdict:
         """The verdict with the smallest change that helps, if there is one."""
         requirement = verdict.requirement
-        for specifier in dict.fromkeys((*_near(requirement.specifier), "")):
+        for specifier in self._ranges_to_try(requirement, framework):
             answer = _planned(framework, specifier, self.place)
             if answer is None or answer.plan is None or answer.needs_remedy:
                 continue
-            chosen = answer.plan.chosen[0]
+            chosen = self._easy_to_write(answer, requirement)
             keeps_range = self._leads_to(requirement, chosen)
             change = change_to(requirement, chosen, self._format, keeps_range)
-            if verdict.kind == "cuda-not-included" and not chosen.extra and chosen.uses == "cuda":
-                # No release with an extra fits.
-                change = Change(
-                    change.edits,
-                    f"CUDA {chosen.cuda} must be installed on the machine: "
-                    f"`whygpu plan {framework}` shows how.",
-                )
-            return with_change(verdict, change)
+            return with_change(verdict, self._with_the_rest(change, chosen))
         advice = (
             f"No release of {display_name(framework)} can use the GPU here: "
             f"`whygpu plan {framework}` says what would have to change."
         )
         return verdict._replace(advice=advice)
+
+    def _easy_to_write(self, answer: PlanAnswer, requirement: PinnedRequirement) -> Candidate:
+        """The release of the plan, or the newest on the default index if the file names no other.
+
+        In requirements.txt, another index is one more line. Elsewhere it is a setting of each tool.
+        """
+        chosen = answer.plan.chosen[0] if answer.plan else answer.candidates[0].candidate
+        if not chosen.torch_index or self._format == "requirements.txt" or requirement.sources:
+            return chosen
+        fitting = (verdict for verdict in answer.candidates if verdict.fits)
+        return next((v.candidate for v in fitting if not v.candidate.torch_index), chosen)
+
+    def _ranges_to_try(self, requirement: PinnedRequirement, framework: str) -> Iterator[str]:
+        """Smallest change first: a release that goes with the rest of the file, then any."""
+        near = list(dict.fromkeys((*_near(requirement.specifier), "")))
+        limit = self.place.torch_limit if framework == "torch" else ""
+        if limit:
+            yield from (",".join(filter(None, (specifier, limit))) for specifier in near)
+        yield from near
+
+    def _with_the_rest(self, change: Change, chosen: Candidate) -> Change:
+        """The change, with what else the chosen release needs."""
+        advice = [change.advice] if change.advice else []
+        needs_cuda = chosen.framework == "tensorflow" and chosen.uses == "cuda" and not chosen.extra
+        if needs_cuda and not self._brings_cuda():
+            advice.append(
+                f"CUDA {chosen.cuda} must be installed on the machine: "
+                f"`whygpu plan tensorflow=={chosen.version}` shows how."
+            )
+        if chosen.framework == "torch" and self._format not in LOCK_FORMATS:
+            advice.append(unfit_companions(self._applying, chosen.version))
+        return change._replace(advice=" ".join(filter(None, advice)))
 
     def _leads_to(self, requirement: PinnedRequirement, chosen: Candidate) -> bool:
         """Whether pip chooses this release in the requirement's own range."""
