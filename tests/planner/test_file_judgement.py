@@ -294,9 +294,7 @@ def test_a_lock_file_of_conda_installs_its_own_python() -> None:
         ("py3.12_cuda10.1.243_cudnn7_0", "550.54.14", "cannot", "gpu-too-new"),
     ],
 )
-def test_the_build_string_of_conda(
-    build: str, driver: str, ability: str, kind: str | None
-) -> None:
+def test_the_build_string_of_conda(build: str, driver: str, ability: str, kind: str | None) -> None:
     text = CONDA_LOCKED.replace("BUILD", build)
     verdict = only(text, "pixi.lock", spec(driver=driver))
     assert (verdict.ability, verdict.kind) == (ability, kind)
@@ -386,9 +384,7 @@ def test_a_project_gets_a_release_of_the_default_index() -> None:
 
 def test_parts_of_tensorflow_for_other_systems() -> None:
     lines = 'tensorflow = {version = "2.18.0", extras = ["and-cuda"]}\ntensorflow-intel = "2.18.0"'
-    tensorflow, intel = judged(
-        f"[tool.poetry.dependencies]\n{lines}\n", "pyproject.toml"
-    ).verdicts
+    tensorflow, intel = judged(f"[tool.poetry.dependencies]\n{lines}\n", "pyproject.toml").verdicts
     assert (tensorflow.ability, intel.ability, change(intel)) == ("can", "cannot", {3: ""})
     locked = "".join(
         f'[[package]]\nname = "{name}"\nversion = "2.18.0"\n'
@@ -420,29 +416,32 @@ def test_a_part_for_the_cpu_beside_one_for_the_gpu() -> None:
 
 
 def test_parts_of_a_lock_file_that_exclude_each_other() -> None:
-    text = """\
+    index = "https://download.pytorch.org/whl/"
+    to_cpu, to_cuda = (
+        f'{{ name = "torch", version = "2.6.0+{tag}", source = {{ registry = "{index}{tag}" }}, '
+        f"marker = \"extra {sign} 'extra-4-tool-cpu'\" }}"
+        for tag, sign in (("cpu", "=="), ("cu124", "!="))
+    )
+    text = f"""\
 version = 1
-conflicts = [[{ package = "tool", extra = "cpu" }, { package = "tool", extra = "cuda" }]]
+conflicts = [[{{ package = "tool", extra = "cpu" }}, {{ package = "tool", extra = "cuda" }}]]
 [[package]]
 name = "tool"
 version = "1"
-source = { virtual = "." }
-dependencies = [{ name = "accelerate" }]
+source = {{ virtual = "." }}
+dependencies = [{{ name = "accelerate" }}]
 [[package]]
 name = "accelerate"
 version = "1.9.0"
-dependencies = [
-    { name = "torch", version = "2.6.0+cpu", source = { registry = "https://download.pytorch.org/whl/cpu" }, marker = "extra == 'extra-4-tool-cpu'" },
-    { name = "torch", version = "2.6.0+cu124", source = { registry = "https://download.pytorch.org/whl/cu124" }, marker = "extra != 'extra-4-tool-cpu'" },
-]
+dependencies = [{to_cpu}, {to_cuda}]
 [[package]]
 name = "torch"
 version = "2.6.0+cpu"
-source = { registry = "https://download.pytorch.org/whl/cpu" }
+source = {{ registry = "{index}cpu" }}
 [[package]]
 name = "torch"
 version = "2.6.0+cu124"
-source = { registry = "https://download.pytorch.org/whl/cu124" }
+source = {{ registry = "{index}cu124" }}
 """
     cpu, cuda = judged(text, "uv.lock").verdicts
     assert (cpu.requirement.group, cpu.is_alternative) == ("extra cpu", True)

@@ -82,9 +82,7 @@ def _cuda_of_build(build: str) -> str:
     return match["dotted"] or f"{match['major']}.{match['minor']}"
 
 
-def _refuted(
-    requirement: PinnedRequirement, cuda: str, place: Place
-) -> RequirementVerdict | None:
+def _refuted(requirement: PinnedRequirement, cuda: str, place: Place) -> RequirementVerdict | None:
     """Why no build for this CUDA release can use the GPU; None if one may."""
     if cuda and _driver_runs(cuda, place) is False:
         floor = floors_for(place.machine.platform_name, cuda)[0].driver

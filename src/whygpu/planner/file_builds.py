@@ -112,7 +112,9 @@ def _chosen(package: str, requirement: PinnedRequirement, place: Place) -> Relea
     if not allowed:
         specifier = public_range(requirement.specifier)
         if in_file != specifier and any(contains(specifier, row.version) for row in rows):
-            reason = f"cannot be installed: torchvision or torchaudio needs torch{place.torch_limit}"
+            reason = (
+                f"cannot be installed: torchvision or torchaudio needs torch{place.torch_limit}"
+            )
             return Problem("cannot", "conflict", reason)
         return _not_in_table(package, specifier, rows, place.table)
     found = next((row for row in allowed if usable(row, place.machine)), None)
@@ -197,7 +199,8 @@ def _torch(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
     row = _chosen("torch", requirement, place)
     if isinstance(row, Problem):
         return found
-    if isinstance(found, Candidate) and release_numbers(found.version) >= release_numbers(row.version):
+    default = release_numbers(row.version)
+    if isinstance(found, Candidate) and release_numbers(found.version) >= default:
         return found
     return torch_build(row, platform)
 

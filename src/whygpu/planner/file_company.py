@@ -29,9 +29,7 @@ _FOR_CPU = re.compile(r"(?i)(?<![a-z])cpu(?![a-z])")
 _CUDA_PACKAGE = re.compile(r"^nvidia-(\w+)-cu(\d+)$")
 
 
-def without_parts(
-    verdicts: list[RequirementVerdict], kind: FileFormat
-) -> list[RequirementVerdict]:
+def without_parts(verdicts: list[RequirementVerdict], kind: FileFormat) -> list[RequirementVerdict]:
     """Parts of tensorflow for other systems are nothing to judge if tensorflow is there as well."""
     if not any(verdict.requirement.name == "tensorflow" for verdict in verdicts):
         return verdicts

@@ -74,8 +74,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.builds.compute_capability_too_new import COMPILED
 from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.evidence.log_gpu_generations import NO_KERNELS_FOR
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy, seen
@@ -170,7 +170,7 @@ def _driver_may_refuse(machine: Snapshot, framework: Framework) -> str:
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statement = log.first(COMPILED)
+    statement = log.first(NO_KERNELS_FOR)
     if statement is None or ended_after(log, statement.line):
         return
     if not any(line > statement.line for line in log.progress):
@@ -182,7 +182,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             f"{statement.groups['capability']}: the driver compiles each kernel at first use, so "
             "the first run takes long"
         ),
-        evidence=log.evidence(*(match.line for match in log.find(COMPILED))),
+        evidence=log.evidence(*(match.line for match in log.find(NO_KERNELS_FOR))),
         remedies=(
             Remedy("Let it finish once; the driver keeps the result in ~/.nv/ComputeCache."),
             Remedy(
