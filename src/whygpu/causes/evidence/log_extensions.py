@@ -475,6 +475,7 @@ _SOURCE_FOLDER = late(
     r"Could not find the bitsandbytes CUDA binary at [^\n]{0,20}?"
     r"(?P<folder>/(?:(?!site-packages|dist-packages)[^\n'\"]){1,200})/bitsandbytes/libbitsandbytes_cuda"
 )
+_NO_LIBRARY_AT_ALL = late(r"libbitsandbytes_cpu\.so: cannot open shared object file")
 
 
 def _none_for_windows(log: Log) -> Iterator[BrokenExtension]:
@@ -497,7 +498,7 @@ def _binary_missing(log: Log) -> Iterator[BrokenExtension]:
     asked = next((value for match in matches if (value := _asked(match))), "")
     selected = log.first(_SELECTED)
     lines = [match.line for match in (selected, *matches, *log.find(_SETUP_FAILED)) if match]
-    is_source = log.says(_SOURCE_FOLDER)
+    is_source = log.says(_SOURCE_FOLDER) and log.says(_NO_LIBRARY_AT_ALL)
     for line in lines:
         if is_source:
             # Its source, imported from the folder of the program: there is no library at all.

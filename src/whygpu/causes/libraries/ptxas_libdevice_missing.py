@@ -271,6 +271,8 @@ _SEARCHED = late(
     r"Searched for CUDA in the following directories:(?P<folders>(?:\n[^\n]{0,300}){1,12})"
 )
 _FOLDER_OF_WHEEL = "nvidia/cuda_nvcc"
+_CUDA_OF_OLD_RELEASES = 11
+"""Only one of TensorFlow's releases for this CUDA searches the folders of wheels: 2.14."""
 
 
 def _searches_wheels(log: Log) -> bool:
@@ -278,6 +280,8 @@ def _searches_wheels(log: Log) -> bool:
     searched = log.first(_SEARCHED)
     if searched is not None:
         return _FOLDER_OF_WHEEL in (searched.groups["folders"] or "")
+    if log.version_of("tensorflow") is None and cuda_major_in(log) == _CUDA_OF_OLD_RELEASES:
+        return log.framework == "jax"
     return finds_wheels(log)
 
 
