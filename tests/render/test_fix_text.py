@@ -46,9 +46,7 @@ def test_the_next_command_is_in_one_line(tmp_path: Path) -> None:
     lines = render(shown, width=60, color=False).splitlines()
     assert lines[-2:] == [
         "Nothing was changed. To apply it:",
-        """    whygpu fix --python '/a folder/with '"'"'quotes'"'"'/"""
-        + "x" * 60
-        + "' --apply",
+        """    whygpu fix --python '/a folder/with '"'"'quotes'"'"'/""" + "x" * 60 + "' --apply",
     ]
 
 

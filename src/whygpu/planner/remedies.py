@@ -16,7 +16,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.install_plan import Candidate, Constraint, PlanAnswer, TableEdition, Wish
 from whygpu.model.log import Log
 from whygpu.model.machine_spec import MachineSpec, PlannedGpu
-from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.remedy import Install, InstallFramework, Step, Steps, steps_of
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.candidates import Table
@@ -93,6 +93,7 @@ def fulfilled(findings: Sequence[Finding], place: Callable[[], Place]) -> tuple[
 
 def _fulfil(remedy: Remedy, place: Place) -> Remedy:
     text, steps = remedy.text, list[Step]()
+    no_gpu = isinstance(place.machine.gpus, Absent) and not _is_mac(place.machine)
     for step in steps_of(remedy.action):
         if not isinstance(step, InstallFramework):
             steps.append(step)
@@ -103,8 +104,18 @@ def _fulfil(remedy: Remedy, place: Place) -> Remedy:
         candidate, note = found
         text += note
         index = f"{INDEX_ROOT}{candidate.torch_index}" if candidate.torch_index else ""
-        steps.append(Install(candidate.requirements, index, step.removes, step.options))
+        requirements = _without_extras(candidate) if no_gpu else candidate.requirements
+        steps.append(Install(requirements, index, step.removes, step.options))
     return Remedy(text, steps[0] if len(steps) == 1 else Steps(tuple(steps)))
+
+
+def _is_mac(machine: MachineSpec) -> bool:
+    return machine.platform_name.startswith("macosx")
+
+
+def _without_extras(candidate: Candidate) -> tuple[str, ...]:
+    """The same release without gigabytes of CUDA libraries, which need a GPU."""
+    return (f"{candidate.package}=={candidate.version}",)
 
 
 def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] | str:
