@@ -32,6 +32,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '0ddb463f3e0': ('autotune', 'best convolution algorithm', 'cudnn.benchmark', 'cudnnfind'),
     '0f5fa939440': (' chunks of size ', 'sum total of in-use chunks: '),
     '0fd696162c0': ('cudart_stub.cc', 'error loading cuda libraries'),
+    '1007d6c49a0': ('cannot ', 'file too short', 'invalid elf header', 'undefined symbol', 'version ', 'wrong elf class'),
     '100db275680': (') requires python ',),
     '1015e4122a0': ('epoch',),
     '10303653370': ('[cudnn_frontend] error: cudnn_status_execution_failed',),
