@@ -187,3 +187,20 @@ how = "ImportError: {path}: file too short"
     commands = [command_of(remedy, snapshot) for remedy in found.remedies]
     assert (commands == [command]) is (command is not None)
     assert ("LD_LIBRARY_PATH" in found.message) is (command is not None)
+
+
+def test_a_required_package_with_another_name_than_its_module() -> None:
+    text = """
+[[target.conflicts]]
+package = "tensorflow"
+requirement = "absl-py>=1.0.0"
+found = {absent = "packages"}
+[probes.tensorflow]
+ended = "exception"
+stage = "import"
+how = "ModuleNotFoundError: No module named 'absl'"
+"""
+    snapshot = machine(text)
+    (found,) = run(cause_named("framework-import-fails"), snapshot).findings
+    command = command_of(found.remedies[0], snapshot) or ""
+    assert command.endswith("-m pip install 'absl-py>=1.0.0'")
