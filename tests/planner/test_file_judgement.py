@@ -573,3 +573,66 @@ def test_a_wheel_that_is_named_by_its_address() -> None:
 def test_hashes_are_mentioned() -> None:
     verdict = only("jax==0.4.30 \\\n  --hash=sha256:aa\n")
     assert "hashes" in verdict.advice
+
+
+@each(
+    ("text", "ability", "advice"),
+    [
+        # Its newest release requires the newest PyTorch, which needs a newer driver.
+        ("torchvision>=0.16", "cannot", "Ask for torch==2.14.1 from the index"),
+        ("torchvision<0.25\ntorchaudio", "can", ""),
+    ],
+)
+def test_a_companion_brings_pytorch(text: str, ability: str, advice: str) -> None:
+    verdict = only(text)
+    assert (verdict.ability, verdict.edits) == (ability, ())
+    assert verdict.reason.startswith("is required by torchvision, and installs torch 2.")
+    assert verdict.advice.startswith(advice)
+
+
+def test_a_keras_that_does_not_go_with_another_tensorflow() -> None:
+    old = only("tensorflow==2.3.1\nKeras==2.4.3\n")
+    assert old.advice.startswith("keras==2.4.3 does not go with it: remove that line")
+    assert only("tensorflow==2.18.0\nkeras>=3.5\n").advice == ""
+
+
+@each(
+    ("text", "advice"),
+    [
+        ("tensorflow==2.11.0", "Or keep the line and use Python 3.10."),
+        # This release cannot use the GPU with any Python.
+        ("tensorflow==1.15.5", ""),
+    ],
+)
+def test_another_python_may_be_the_smaller_change(text: str, advice: str) -> None:
+    assert only(text).advice == advice
+
+
+def test_the_channel_of_pytorch_has_packages_of_its_own() -> None:
+    text = "channels:\n  - pytorch\n  - conda-forge\ndependencies:\n  - pytorch=2.1\n"
+    verdict = only(text, "environment.yml")
+    assert change(verdict) == {5: "- pytorch=2.1\n- pytorch-cuda=12.1"}
+    forge = text.replace("  - pytorch\n  - conda", "  - conda")
+    assert change(only(forge, "environment.yml")) == {4: "- pytorch-gpu=2.1"}
+
+
+def test_an_optional_part_with_what_jax_needs_of_cuda() -> None:
+    text = """\
+version = 1
+[[package]]
+name = "tool"
+version = "1"
+source = { virtual = "." }
+dependencies = [{ name = "jax" }]
+[package.optional-dependencies]
+gpu = [{ name = "jax-cuda12-plugin" }]
+[[package]]
+name = "jax"
+version = "0.7.2"
+[[package]]
+name = "jax-cuda12-plugin"
+version = "0.7.2"
+"""
+    verdict = only(text, "uv.lock")
+    assert verdict.ability == "can"
+    assert verdict.reason.endswith("what it needs of CUDA with extra gpu only")

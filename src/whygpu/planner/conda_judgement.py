@@ -64,6 +64,12 @@ def conda_verdict(
         "environment is created, and there is none while most containers are built"
     )
     verdict = unknown(requirement, reason)
+    of_torch = row.framework == "torch" and requirement.channel == "pytorch"
+    if of_torch and kind == "environment.yml":
+        # This channel has no package pytorch-gpu: another one decides there.
+        cuda = _newest_pytorch_cuda(place)
+        edit = LineEdit(requirement.place, f"{requirement.place.text}\n- pytorch-cuda={cuda}")
+        return with_change(verdict, Change((edit,))) if cuda else verdict
     if not row.gpu_name:
         return verdict
     return with_change(verdict, _change(requirement, row.gpu_name, kind, place))

@@ -60,6 +60,8 @@ class Place(NamedTuple):
     """Every package that the file names, with its range."""
     torch_limit: str = ""
     """The range of PyTorch that other packages of the file allow; empty if they allow every one."""
+    parts: Mapping[str, str] = {}
+    """The packages that only an optional part of the project installs, with that part."""
 
     def range_of(self, requirement: PinnedRequirement) -> str:
         """The releases of a requirement that can be installed with the rest of the file."""

@@ -21,6 +21,20 @@ _PATCHES = range(8)
 """No minor release of them has had more patch releases."""
 
 
+def with_implied_torch(requirements: Sequence[PinnedRequirement]) -> list[PinnedRequirement]:
+    """The requirements, and PyTorch itself if only its companions are named, which require it."""
+    named = [each for each in requirements if each.manager == "pip"]
+    companions = [each for each in named if each.name in COMPANIONS]
+    if not companions or any(each.name == "torch" for each in named):
+        return list(requirements)
+    first = companions[0]
+    if "+" in first.specifier:
+        # That build is judged by itself.
+        return list(requirements)
+    implied = first._replace(name="torch", extras=(), specifier="", required_by=first.name)
+    return [*requirements, implied]
+
+
 def torch_limit(requirements: Sequence[PinnedRequirement], table: Table) -> str:
     """The range of PyTorch that the companions in a file allow; empty if they allow every one."""
     rows = table.versions("torch")

@@ -53,6 +53,10 @@ def change_to(
         specifier = f"=={candidate.version}"
     if kind in LOCK_FORMATS:
         return Change(advice=_relock(requirement, candidate, kind, specifier))
+    if requirement.required_by:
+        wanted = _text(candidate, f"=={candidate.version}", requirement)
+        index = f" from the index {INDEX_ROOT}{_tag(candidate)}" if candidate.torch_index else ""
+        return Change(advice=f"Ask for {wanted}{index} as well.")
     if requirement.url:
         wanted = _text(candidate, specifier, requirement)
         index = f" from the index {INDEX_ROOT}{_tag(candidate)}" if candidate.torch_index else ""

@@ -35,7 +35,12 @@ from whygpu.planner.file_builds import (
     other_index,
     public_range,
 )
-from whygpu.planner.file_companions import COMPANIONS, torch_limit, unfit_companions
+from whygpu.planner.file_companions import (
+    COMPANIONS,
+    torch_limit,
+    unfit_companions,
+    with_implied_torch,
+)
 from whygpu.planner.file_company import (
     mixed_cuda,
     together,
@@ -68,8 +73,10 @@ def judge_file(file: RequirementsFile, machine: MachineSpec, table: Table) -> Fi
             )
         elif applies:
             applying.append(_constrained(requirement, file.constraints))
+    if file.format not in LOCK_FORMATS:
+        applying = with_implied_torch(applying)
     ranges = {requirement.name: requirement.specifier for requirement in applying}
-    place = Place(machine, table, ranges, torch_limit(applying, table))
+    place = Place(machine, table, ranges, torch_limit(applying, table), _only_in_parts(applying))
     judged = _Judge(file.format, place, applying)
     verdicts = [v for each in applying if (v := judged.verdict(each)) is not None]
     verdicts = with_owners(without_parts(verdicts, file.format), file.format)
@@ -113,13 +120,12 @@ def _with_python(machine: MachineSpec, file: RequirementsFile) -> tuple[MachineS
 
 
 def _nearest(pythons: Sequence[str], mine: str) -> str:
-    own = release_numbers(mine)
+    return min(pythons, key=lambda version: _distance(version, mine))
 
-    def distance(version: str) -> tuple[int, int]:
-        major, minor = release_numbers(version)[:2]
-        return abs(major - own[0]), abs(minor - own[1])
 
-    return min(pythons, key=distance)
+def _distance(python: str, mine: str) -> tuple[int, int]:
+    (major, minor), own = release_numbers(python)[:2], release_numbers(mine)
+    return abs(major - own[0]), abs(minor - own[1])
 
 
 def _locked_python(machine: MachineSpec, file: RequirementsFile) -> str:
@@ -153,6 +159,12 @@ def _applies(requirement: PinnedRequirement, machine: MachineSpec) -> bool | Non
     except (ValueError, RecursionError):
         # Every error of packaging's markers and versions is a ValueError.
         return None
+
+
+def _only_in_parts(requirements: Sequence[PinnedRequirement]) -> dict[str, str]:
+    """The packages that only an optional part installs, with that part."""
+    always = {each.name for each in requirements if not each.is_optional}
+    return {each.name: each.group for each in requirements if each.name not in always}
 
 
 def _constrained(
@@ -216,6 +228,13 @@ class _Judge:
         return self._changed(verdict, framework)
 
     def _framework(self, requirement: PinnedRequirement, framework: str) -> RequirementVerdict:
+        verdict = self._by_its_build(requirement, framework)
+        if not requirement.required_by:
+            return verdict
+        reason = f"is required by {requirement.required_by}, and {verdict.reason}"
+        return verdict._replace(reason=reason)
+
+    def _by_its_build(self, requirement: PinnedRequirement, framework: str) -> RequirementVerdict:
         if requirement.ignored is not None and is_torch_index(requirement.ignored.url):
             return self._without_index(requirement, requirement.ignored, framework)
         found = build_of(requirement, self.place)
@@ -274,7 +293,18 @@ class _Judge:
         if build.framework in ("onnxruntime", "cupy") and not self._brings_cuda():
             wanted = f"CUDA {build.cuda}"
             return unknown(requirement, f"{name} needs {wanted} on the machine: not checked")
-        return RequirementVerdict(requirement, "can", f"installs {_release(build)}")
+        part = "" if requirement.is_optional else self._part_with_cuda(build)
+        with_part = f", and what it needs of CUDA with {part} only" if part else ""
+        return RequirementVerdict(requirement, "can", f"installs {_release(build)}{with_part}")
+
+    def _part_with_cuda(self, build: Candidate) -> str:
+        """The optional part without which the CUDA libraries of a release are not installed."""
+        begins = {"jax": ("jax-cuda",), "tensorflow": _CUDA_LIBRARIES}.get(build.framework, ())
+        if not begins or build.extra in ("",):
+            return ""
+        names = [name for name in self.place.ranges if name.startswith(begins)]
+        parts = [self.place.parts.get(name, "") for name in names]
+        return parts[0] if parts and all(parts) else ""
 
     def _kind(self, build: Candidate, judged: ReleaseVerdict) -> ProblemKind:
         if judged.breaks in ("platform", "build"):
@@ -315,7 +345,10 @@ class _Judge:
             chosen = self._easy_to_write(answer, requirement)
             keeps_range = self._leads_to(requirement, chosen)
             change = change_to(requirement, chosen, self._format, keeps_range)
-            return with_change(verdict, self._with_the_rest(change, chosen))
+            change = self._with_the_rest(change, chosen)
+            older = self._other_python(requirement) if verdict.kind == "no-release-fits" else ""
+            advice = " ".join(filter(None, (change.advice, older)))
+            return with_change(verdict, change._replace(advice=advice))
         advice = (
             f"No release of {display_name(framework)} can use the GPU here: "
             f"`whygpu plan {framework}` says what would have to change."
@@ -350,9 +383,46 @@ class _Judge:
                 f"CUDA {chosen.cuda} must be installed on the machine: "
                 f"`whygpu plan tensorflow=={chosen.version}` shows how."
             )
+        if chosen.framework == "tensorflow" and self._format not in LOCK_FORMATS:
+            advice.append(self._unfit_keras(chosen))
         if chosen.framework == "torch" and self._format not in LOCK_FORMATS:
             advice.append(unfit_companions(self._applying, chosen.version))
         return change._replace(advice=" ".join(filter(None, advice)))
+
+    def _unfit_keras(self, chosen: Candidate) -> str:
+        """A Keras of the file that does not go with the chosen TensorFlow."""
+        keras = next((r for r in self._applying if r.name == "keras" and r.manager == "pip"), None)
+        if keras is None or not keras.specifier:
+            return ""
+        wishes = (
+            Wish("tensorflow", f"=={chosen.version}"),
+            Wish("keras", public_range(keras.specifier)),
+        )
+        try:
+            answer = make_plan(self.place.machine, wishes, self.place.table)
+        except (UsageError, ValueError):
+            return ""
+        if answer.plan is not None or answer.gave_up:
+            return ""
+        return (
+            f"keras{keras.specifier} does not go with it: remove that line, because TensorFlow "
+            "requires the Keras that belongs to it."
+        )
+
+    def _other_python(self, requirement: PinnedRequirement) -> str:
+        """The nearest Python with which the requirement can stay as it is, as a sentence."""
+        machine = self.place.machine
+        mine = machine.python_minor
+        if mine is None or self._format in ("environment.yml", "pixi.lock", "conda-lock.yml"):
+            return ""
+        others = [row.version for row in RELEASES if row.version != mine]
+        for version in sorted(others, key=lambda other: _distance(other, mine)):
+            python = Known(version, "a change")
+            there = self.place._replace(machine=machine._replace(python=python))
+            build = build_of(requirement, there)
+            if isinstance(build, Candidate) and judge(build, there.machine).fits:
+                return f"Or keep the line and use Python {version}."
+        return ""
 
     def _leads_to(self, requirement: PinnedRequirement, chosen: Candidate) -> bool:
         """Whether pip chooses this release in the requirement's own range."""
