@@ -175,7 +175,7 @@ def test_the_collector_never_runs_in_the_thread_of_the_sampler() -> None:
     gc.set_threshold(20, *usual[1:])
     made = sampler.Sampler(lambda now: None)
     made.follow()
-    kept = []
+    kept: list[tuple[int, int, int]] = []
     gc.callbacks.append(note)
     made.start()
     try:

@@ -95,8 +95,9 @@ def _refuted(requirement: PinnedRequirement, cuda: str, place: Place) -> Require
         reason = f"is a build for CUDA {cuda}, which needs driver {floor} or newer"
         return RequirementVerdict(requirement, "cannot", reason, "driver-too-old")
     row = built_for(cuda) if cuda else None
-    gpus = place.machine.gpus.value if isinstance(place.machine.gpus, Known) else ()
-    for gpu in gpus if row is not None else ():
+    if row is None or not isinstance(place.machine.gpus, Known):
+        return None
+    for gpu in place.machine.gpus.value:
         # Code for one generation runs on its later members, and not on another generation.
         is_new = gpu.capability[0] > row.newest[0]
         if is_new or gpu.capability < row.oldest:
