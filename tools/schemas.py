@@ -208,7 +208,10 @@ def plan_schema() -> dict[str, Any]:
         "machine": schema_of(MachineSpec, definitions),
         "plan": {"anyOf": [plan, {"type": "null"}]},
         "candidates": {"type": "array", "items": candidate},
-        "changes": {"type": "array", "items": _object({"what": text, "packages": packages})},
+        "changes": {
+            "type": "array",
+            "items": _object({"what": text, "packages": packages, "doubt": _PERHAPS}),
+        },
         "unchecked": texts,
     }
     return {

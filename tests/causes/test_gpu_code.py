@@ -128,3 +128,14 @@ def test_jax_compiles_most_of_its_code_anyway() -> None:
 def test_no_driver_no_judgement() -> None:
     snapshot = machine('only = ["torch"]\n[driver]\ngpus = {absent = "no NVIDIA driver"}\n')
     assert run(TOO_OLD, snapshot).status == "not-applicable"
+
+
+@each(
+    ("capability", "reported"),
+    [("12.0", True), ("10.0", False)],
+)
+def test_what_users_report_about_a_gpu_is_said(capability: str, reported: bool) -> None:
+    codes = ("sm_90", "compute_90")
+    (finding,) = run(COMPILED, machine(gpu(capability, *codes, framework="tensorflow"))).findings
+    assert ("users report that it fails" in finding.message) is reported
+    assert ("nvcr.io" in finding.remedies[0].text) is reported

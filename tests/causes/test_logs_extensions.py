@@ -439,3 +439,39 @@ def test_labels_of_other_packages_are_not_judged(name: str) -> None:
         f'only = ["torch"]\n[[target.packages]]\nname = "{name}"\nversion = "1.0+cu92"\n'
     )
     assert not outcome_of(extension_build_mismatch.CAUSE, seen).findings
+
+
+SETUP_FAILED = "RuntimeError:\n    CUDA Setup failed despite GPU being available. Please run\n"
+
+
+def test_an_old_bitsandbytes_on_windows() -> None:
+    log = (
+        "bin C:\\env\\lib\\site-packages\\bitsandbytes\\libbitsandbytes_cpu.so\n"
+        "CUDA_SETUP: WARNING! libcudart.so not found in any environmental path.\n" + SETUP_FAILED
+    )
+    assert "before 0.43 have none for Windows" in root(log).message
+    assert commands(log) == ["python -m pip install --upgrade bitsandbytes"]
+
+
+NO_LIBRARY = (
+    "Could not find the bitsandbytes CUDA binary at PosixPath('{}/libbitsandbytes_cuda124.so')"
+)
+
+
+def test_a_variable_that_selects_a_library_is_removed_first() -> None:
+    log = (
+        "WARNING: BNB_CUDA_VERSION=124 environment variable detected; loading it\n"
+        f"{NO_LIBRARY.format(SITE + '/bitsandbytes')}\n{SETUP_FAILED}"
+    )
+    assert root(log).message.endswith("CUDA 12.4, which BNB_CUDA_VERSION selects")
+    assert commands(log)[0] == "unset BNB_CUDA_VERSION"
+
+
+def test_the_source_of_bitsandbytes_in_the_folder_of_the_program() -> None:
+    log = (
+        f"{NO_LIBRARY.format('/src/bitsandbytes/bitsandbytes')}\n"
+        "OSError: /src/bitsandbytes/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object "
+        f"file: No such file or directory\n{SETUP_FAILED}"
+    )
+    assert root(log).message == "the native code of bitsandbytes was not compiled"
+    assert "another folder" in root(log).remedies[0].text

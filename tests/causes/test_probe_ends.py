@@ -162,3 +162,45 @@ def test_a_missing_module_that_is_a_requirement_is_installed() -> None:
     # It is installed, so another version would be needed, and nobody knows which.
     (found,) = run(cause, machine(text.format("numpy.strings"))).findings
     assert command_of(found.remedies[0]) == "python -m pip check"
+
+
+@each(
+    ("path", "command"),
+    [
+        ("/opt/old/lib/libstdc++.so.6", 'export LD_LIBRARY_PATH="/opt/cuda/lib64"'),
+        ("/usr/lib/libstdc++.so.6", None),
+    ],
+)
+def test_a_library_of_the_search_path_is_named_instead_of_the_framework(
+    path: str, command: str | None
+) -> None:
+    text = f"""
+[environment.variables.LD_LIBRARY_PATH]
+value = "/opt/old/lib:/opt/cuda/lib64"
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "ImportError: {path}: file too short"
+"""
+    snapshot = machine(text)
+    (found,) = run(cause_named("framework-import-fails"), snapshot).findings
+    commands = [command_of(remedy, snapshot) for remedy in found.remedies]
+    assert (commands == [command]) is (command is not None)
+    assert ("LD_LIBRARY_PATH" in found.message) is (command is not None)
+
+
+def test_a_required_package_with_another_name_than_its_module() -> None:
+    text = """
+[[target.conflicts]]
+package = "tensorflow"
+requirement = "absl-py>=1.0.0"
+found = {absent = "packages"}
+[probes.tensorflow]
+ended = "exception"
+stage = "import"
+how = "ModuleNotFoundError: No module named 'absl'"
+"""
+    snapshot = machine(text)
+    (found,) = run(cause_named("framework-import-fails"), snapshot).findings
+    command = command_of(found.remedies[0], snapshot) or ""
+    assert command.endswith("-m pip install 'absl-py>=1.0.0'")

@@ -174,6 +174,48 @@ def test_the_path_between_gpus_that_failed_is_turned_off_first(log: str, variabl
     assert set_here == [f"export {variable}=1"]
 
 
+BY_NCCL = (
+    "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:268, unhandled system error, "
+    "NCCL version 2.21.5\nncclSystemError: System call (e.g. socket, malloc) or external library "
+    "call failed or device error. \nLast error:\n"
+)
+
+
+@each(
+    ("last", "part", "variable"),
+    [
+        (
+            "Error while creating shared memory segment /dev/shm/nccl-aB (size 738)",
+            "/dev/shm",
+            "SHM",
+        ),
+        ("socketStartConnect: Connect to node2 failed", "over the network", "IB"),
+        ("something that nobody has seen", "NCCL says: something that nobody", "P2P"),
+    ],
+)
+def test_nccl_says_what_has_failed_and_its_code_does_not(
+    last: str, part: str, variable: str
+) -> None:
+    finding = found(BY_NCCL + last, "nccl-failure")
+    assert part in finding.message
+    assert last in str(finding.evidence)
+    assert f"export NCCL_{variable}_DISABLE=1" in commands(BY_NCCL + last, "nccl-failure")
+
+
+def test_a_code_alone_is_not_taken_for_the_network() -> None:
+    log = BY_NCCL.partition("Last error")[0]
+    assert "network" not in found(log, "nccl-failure").message
+
+
+def test_nccl_needs_shared_memory_whatever_the_number_of_workers() -> None:
+    log = (
+        "kubectl logs train-0\n[3] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No "
+        "space left on device\n"
+    )
+    assert "num_workers" not in advice(log, "host-oom")
+    assert "export NCCL_SHM_DISABLE=1" in commands(log, "host-oom")
+
+
 def test_a_build_without_nccl_gets_no_variables() -> None:
     log = "RuntimeError: Distributed package doesn't have NCCL built in"
     assert commands(log, "nccl-failure") == []
@@ -282,14 +324,22 @@ def test_a_container_without_its_gpu_is_started_by_its_own_tool(
 NO_LIBDEVICE = "error: Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice"
 OPENED = "dso_loader.cc:53] Successfully opened dynamic library {}"
 NVCC = "python -m pip install --upgrade nvidia-cuda-nvcc"
+NAMED = (
+    'export XLA_FLAGS="--xla_gpu_cuda_data_dir='
+    "$(python -c 'import nvidia; print(list(nvidia.__path__)[0])')/cuda_nvcc\""
+)
+SEARCHED = "Searched for CUDA in the following directories:\n  ./cuda_sdk_lib\n"
 
 
 @each(
     ("log", "command"),
     [
-        ("tensorflow 2.12.0", f"{NVCC}-cu11"),
+        ("tensorflow 2.12.0", f"{NVCC}-cu11 && {NAMED}"),
+        ("tensorflow 2.14.1", f"{NVCC}-cu11"),
         ("tensorflow 2.16.1", f"{NVCC}-cu12"),
-        (OPENED.format("libcudart.so.11.0"), f"{NVCC}-cu11"),
+        (OPENED.format("libcudart.so.11.0"), f"{NVCC}-cu11 && {NAMED}"),
+        (f"tensorflow 2.16.1\n{SEARCHED}  /usr/local/cuda", f"{NVCC}-cu12 && {NAMED}"),
+        (f"tensorflow 2.16.1\n{SEARCHED}  /env/nvidia/cuda_nvcc", f"{NVCC}-cu12"),
         ("jax-cuda13-plugin 0.9.0", NVCC),
         ("tensorflow 2.3.0", None),
         ("tensorflow", None),
@@ -446,6 +496,48 @@ def test_a_gpu_in_the_log_is_planned_for() -> None:
     assert commands(NEW_GPU, "compute-capability-too-new") == ["whygpu plan torch --gpu 12.0"]
 
 
+JIT = (
+    "gpu_device.cc:2433] TensorFlow was not built with CUDA kernel binaries compatible with "
+    "compute capability {}. CUDA kernels will be jit-compiled from PTX\n"
+    "InternalError: 'cuLaunchKernel(function)' failed with 'CUDA_ERROR_INVALID_HANDLE'"
+)
+
+
+def test_a_release_that_fails_for_others_is_not_offered() -> None:
+    slug = "compute-capability-too-new"
+    assert commands(JIT.format("12.0"), slug) == ["whygpu plan tensorflow --gpu 12.0"]
+    assert "reported not to work on this GPU either" in advice(JIT.format("12.0"), slug)
+    assert "nvcr.io/nvidia/tensorflow" in advice(JIT.format("12.0"), slug)
+    assert "reported" not in advice(JIT.format("10.0"), slug)
+
+
+@each(
+    ("board", "printed"),
+    [
+        ("on my Jetson Orin Nano", False),
+        ("NVIDIA Jetson, L4T", False),
+        ("JetPack 6.1", False),
+        ("Linux-5.10.120-tegra-aarch64", False),
+        ("Jetson AGX Thor", True),
+        ("JetPack 7.0", True),
+        ("a server", True),
+    ],
+)
+def test_a_jetson_is_offered_no_wheel_for_servers(board: str, printed: bool) -> None:
+    log = f"{board}\n{NO_CUDA}"
+    installs = [text for text in commands(log, "cpu-only-build") if "install" in text]
+    assert bool(installs) is printed
+    assert ("jetson-ai-lab" in advice(log, "cpu-only-build")) is not printed
+
+
+def test_a_gpu_in_the_log_decides_about_the_build() -> None:
+    (old,) = commands(f"GeForce GTX 1080\ntorch 2.13.0\n{NO_CUDA}", "cpu-only-build")
+    assert old.endswith("torch==2.13.0 --index-url https://download.pytorch.org/whl/cu126")
+    both = f"GeForce GTX 1080\nGeForce RTX 4090\ntorch 2.13.0\n{NO_CUDA}"
+    (unknown,) = commands(both, "cpu-only-build")
+    assert "--index-url" not in unknown
+
+
 def test_a_release_that_cannot_use_the_gpu_is_not_offered_again() -> None:
     log = "torch 2.0.1\nRuntimeError: CUDA error: device kernel image is invalid"
     (command,) = commands(log, "compute-capability-too-new")
@@ -455,7 +547,10 @@ def test_a_release_that_cannot_use_the_gpu_is_not_offered_again() -> None:
 NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled"
 
 
-@each("card", ["AMD Radeon RX 7900 XTX", "Intel(R) Arc Graphics"])
+@each(
+    "card",
+    ["AMD Radeon RX 7900 XTX", "Intel(R) Arc Graphics", "my RX 6700 XT", "RX7600", "an MI300X"],
+)
 def test_other_gpus_are_offered_no_build_with_cuda(card: str) -> None:
     explanation = explain(f"{card}\n{NO_CUDA}\n")
     for finding in (*explanation.root_causes, *explanation.symptoms):
@@ -465,7 +560,10 @@ def test_other_gpus_are_offered_no_build_with_cuda(card: str) -> None:
 
 @each(
     ("card", "value"),
-    [("gfx1031", "10.3.0"), ("gfx1103", "11.0.0"), ("gfx90c", None)],
+    [
+        *(("gfx1031", "10.3.0"), ("gfx1103", "11.0.0"), ("gfx90c", None)),
+        *(("AMD Radeon RX 7600", "11.0.0"), ("RX 6700 XT", "10.3.0"), ("RX 7900 XTX", None)),
+    ],
 )
 def test_an_amd_card_is_taken_for_one_of_its_own_family(card: str, value: str | None) -> None:
     log = f"Name: {card}\nrocBLAS error: Cannot read TensileLibrary.dat"

@@ -29,6 +29,7 @@ case "$4" in
   in-place) printf x >> "$here/lib/numbers/large.so"; exit 1 ;;
   unreached) echo "WARNING: NewConnectionError: Failed to establish a new connection"
     echo "ERROR: No matching distribution found"; exit 1 ;;
+  full) echo "ERROR: Could not install: [Errno 28] No space left on device"; exit 1 ;;
   damage) rm -r "$here/lib/numbers"; exit 1 ;;
   *) rm -f "$here/lib/faults/$4"; echo "$here" > "$here/bin/tool" ;;
 esac

@@ -78,10 +78,16 @@ def test_a_command_that_writes_into_shared_files_is_found_out(tmp_path: Path) ->
         )
 
 
-def test_an_index_that_cannot_be_reached_says_nothing_about_the_remedy(tmp_path: Path) -> None:
-    proof = proven(environment(tmp_path / "env", "a"), {"a": installs("unreached")})
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [("unreached", "the package index cannot be reached"), ("full", "the disk is full")],
+)
+def test_what_keeps_a_command_from_being_tried_says_nothing_about_the_remedy(
+    tmp_path: Path, word: str, reason: str
+) -> None:
+    proof = proven(environment(tmp_path / "env", "a"), {"a": installs(word)})
     assert results(proof) == ["prevented"]
-    assert "the package index cannot be reached" in proof.attempts[0].detail
+    assert reason in proof.attempts[0].detail
 
 
 def test_a_verdict_that_is_no_longer_known_is_no_proof(tmp_path: Path) -> None:

@@ -197,3 +197,11 @@ def test_a_patch_release_of_the_same_python_is_no_change_of_python() -> None:
     table = table_of([tensorflow("2.20.0", "3.11 3.12", "12.5.1", requires_python=">=3.11.4")])
     found = changes(machine(python="3.11.2"), parse_all(["tensorflow"]), table)
     assert [change.what for change in found] == ["Python 3.12"]
+
+
+def test_a_change_to_a_release_that_is_likely_to_fail_says_so() -> None:
+    blackwell = GTX_1080._replace(name="RTX 5090", capability=(12, 0))
+    table = table_of([tensorflow(version, "3.11", "12.5") for version in ("2.20.0", "2.21.0")])
+    found = changes(machine(driver="580.65", gpu=blackwell), parse_all(["tensorflow==2.20"]), table)
+    assert [item.version for item in found[0].chosen] == ["2.21.0"]
+    assert found[0].doubt.startswith("is likely not to work on RTX 5090 (12.0)")

@@ -249,11 +249,211 @@ def test_an_optional_cpu_build_is_a_problem_if_there_is_no_other() -> None:
     assert answer.exit_code == 1
 
 
-def test_a_project_for_another_python() -> None:
-    answer = judged(PROJECT.replace(">=3.10", ">=3.12"), "pyproject.toml")
+def test_a_project_for_another_python_than_the_one_that_was_given() -> None:
+    given = MINE._replace(python=Known("3.11", "--python"))
+    answer = judged(PROJECT.replace(">=3.10", ">=3.12"), "pyproject.toml", given)
     assert answer.unchecked == (
         "pyproject.toml is for Python >=3.12; it was judged for Python 3.11 (--python).",
     )
+
+
+@each(
+    ("wanted", "python"),
+    [(">=3.12,<4", "3.12"), ("<3.10", "3.9"), (">=3.10", "3.11"), ("==3.9.*", "3.9")],
+)
+def test_a_project_decides_about_a_python_that_nobody_gave(wanted: str, python: str) -> None:
+    answer = judged(PROJECT.replace(">=3.10", wanted), "pyproject.toml")
+    assert (answer.machine.python_minor, answer.unchecked) == (python, ())
+
+
+CONDA_LOCKED = """\
+version: 7
+environments:
+  default:
+    packages:
+      linux-64:
+      - conda: https://conda.anaconda.org/conda-forge/linux-64/python-3.12.4-h194c7f8_0_cpython.conda
+      - conda: https://conda.anaconda.org/conda-forge/linux-64/pytorch-2.10.0-BUILD_h1_302.conda
+"""
+
+
+def test_a_lock_file_of_conda_installs_its_own_python() -> None:
+    answer = judged(CONDA_LOCKED, "pixi.lock", spec("3.9"))
+    assert answer.machine.python_minor == "3.12"
+
+
+@each(
+    ("build", "driver", "ability", "kind"),
+    [
+        ("cpu_mkl_py312", "550.54.14", "cannot", "cpu-build"),
+        # Builds for CUDA name the library for the processor as well.
+        ("cuda126_mkl_py312", "550.54.14", "unknown", None),
+        ("cuda126_generic_py312", "550.54.14", "unknown", None),
+        ("cuda130_mkl_py312", "550.54.14", "cannot", "driver-too-old"),
+        ("py3.12_cuda11.0_cudnn8.0_0", "550.54.14", "unknown", None),
+        ("py3.12_cuda10.1.243_cudnn7_0", "550.54.14", "cannot", "gpu-too-new"),
+    ],
+)
+def test_the_build_string_of_conda(build: str, driver: str, ability: str, kind: str | None) -> None:
+    text = CONDA_LOCKED.replace("BUILD", build)
+    verdict = only(text, "pixi.lock", spec(driver=driver))
+    assert (verdict.ability, verdict.kind) == (ability, kind)
+
+
+def test_the_toolkit_of_an_environment_decides_which_gpus_it_supports() -> None:
+    text = "dependencies:\n  - python=3.10\n  - pytorch\n  - cudatoolkit={}\n"
+    old = only(text.format("10.1"), "environment.yml")
+    assert (old.ability, old.kind) == ("cannot", "gpu-too-new")
+    assert only(text.format("11.3"), "environment.yml").ability == "unknown"
+
+
+@each(
+    ("text", "installed"),
+    [
+        # Each torchvision requires one PyTorch, so pip takes that one.
+        ("torch>=2.4\ntorchvision>=0.21,<0.22\n", "2.6.0"),
+        ("torch\ntorchaudio==2.5.1\n", "2.5.1"),
+        ("torch\ntorchvision<0.21\ntorchaudio<2.4\n", "2.3.1"),
+        ("torch==2.6.0\ntorchvision==0.21.0+cu124\n", "2.6.0"),
+    ],
+)
+def test_torchvision_and_torchaudio_limit_pytorch(text: str, installed: str) -> None:
+    verdict = only(text)
+    assert (verdict.ability, verdict.version) == ("can", installed)
+
+
+def test_a_pytorch_that_its_torchvision_excludes() -> None:
+    verdict = only("torch==2.4.0\ntorchvision==0.21.0\n")
+    assert (verdict.ability, verdict.kind) == ("cannot", "conflict")
+    assert "torch>=2.6,<2.7" in verdict.reason
+
+
+def test_another_pytorch_needs_another_torchvision() -> None:
+    verdict = only("torch==1.11.0\ntorchvision==0.12.0\ntorchaudio\n")
+    assert change(verdict)[1].endswith("torch==2.14.1+cu126")
+    assert verdict.advice == (
+        "torchvision==0.12.0 belongs to another PyTorch: write torchvision==0.29.*."
+    )
+
+
+def test_an_old_pytorch_with_a_torchvision_that_is_not_on_record() -> None:
+    machine = spec("3.7")._replace(gpus=Known((PlannedGpu("P4", (6, 1), None),), "a test"))
+    assert only("torch==1.2.0\ntorchvision>=0.4\n", machine=machine).kind != "conflict"
+
+
+def test_an_additional_index_does_not_hide_newer_releases_of_the_default_one() -> None:
+    index = "https://download.pytorch.org/whl/cu118"
+    verdict = only(f"--extra-index-url {index}\ntorch\n")
+    assert (verdict.ability, verdict.version) == ("cannot", "2.15.0")
+    assert change(verdict) == {
+        1: "--extra-index-url https://download.pytorch.org/whl/cu126",
+        2: "torch==2.14.1",
+    }
+    assert only(f"--index-url {index}\ntorch\n").version == "2.7.1"
+    assert only(f"--extra-index-url {index}\ntorch==2.7.1\n").reason.endswith("2.7.1+cu118")
+
+
+@each(
+    ("requirement", "reason", "build"),
+    [
+        ("torch", "installs torch 2.15.0, which needs driver 580", "torch==2.11.0+cu128"),
+        ("torch==2.6.0+cu124", "cannot be installed: the default index", "torch==2.6.0+cu124"),
+    ],
+)
+def test_an_index_in_the_line_of_a_requirement_is_ignored(
+    requirement: str, reason: str, build: str
+) -> None:
+    tag = build.partition("+")[2]
+    index = f"https://download.pytorch.org/whl/{tag}"
+    verdict = only(f"{requirement} --index-url {index}\n")
+    assert verdict.ability == "cannot"
+    assert verdict.reason.startswith(reason)
+    assert "pip ignores the index in this line" in verdict.reason
+    assert change(verdict) == {1: f"--extra-index-url {index}\n{build}"}
+
+
+def test_an_ignored_index_does_no_harm_if_the_default_build_fits() -> None:
+    index = "https://download.pytorch.org/whl/cu118"
+    assert only(f"torch==2.6.0 --index-url {index}\n").ability == "can"
+
+
+def test_a_project_gets_a_release_of_the_default_index() -> None:
+    text = '[project]\ndependencies = ["torch>=2.2"]\n'
+    assert change(only(text, "pyproject.toml")) == {2: 'dependencies = ["torch==2.10.0"]'}
+
+
+def test_parts_of_tensorflow_for_other_systems() -> None:
+    lines = 'tensorflow = {version = "2.18.0", extras = ["and-cuda"]}\ntensorflow-intel = "2.18.0"'
+    tensorflow, intel = judged(f"[tool.poetry.dependencies]\n{lines}\n", "pyproject.toml").verdicts
+    assert (tensorflow.ability, intel.ability, change(intel)) == ("can", "cannot", {3: ""})
+    locked = "".join(
+        f'[[package]]\nname = "{name}"\nversion = "2.18.0"\n'
+        for name in ("tensorflow", "tensorflow-intel", "nvidia-cudnn-cu12")
+    )
+    assert only(f"version = 1\n{locked}", "uv.lock").requirement.name == "tensorflow"
+
+
+def test_two_owners_in_a_lock_file() -> None:
+    packages = "".join(
+        f'[[package]]\nname = "{name}"\nversion = "2.18.0"\n'
+        for name in ("tensorflow", "tensorflow-cpu", "nvidia-cudnn-cu12")
+    )
+    bad = judged(f"version = 1\n{packages}", "uv.lock").verdicts[-1]
+    assert (bad.kind, bad.edits) == ("two-owners", ())
+    assert bad.advice == (
+        "In pyproject.toml, remove tensorflow-cpu, or what requires it; then run `uv lock`."
+    )
+
+
+def test_a_part_for_the_cpu_beside_one_for_the_gpu() -> None:
+    text = (
+        "[project.optional-dependencies]\n"
+        'cpu = ["torch==2.6.0", "onnxruntime==1.20.0"]\ngpu = ["torch==2.6.0+cu124"]\n'
+    )
+    answer = judged(text, "pyproject.toml")
+    assert [verdict.is_alternative for verdict in answer.verdicts] == [False, True, False]
+    assert answer.exit_code == 0
+
+
+def test_parts_of_a_lock_file_that_exclude_each_other() -> None:
+    index = "https://download.pytorch.org/whl/"
+    to_cpu, to_cuda = (
+        f'{{ name = "torch", version = "2.6.0+{tag}", source = {{ registry = "{index}{tag}" }}, '
+        f"marker = \"extra {sign} 'extra-4-tool-cpu'\" }}"
+        for tag, sign in (("cpu", "=="), ("cu124", "!="))
+    )
+    text = f"""\
+version = 1
+conflicts = [[{{ package = "tool", extra = "cpu" }}, {{ package = "tool", extra = "cuda" }}]]
+[[package]]
+name = "tool"
+version = "1"
+source = {{ virtual = "." }}
+dependencies = [{{ name = "accelerate" }}]
+[[package]]
+name = "accelerate"
+version = "1.9.0"
+dependencies = [{to_cpu}, {to_cuda}]
+[[package]]
+name = "torch"
+version = "2.6.0+cpu"
+source = {{ registry = "{index}cpu" }}
+[[package]]
+name = "torch"
+version = "2.6.0+cu124"
+source = {{ registry = "{index}cu124" }}
+"""
+    cpu, cuda = judged(text, "uv.lock").verdicts
+    assert (cpu.requirement.group, cpu.is_alternative) == ("extra cpu", True)
+    assert (cuda.requirement.group, cuda.ability) == ("", "can")
+    alone = text.replace("extra == 'extra-4-tool-cpu'", "sys_platform == 'linux'")
+    assert judged(alone, "uv.lock").exit_code == 1
+
+
+def test_a_replacement_without_cuda_says_so() -> None:
+    verdict = only("tensorflow-gpu==2.12.0")
+    assert change(verdict) == {1: "tensorflow==2.12.0"}
+    assert "CUDA 11.8 must be installed on the machine" in verdict.advice
 
 
 @each(
@@ -373,3 +573,66 @@ def test_a_wheel_that_is_named_by_its_address() -> None:
 def test_hashes_are_mentioned() -> None:
     verdict = only("jax==0.4.30 \\\n  --hash=sha256:aa\n")
     assert "hashes" in verdict.advice
+
+
+@each(
+    ("text", "ability", "advice"),
+    [
+        # Its newest release requires the newest PyTorch, which needs a newer driver.
+        ("torchvision>=0.16", "cannot", "Ask for torch==2.14.1 from the index"),
+        ("torchvision<0.25\ntorchaudio", "can", ""),
+    ],
+)
+def test_a_companion_brings_pytorch(text: str, ability: str, advice: str) -> None:
+    verdict = only(text)
+    assert (verdict.ability, verdict.edits) == (ability, ())
+    assert verdict.reason.startswith("is required by torchvision, and installs torch 2.")
+    assert verdict.advice.startswith(advice)
+
+
+def test_a_keras_that_does_not_go_with_another_tensorflow() -> None:
+    old = only("tensorflow==2.3.1\nKeras==2.4.3\n")
+    assert old.advice.startswith("keras==2.4.3 does not go with it: remove that line")
+    assert only("tensorflow==2.18.0\nkeras>=3.5\n").advice == ""
+
+
+@each(
+    ("text", "advice"),
+    [
+        ("tensorflow==2.11.0", "Or keep the line and use Python 3.10."),
+        # This release cannot use the GPU with any Python.
+        ("tensorflow==1.15.5", ""),
+    ],
+)
+def test_another_python_may_be_the_smaller_change(text: str, advice: str) -> None:
+    assert only(text).advice == advice
+
+
+def test_the_channel_of_pytorch_has_packages_of_its_own() -> None:
+    text = "channels:\n  - pytorch\n  - conda-forge\ndependencies:\n  - pytorch=2.1\n"
+    verdict = only(text, "environment.yml")
+    assert change(verdict) == {5: "- pytorch=2.1\n- pytorch-cuda=12.1"}
+    forge = text.replace("  - pytorch\n  - conda", "  - conda")
+    assert change(only(forge, "environment.yml")) == {4: "- pytorch-gpu=2.1"}
+
+
+def test_an_optional_part_with_what_jax_needs_of_cuda() -> None:
+    text = """\
+version = 1
+[[package]]
+name = "tool"
+version = "1"
+source = { virtual = "." }
+dependencies = [{ name = "jax" }]
+[package.optional-dependencies]
+gpu = [{ name = "jax-cuda12-plugin" }]
+[[package]]
+name = "jax"
+version = "0.7.2"
+[[package]]
+name = "jax-cuda12-plugin"
+version = "0.7.2"
+"""
+    verdict = only(text, "uv.lock")
+    assert verdict.ability == "can"
+    assert verdict.reason.endswith("what it needs of CUDA with extra gpu only")

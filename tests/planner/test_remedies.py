@@ -12,7 +12,7 @@ from whygpu import api
 from whygpu.model.commands import shell_text
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log, Version
-from whygpu.model.observed import Known, Unknown
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.release import Release
 from whygpu.model.remedy import Install, InstallFramework, SetVariable, Steps
 from whygpu.planner import release_search, remedies
@@ -69,11 +69,11 @@ def test_what_is_not_known_of_the_machine_is_said() -> None:
 
 def test_a_log_tells_its_python_its_driver_and_windows() -> None:
     versions = (Version(1, "python", "3.11.9"), Version(2, "driver", "535.54.03"))
-    told = place_of_log(Log((), versions=versions, platform="windows")).machine
+    told = place_of_log(Log((), versions=versions), "win_amd64").machine
     assert told.python == Known("3.11.9", "the log")
     assert told.driver == Known("535.54.03", "the log")
     assert told.platform == Known("win_amd64", "the log")
-    nothing = place_of_log(Log((), platform="linux")).machine
+    nothing = place_of_log(Log(())).machine
     assert set(nothing) == {Unknown("the log does not say"), False}
 
 
@@ -98,6 +98,16 @@ def test_a_python_that_the_log_tells_is_heeded(python: str, wanted: str) -> None
     else:
         assert told.action is None
         assert "needs CUDA" in told.text
+
+
+def test_a_machine_without_a_gpu_gets_no_cuda_libraries() -> None:
+    nothing = Absent("no NVIDIA GPU")
+    spec = place_of(machine(target("3.11.9", "580.65.06"))).machine
+    told = answer(
+        Remedy("Install it.", InstallFramework("tensorflow")),
+        Place(spec._replace(driver=nothing, gpus=nothing)),
+    )
+    assert requirements(told) == ("tensorflow==2.20.0",)
 
 
 def test_a_driver_decides_which_torch_it_is() -> None:

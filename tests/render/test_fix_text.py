@@ -41,6 +41,15 @@ def test_a_fix_that_is_proven(tmp_path: Path) -> None:
     assert "1,200 files (3 GiB), of which 200 MiB took space" in text
 
 
+def test_the_next_command_is_in_one_line(tmp_path: Path) -> None:
+    shown = answer(tmp_path)._replace(options=("--python", "/a folder/with 'quotes'/" + "x" * 60))
+    lines = render(shown, width=60, color=False).splitlines()
+    assert lines[-2:] == [
+        "Nothing was changed. To apply it:",
+        """    whygpu fix --python '/a folder/with '"'"'quotes'"'"'/""" + "x" * 60 + "' --apply",
+    ]
+
+
 def test_a_fix_that_leaves_something_says_so(tmp_path: Path) -> None:
     shown = answer(tmp_path, "b")._replace(by_hand=(ROOT._replace(by_hand="it needs root"),))
     text = page(shown)

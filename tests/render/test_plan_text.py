@@ -191,6 +191,7 @@ def test_json_without_a_plan_has_null_and_the_changes() -> None:
     assert data["changes"][1] == {
         "what": "Python 3.11",
         "packages": [{"name": "tensorflow", "version": "2.12.1"}],
+        "doubt": None,
     }
 
 

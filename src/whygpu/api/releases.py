@@ -29,6 +29,7 @@ def place_of_machine(machine: Snapshot) -> Place:
 
 
 def place_of_log(log: Log) -> Place:
+    from whygpu.causes.evidence.log_machines import gpus_in, platform_in
     from whygpu.planner import remedies
 
-    return remedies.place_of_log(log)
+    return remedies.place_of_log(log, platform_in(log), gpus_in(log))

@@ -47,8 +47,13 @@ _NO_NETWORK = (
     "ConnectTimeoutError",
     "Could not connect",
     "error sending request",
+    "ProxyError",
+    "SSLError",
+    "CERTIFICATE_VERIFY_FAILED",
+    *(f"HTTP error {status}" for status in (401, 403, 407, 429, 500, 502, 503, 504)),
 )
 """What pip and uv print if an index does not answer; pip then says that there is no package."""
+_NO_SPACE = ("No space left on device", "Disk quota exceeded")
 
 OnLine = Callable[[str], None]
 
@@ -61,18 +66,26 @@ class CarriedOut(NamedTuple):
     """The last lines that the commands printed."""
 
     @property
-    def no_network(self) -> bool:
-        """Whether the package index could not be reached."""
-        return any(sign in line for line in self.output for sign in _NO_NETWORK)
+    def hindrance(self) -> str:
+        """What kept the commands from being tried at all: the network or the disk; mostly empty."""
+        if self.exit_code == 0:
+            return ""
+        for signs, what in (
+            (_NO_SPACE, "the disk is full"),
+            (_NO_NETWORK, "the package index cannot be reached"),
+        ):
+            lines = [line for line in self.output if any(sign in line for sign in signs)]
+            if lines:
+                return f"{what}: {lines[-1]}"
+        return ""
 
     @property
     def failure(self) -> str:
         """Why it failed, in the commands' own words; empty if it did not."""
         if self.exit_code == 0:
             return ""
-        unreached = [line for line in self.output if any(sign in line for sign in _NO_NETWORK)]
-        if unreached:
-            return f"the package index cannot be reached: {unreached[-1]}"
+        if self.hindrance:
+            return self.hindrance
         errors = [line for line in self.output if line.lower().startswith(("error", "fatal"))]
         return (errors or list(self.output) or [f"exit code {self.exit_code}"])[-1]
 

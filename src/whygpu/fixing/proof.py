@@ -239,7 +239,7 @@ class _Trial:
         )
         if done.failure:
             self._check_original()
-            result: Result = "prevented" if done.no_network else "failed"
+            result: Result = "prevented" if done.hindrance else "failed"
             self._note(shown, result, done.failure, began, download)
             return None
         self._tell(f"examining the copy with the remedy for {step.code}")

@@ -202,6 +202,8 @@ class Change(NamedTuple):
     what: str
     chosen: tuple[Candidate, ...]
     """What could be installed after that change."""
+    doubt: str = ""
+    """Why reports make it likely that even that does not work; mostly empty."""
 
 
 class PlanAnswer(NamedTuple):

@@ -72,6 +72,10 @@ class PinnedRequirement(NamedTuple):
     channel: str = ""
     group: str = ""
     """The optional part of the project that it belongs to, as in "extra gpu"; mostly empty."""
+    ignored: PackageSource | None = None
+    """An index in the line of the requirement itself, where pip ignores it."""
+    required_by: str = ""
+    """The package of the file that brings it; empty if the file names it."""
 
     @property
     def is_optional(self) -> bool:

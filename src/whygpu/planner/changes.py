@@ -35,8 +35,13 @@ def changes(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tup
     kinds = list(_relaxations(machine, wishes, table))
 
     def first(options: Iterable[tuple[Relaxed, ...]]) -> Change | None:
-        made = (_made_possible(option, machine, wishes, table) for option in options)
-        return next((change for change in made if change is not None), None)
+        doubtful: Change | None = None
+        for option in options:
+            change = _made_possible(option, machine, wishes, table)
+            if change is not None and not change.doubt:
+                return change
+            doubtful = doubtful or change
+        return doubtful
 
     singles = [first((option,) for option in options) for options in kinds]
     if any(singles):
@@ -55,7 +60,8 @@ def _made_possible(
     if plan is None:
         return None
     what = " and ".join(relaxed.what for relaxed in option)
-    return Change(tuple(relaxed.kind for relaxed in option), what, plan.chosen)
+    doubt = next((v.likely_failure for v in plan.verdicts if v.likely_failure), "")
+    return Change(tuple(relaxed.kind for relaxed in option), what, plan.chosen, doubt)
 
 
 def _relaxations(

@@ -37,6 +37,8 @@ _DEFAULT_INDEX = re.compile(
 )
 """PyPI, and public copies of it."""
 _LOCAL = re.compile(r"===?\s*([\w.]+)\+([\w.]+)")
+LIMITED_SINCE = (1, 7)
+"""From this PyTorch on it is on record which torchvision and torchaudio belong to it."""
 _JAX_CUDA = re.compile(r"cuda(\d*)(?:-(pip|local|cudnn\d+))?")
 _JAX_PLUGIN = re.compile(r"jax-cuda(\d+)-plugin")
 
@@ -56,6 +58,21 @@ class Place(NamedTuple):
     table: Table
     ranges: Mapping[str, str]
     """Every package that the file names, with its range."""
+    torch_limit: str = ""
+    """The range of PyTorch that other packages of the file allow; empty if they allow every one."""
+    parts: Mapping[str, str] = {}
+    """The packages that only an optional part of the project installs, with that part."""
+
+    def range_of(self, requirement: PinnedRequirement) -> str:
+        """The releases of a requirement that can be installed with the rest of the file."""
+        plain = public_range(requirement.specifier)
+        if requirement.name != "torch" or not self.torch_limit:
+            return plain
+        rows = self.table.versions("torch")
+        recent = [row.version for row in rows if release_numbers(row.version) >= LIMITED_SINCE]
+        if not any(contains(plain, version) for version in recent):
+            return plain
+        return ",".join(filter(None, (plain, self.torch_limit)))
 
 
 class TorchSource(NamedTuple):
@@ -91,10 +108,16 @@ def build_of(requirement: PinnedRequirement, place: Place) -> Candidate | Proble
 
 def _chosen(package: str, requirement: PinnedRequirement, place: Place) -> Release | Problem:
     """The release that pip chooses: the newest in the range with a wheel for the machine."""
-    specifier = public_range(requirement.specifier)
     rows = place.table.versions(package)
-    allowed = [row for row in reversed(rows) if contains(specifier, row.version)]
+    in_file = place.range_of(requirement)
+    allowed = [row for row in reversed(rows) if contains(in_file, row.version)]
     if not allowed:
+        specifier = public_range(requirement.specifier)
+        if in_file != specifier and any(contains(specifier, row.version) for row in rows):
+            reason = (
+                f"cannot be installed: torchvision or torchaudio needs torch{place.torch_limit}"
+            )
+            return Problem("cannot", "conflict", reason)
         return _not_in_table(package, specifier, rows, place.table)
     found = next((row for row in allowed if usable(row, place.machine)), None)
     return found if found is not None else _no_wheel(allowed[0], place)
@@ -171,17 +194,28 @@ def _torch(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
         return Problem("unknown", None, reason)
     found = _on_torch_index(requirement, source.tag, place)
     replaces = any(each.role in ("index", "explicit") for each in requirement.sources)
-    if not isinstance(found, Problem) or replaces or "+" in requirement.specifier:
+    if replaces or "+" in requirement.specifier or _is_unknown(found):
         return found
-    # --extra-index-url adds to PyPI, which may have the release.
+    # --extra-index-url adds to PyPI, and pip takes the newest release of both. Of the same release
+    # it takes the build with a local version.
     row = _chosen("torch", requirement, place)
-    return found if isinstance(row, Problem) else torch_build(row, platform)
+    if isinstance(row, Problem):
+        return found
+    default = release_numbers(row.version)
+    if isinstance(found, Candidate) and release_numbers(found.version) >= default:
+        return found
+    return torch_build(row, platform)
+
+
+def _is_unknown(found: Candidate | Problem) -> bool:
+    return isinstance(found, Problem) and found.ability == "unknown"
 
 
 def _on_torch_index(requirement: PinnedRequirement, tag: str, place: Place) -> Candidate | Problem:
     """The newest release in the range of which the index has a build for the machine."""
     specifier = public_range(requirement.specifier)
-    rows = [r for r in reversed(place.table.versions("torch")) if contains(specifier, r.version)]
+    limited = place.range_of(requirement)
+    rows = [r for r in reversed(place.table.versions("torch")) if contains(limited, r.version)]
     if not rows:
         return _not_in_table("torch", specifier, place.table.versions("torch"), place.table)
     has = [index_has(tag, _minor(row.version)) for row in rows]

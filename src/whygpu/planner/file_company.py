@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from whygpu.errors import UsageError
 from whygpu.model.derived import and_list
 from whygpu.model.install_plan import Wish
-from whygpu.model.requirement_file import PinnedRequirement, RequirementVerdict
+from whygpu.model.requirement_file import (
+    LOCK_FORMATS,
+    FileFormat,
+    PinnedRequirement,
+    RequirementVerdict,
+)
 from whygpu.planner.candidate_cache import SHARED_FOLDERS
 from whygpu.planner.file_builds import Place, public_range, torch_source
 from whygpu.planner.file_edits import with_change, without
@@ -19,10 +24,26 @@ from whygpu.tables.keras_backends import backend_limit
 
 _OTHER_SYSTEMS = ("tensorflow-macos", "tensorflow-intel", "tensorflow-cpu-aws")
 """Parts of tensorflow for macOS, Windows and aarch64, which older lock files list without that."""
+_FOR_CPU = re.compile(r"(?i)(?<![a-z])cpu(?![a-z])")
+"""A part of a project whose name says that it is for the CPU."""
 _CUDA_PACKAGE = re.compile(r"^nvidia-(\w+)-cu(\d+)$")
 
 
-def with_owners(verdicts: list[RequirementVerdict]) -> list[RequirementVerdict]:
+def without_parts(verdicts: list[RequirementVerdict], kind: FileFormat) -> list[RequirementVerdict]:
+    """Parts of tensorflow for other systems are nothing to judge if tensorflow is there as well."""
+    if not any(verdict.requirement.name == "tensorflow" for verdict in verdicts):
+        return verdicts
+    reason = "is a part of tensorflow for another system: tensorflow requires it where it is needed"
+    return [
+        with_change(verdict._replace(reason=reason), without(verdict.requirement, kind))
+        if verdict.requirement.name in _OTHER_SYSTEMS
+        else verdict
+        for verdict in verdicts
+        if verdict.requirement.name not in _OTHER_SYSTEMS or kind not in LOCK_FORMATS
+    ]
+
+
+def with_owners(verdicts: list[RequirementVerdict], kind: FileFormat) -> list[RequirementVerdict]:
     """Two packages with one module overwrite each other's files."""
     owners: dict[str, list[RequirementVerdict]] = {}
     for verdict in verdicts:
@@ -47,7 +68,8 @@ def with_owners(verdicts: list[RequirementVerdict]) -> list[RequirementVerdict]:
                     "is installed last overwrites the other"
                 )
                 replaced = RequirementVerdict(verdict.requirement, "cannot", reason, "two-owners")
-                changed[verdict.requirement] = with_change(replaced, without(verdict.requirement))
+                removed = without(verdict.requirement, kind)
+                changed[verdict.requirement] = with_change(replaced, removed)
     return [changed.get(verdict.requirement, verdict) for verdict in verdicts]
 
 
@@ -93,7 +115,9 @@ def with_alternatives(verdicts: list[RequirementVerdict]) -> list[RequirementVer
     def is_alternative(verdict: RequirementVerdict) -> bool:
         row = provider(verdict.requirement.name)
         is_choice = verdict.ability == "cannot" and verdict.requirement.is_optional
-        return is_choice and row is not None and row.framework in served
+        if not is_choice or row is None or not served:
+            return False
+        return row.framework in served or _FOR_CPU.search(verdict.requirement.group) is not None
 
     return [verdict._replace(is_alternative=is_alternative(verdict)) for verdict in verdicts]
 

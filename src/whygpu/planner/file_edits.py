@@ -28,7 +28,13 @@ _RELOCK = {
     "pixi.lock": "pixi update {}",
     "conda-lock.yml": "conda-lock --update {}",
 }
-
+_LOCK_AGAIN = {
+    "uv.lock": "uv lock",
+    "poetry.lock": "poetry lock",
+    "pdm.lock": "pdm lock",
+    "pixi.lock": "pixi lock",
+    "conda-lock.yml": "conda-lock",
+}
 _ASKED_IN = {"pixi.lock": "pixi.toml", "conda-lock.yml": "environment.yml"}
 """Where a project asks for what is locked, if not in pyproject.toml."""
 
@@ -47,6 +53,10 @@ def change_to(
         specifier = f"=={candidate.version}"
     if kind in LOCK_FORMATS:
         return Change(advice=_relock(requirement, candidate, kind, specifier))
+    if requirement.required_by:
+        wanted = _text(candidate, f"=={candidate.version}", requirement)
+        index = f" from the index {INDEX_ROOT}{_tag(candidate)}" if candidate.torch_index else ""
+        return Change(advice=f"Ask for {wanted}{index} as well.")
     if requirement.url:
         wanted = _text(candidate, specifier, requirement)
         index = f" from the index {INDEX_ROOT}{_tag(candidate)}" if candidate.torch_index else ""
@@ -72,7 +82,8 @@ def sources_of(requirement: PinnedRequirement, candidate: Candidate) -> tuple[Pa
     if not candidate.torch_index and not _torch_sources(requirement):
         return ()
     url = f"{INDEX_ROOT}{_tag(candidate)}"
-    return (PackageSource(url, "explicit", requirement.place),)
+    there = _torch_sources(requirement)
+    return (PackageSource(url, there[0].role if there else "explicit", requirement.place),)
 
 
 def _torch_sources(requirement: PinnedRequirement) -> tuple[PackageSource, ...]:
@@ -85,8 +96,14 @@ def _tag(candidate: Candidate) -> str:
     return candidate.torch_index or tag_of(candidate.cuda)
 
 
-def without(requirement: PinnedRequirement) -> Change:
-    """Remove the line."""
+def without(requirement: PinnedRequirement, kind: FileFormat) -> Change:
+    """Remove the requirement."""
+    if kind in LOCK_FORMATS:
+        where = _ASKED_IN.get(kind, "pyproject.toml")
+        return Change(
+            advice=f"In {where}, remove {requirement.name}, or what requires it; then run "
+            f"`{_LOCK_AGAIN[kind]}`."
+        )
     return Change((LineEdit(requirement.place, ""),))
 
 

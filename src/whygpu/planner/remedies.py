@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from whygpu.errors import UsageError
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.install_plan import Candidate, PlanAnswer, TableEdition, Wish
+from whygpu.model.install_plan import Candidate, Constraint, PlanAnswer, TableEdition, Wish
 from whygpu.model.log import Log
-from whygpu.model.machine_spec import MachineSpec
-from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.machine_spec import MachineSpec, PlannedGpu
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.remedy import Install, InstallFramework, Step, Steps, steps_of
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.candidates import Table
@@ -56,13 +56,19 @@ def place_of(machine: Snapshot) -> Place:
     return Place(from_snapshot(machine), tuple(beside))
 
 
-def place_of_log(log: Log) -> Place:
+def place_of_log(log: Log, platform: str = "", gpus: Sequence[PlannedGpu] = ()) -> Place:
     """What a log shows about the machine that wrote it."""
     unknown = Unknown("the log does not say")
     python, driver = (_version_in(log, name) for name in ("python", "driver"))
-    windows = Known("win_amd64", "the log")
-    platform = windows if log.platform == "windows" else unknown
-    return Place(MachineSpec(python, platform, unknown, driver, unknown))
+    return Place(
+        MachineSpec(
+            python,
+            Known(platform, "the log") if platform else unknown,
+            unknown,
+            driver,
+            Known(tuple(gpus), "the log") if gpus else unknown,
+        )
+    )
 
 
 def _version_in(log: Log, name: str) -> Observed[str]:
@@ -87,6 +93,7 @@ def fulfilled(findings: Sequence[Finding], place: Callable[[], Place]) -> tuple[
 
 def _fulfil(remedy: Remedy, place: Place) -> Remedy:
     text, steps = remedy.text, list[Step]()
+    no_gpu = isinstance(place.machine.gpus, Absent) and not _is_mac(place.machine)
     for step in steps_of(remedy.action):
         if not isinstance(step, InstallFramework):
             steps.append(step)
@@ -97,8 +104,18 @@ def _fulfil(remedy: Remedy, place: Place) -> Remedy:
         candidate, note = found
         text += note
         index = f"{INDEX_ROOT}{candidate.torch_index}" if candidate.torch_index else ""
-        steps.append(Install(candidate.requirements, index, step.removes, step.options))
+        requirements = _without_extras(candidate) if no_gpu else candidate.requirements
+        steps.append(Install(requirements, index, step.removes, step.options))
     return Remedy(text, steps[0] if len(steps) == 1 else Steps(tuple(steps)))
+
+
+def _is_mac(machine: MachineSpec) -> bool:
+    return machine.platform_name.startswith("macosx")
+
+
+def _without_extras(candidate: Candidate) -> tuple[str, ...]:
+    """The same release without gigabytes of CUDA libraries, which need a GPU."""
+    return (f"{candidate.package}=={candidate.version}",)
 
 
 def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] | str:
@@ -155,9 +172,12 @@ def _asked(machine: MachineSpec, wishes: tuple[Wish, ...]) -> PlanAnswer | str:
 def _chosen(answer: PlanAnswer) -> Candidate | str:
     """The first choice of the plan, or why there is no command for it."""
     if answer.plan is None:
-        return answer.gave_up or answer.conflict or _newest_refusal(answer)
+        return answer.gave_up or answer.conflict or _nearest_refusal(answer)
     candidate = _modest(answer, answer.plan.chosen[0])
     name = f"{candidate.package} {candidate.version}"
+    likely_failure = answer.plan.verdicts[0].likely_failure
+    if candidate.unsearched and likely_failure:
+        return f"{name} {likely_failure}"
     if candidate.unsearched:
         folders = ", ".join(candidate.unsearched)
         return f"{name} does not search the folder of its own {folders}, and none newer fits"
@@ -183,9 +203,11 @@ def _modest(answer: PlanAnswer, chosen: Candidate) -> Candidate:
     return min(builds, key=lambda build: release_numbers(build.cuda), default=chosen)
 
 
-def _newest_refusal(answer: PlanAnswer) -> str:
-    newest = answer.candidates[0]
-    return f"{newest.candidate.package} {newest.candidate.version} {newest.reason}"
+def _nearest_refusal(answer: PlanAnswer) -> str:
+    """Why the release that satisfies most constraints does not fit; the newest of these."""
+    order = get_args(Constraint)
+    nearest = max(answer.candidates, key=lambda v: order.index(v.breaks) if v.breaks else -1)
+    return f"{nearest.candidate.package} {nearest.candidate.version} {nearest.reason}"
 
 
 def _notes(answer: PlanAnswer, left_out: tuple[Wish, ...]) -> str:

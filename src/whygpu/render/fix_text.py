@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import display_name, installer_of
@@ -15,7 +16,7 @@ from whygpu.model.target import Installer
 from whygpu.model.units import size_text
 from whygpu.render.check_text import HEADLINE_STYLES, headline
 from whygpu.render.marks import MARKS
-from whygpu.render.text_page import BOLD, DIM, Page
+from whygpu.render.text_page import BOLD, DIM, Page, cells
 
 RESULTS: dict[Result, str] = {
     "works": "works",
@@ -128,31 +129,43 @@ def _footer(page: Page, answer: FixAnswer) -> None:
     page.line()
     if answer.copy is not None:
         page.paragraph(cost(answer.copy), DIM)
-    for text in closing_lines(answer):
-        page.paragraph(text)
+    for closing in closing_lines(answer):
+        whole = f"{closing.text} {closing.command}".rstrip()
+        if not closing.command or cells(whole) <= page.width:
+            page.paragraph(whole)
+            continue
+        page.paragraph(closing.text)
+        page.line(f"    {closing.command}")
 
 
-def closing_lines(answer: FixAnswer) -> Iterator[str]:
+class Closing(NamedTuple):
+    text: str
+    command: str = ""
+    """The command that the text ends with; a line break in it would break it."""
+
+
+def closing_lines(answer: FixAnswer) -> Iterator[Closing]:
     """What was changed, and the next command."""
     if answer.applied is not None:
         if answer.applied.activation:
-            yield (
+            yield Closing(
                 f"Variables are set in {answer.environment}/{answer.applied.activation}: activate "
                 "the environment again. A program that is started without it does not get them."
             )
-        yield (
-            "Programs that are running from this environment should be restarted. To go back: "
-            f"{_command(answer, '--undo')}. The environment as it was is in "
-            f"{answer.applied.saved_in}; if you delete that folder, there is no way back."
+        yield Closing(
+            "Programs that are running from this environment should be restarted. The environment "
+            f"as it was is in {answer.applied.saved_in}; if you delete that folder, there is no "
+            "way back."
         )
+        yield Closing("To go back:", _command(answer, "--undo"))
     elif answer.after is not None and answer.steps and not answer.refused:
         if not _mends_everything(answer.after):
-            yield f"This would not fix everything: {answer.after.headline}."
-        yield f"Nothing was changed. To apply it: {_command(answer, '--apply')}"
+            yield Closing(f"This would not fix everything: {answer.after.headline}.")
+        yield Closing("Nothing was changed. To apply it:", _command(answer, "--apply"))
     elif answer.after is not None and not answer.steps:
-        yield f"Nothing was changed: {_why_nothing_helps(answer)}."
+        yield Closing(f"Nothing was changed: {_why_nothing_helps(answer)}.")
     elif answer.steps and not answer.refused:
-        yield f"Nothing was changed. To prove it in a copy: {_command(answer)}"
+        yield Closing("Nothing was changed. To prove it in a copy:", _command(answer))
 
 
 def _why_nothing_helps(answer: FixAnswer) -> str:

@@ -31,7 +31,12 @@ def as_dict(answer: PlanAnswer) -> dict[str, Any]:
         "plan": _plan_dict(plan, advice, answer.verified) if plan and advice else None,
         "candidates": [_candidate_dict(verdict) for verdict in answer.candidates],
         "changes": [
-            {"what": change.what, "packages": _packages(change.chosen)} for change in answer.changes
+            {
+                "what": change.what,
+                "packages": _packages(change.chosen),
+                "doubt": change.doubt or None,
+            }
+            for change in answer.changes
         ],
         "unchecked": list(answer.unchecked),
     }

@@ -60,7 +60,8 @@ def render(
         page.section("Possible with")
         for change in answer.changes:
             names = and_list([f"{item.package} {item.version}" for item in change.chosen])
-            page.item(f"{change.what}: {names}")
+            doubt = f", which {change.doubt}" if change.doubt else ""
+            page.item(f"{change.what}: {names}{doubt}")
     _candidates(page, answer)
     describe_table(page, answer.table)
     return page.text()
@@ -161,7 +162,7 @@ def _advice(page: Page, advice: Advice) -> None:
     commands("First", advice.preparations)
     either = ", with pip or with uv" if len(advice.installs) > 1 else ""
     commands(f"Install{either}", advice.installs)
-    commands("Then, in every shell", advice.remedies)
+    commands("Then, in every shell, with the environment active", advice.remedies)
     page.section("Check")
     page.line(f"   {AFTERWARDS}", BOLD)
     if advice.notes:

@@ -64,3 +64,28 @@ RELATIVES = (
 
 def relative_of(target: str) -> Relative | None:
     return next((row for row in RELATIVES if target in row.targets), None)
+
+
+class Card(NamedTuple):
+    """Graphics cards that are sold under numbers, and what compilers call their GPU."""
+
+    numbers: tuple[str, ...]
+    target: str
+    source: str
+
+
+_ROCM_GPUS = "https://rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html"
+
+CARDS = (
+    Card(("6600", "6650"), "gfx1032", _ROCM_GPUS),
+    Card(("6700", "6750"), "gfx1031", _ROCM_GPUS),
+    Card(("6800", "6900", "6950"), "gfx1030", _ROCM_GPUS),
+    Card(("7600",), "gfx1102", _ROCM_GPUS),
+    Card(("7700", "7800"), "gfx1101", _ROCM_GPUS),
+    Card(("7900",), "gfx1100", _ROCM_GPUS),
+)
+
+
+def target_of_card(number: str) -> str | None:
+    """gfx1102 for 7600, as in Radeon RX 7600; None if it is not on record."""
+    return next((row.target for row in CARDS if number in row.numbers), None)

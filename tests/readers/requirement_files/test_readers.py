@@ -119,7 +119,8 @@ def test_the_last_index_replaces_the_ones_before() -> None:
         ("-e .", "project that it installs"),
         ("--no-index", "option"),
         ("torch >>= 2", "not a requirement"),
-        ("./folder", "not a requirement"),
+        ("./folder", "was not read"),
+        ("git+https://github.com/example/project@main", "was not read"),
         ("-r missing.txt", "missing.txt was not read"),
         ("-r https://example.org/r.txt", "does not use the network"),
     ],
@@ -429,7 +430,7 @@ def test_pixi_lock() -> None:
     assert [item.group for item in file.requirements] == ["", "", "environment gpu"]
     assert 'platform_machine == "x86_64"' in file.requirements[0].marker
     assert [line.place.line for line in file.unread] == [15]
-    with pytest.raises(UsageError, match="versions 5 and 6"):
+    with pytest.raises(UsageError, match="versions 5 to 7"):
         read("pixi.lock", PIXI_LOCK.replace("version: 6", "version: 3"))
 
 

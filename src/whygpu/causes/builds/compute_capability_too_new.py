@@ -127,6 +127,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.evidence.framework_installs import gpu_build, gpu_build_of, plan_for
 from whygpu.causes.evidence.log_gpu_generations import (
+    NO_KERNELS_FOR,
     REFUSED_AND_OLD,
     LogGpu,
     age_of,
@@ -150,6 +151,9 @@ from whygpu.model.log import Log
 from whygpu.model.remedy import Action
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.architectures import parse_capability
+from whygpu.tables.releases import versions_of
+from whygpu.tables.reported_failures import reported_failure
 
 CAUSE = cause(
     "WG303",
@@ -225,9 +229,6 @@ STATEMENTS = late(
     r"|\bno kernels? (?:found )?for sm_(?:9\d|1\d\d)"
     r"|Unknown CUDA arch \(\d{1,2}\.\d\+?(?:PTX)?\) or GPU not supported"
 )
-COMPILED = late(
-    r"not built with CUDA kernel binaries compatible with compute capability (?P<capability>[\d.]*\d)"
-)
 NO_CODE = (
     "cudaErrorNoKernelImageForDevice",
     "CUDA_ERROR_NO_BINARY_FOR_GPU",
@@ -288,7 +289,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         what = f"{framework_title(log)} needs another GPU: {excerpt(unmet.text)}"
         yield _from_log(log, [unmet.line], what, "likely")
         return
-    compiled = log.first(COMPILED)
+    compiled = log.first(NO_KERNELS_FOR)
     if compiled is not None and not _works(log, compiled.line):
         capability = compiled.groups["capability"]
         what = (
@@ -363,13 +364,44 @@ def _newer(log: Log, gpu: LogGpu | None) -> str:
 
 def _newest(log: Log) -> Action | None:
     """The plan for this GPU; without it the newest release, as the installed one cannot do it."""
-    listed = judged_by_list(log)
-    gpu = next(gpus_of(log), None)
-    capability = listed.own if listed else gpu.capability if gpu else None
     name = "tensorflow" if log.framework == "keras" else log.framework
+    capability = _capability(log)
     if capability is not None and gpu_build(name) is not None:
         return plan_for(name, capability)
     return gpu_build(name)
+
+
+def _capability(log: Log) -> tuple[int, int] | None:
+    listed = judged_by_list(log)
+    gpu = next(gpus_of(log), None)
+    stated = log.first(NO_KERNELS_FOR)
+    if listed is not None:
+        return listed.own
+    if stated is not None:
+        return parse_capability(stated.groups["capability"] or "")
+    return gpu.capability if gpu else None
+
+
+def _remedy(log: Log) -> Remedy:
+    name = "tensorflow" if log.framework == "keras" else log.framework
+    capability = _capability(log)
+    newest = versions_of(name)[-1:] if capability is not None and gpu_build(name) else ()
+    report = (
+        reported_failure(name, newest[0].version, capability, None)
+        if newest and capability is not None
+        else None
+    )
+    if report is not None:
+        return Remedy(
+            f"The newest release of {display_name(name)}, {newest[0].version}, is reported not to "
+            f"work on this GPU either; {report.instead} ({report.sources[0]}).",
+            _newest(log),
+        )
+    return Remedy(
+        "Install a release that was built with a CUDA that supports this GPU (Turing: CUDA 10, "
+        "Ampere: 11, Ada and Hopper: 11.8, Blackwell: 12.8).",
+        _newest(log),
+    )
 
 
 def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> Finding:
@@ -378,13 +410,7 @@ def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> 
         effect="broken" if log.failures else None,
         message=what,
         evidence=log.evidence(*lines, *ended_after(log, min(lines))),
-        remedies=(
-            Remedy(
-                "Install a release that was built with a CUDA that supports this GPU (Turing: CUDA "
-                "10, Ampere: 11, Ada and Hopper: 11.8, Blackwell: 12.8).",
-                _newest(log),
-            ),
-        ),
+        remedies=(_remedy(log),),
         confidence=confidence,
         ask=None if confidence == "certain" else f"{_ASK} `{_BUILD_OF.get(log.framework, _TORCH)}`",
     )

@@ -176,7 +176,7 @@ from whygpu.causes.evidence.log_subjects import (
     framework_title,
     subject_of,
 )
-from whygpu.causes.evidence.other_cards import OTHER_CARD
+from whygpu.causes.evidence.other_cards import AMD_MODEL, OTHER_CARD
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
@@ -501,7 +501,7 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     cpu = Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu').")
     if log.platform == "macos":
         return (Remedy("On a Mac, select its own GPU (device='mps'): CUDA needs NVIDIA's."), cpu)
-    if log.says(OTHER_CARD):
+    if log.says(OTHER_CARD) or log.says(AMD_MODEL):
         return (
             Remedy(
                 "The log names a GPU of AMD or Intel, which CUDA cannot use: install the build for "

@@ -231,13 +231,27 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import pytorch_index
-from whygpu.causes.evidence.log_extensions import BrokenExtension, broken_extensions, ends_with
+from whygpu.causes.evidence.log_extensions import (
+    BEFORE_WINDOWS,
+    SELECTS_LIBRARY,
+    BrokenExtension,
+    broken_extensions,
+    ends_with,
+)
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
-from whygpu.model.remedy import PYTHON, Install, Pip, SetVariable, Steps, shell_script
+from whygpu.model.remedy import (
+    PYTHON,
+    Install,
+    Pip,
+    SetVariable,
+    Steps,
+    UnsetVariable,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Package, active
 from whygpu.tables.torch_extensions import (
@@ -414,7 +428,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     fault = faults[0]
     ended = ends_with(log, fault)
     torch = _torch_in(log, fault)
-    doubtful = fault.fault == "without-cuda" and fault.name == "bitsandbytes"
+    for_linux = fault.detail == BEFORE_WINDOWS
+    doubtful = fault.fault == "without-cuda" and fault.name == "bitsandbytes" and not for_linux
     # Without the installed PyTorch, a missing library only suggests that its CUDA is another one.
     stated = fault.fault == "other-cuda" and not fault.library
     proven = stated or bool(fault.built_for and fault.installed)
@@ -427,17 +442,39 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             *(line for other in faults if other.name == fault.name for line in _lines(other)),
             *ended,
         ),
-        remedies=_remedies(
-            fault.row,
-            fault.name,
-            torch,
-            without_cuda=fault.fault == "without-cuda",
-            cache=fault.cache,
+        remedies=(
+            *_first_remedies(fault),
+            *_remedies(
+                fault.row,
+                fault.name,
+                torch,
+                without_cuda=fault.fault == "without-cuda",
+                cache=fault.cache,
+            ),
         ),
         confidence="certain" if proven else "possible" if doubtful else "likely",
         ask=_ASK_BITSANDBYTES if doubtful else _question(fault),
         kind_of=_kind_of(fault),
     )
+
+
+def _first_remedies(fault: BrokenExtension) -> tuple[Remedy, ...]:
+    """What helps without installing anything."""
+    if fault.detail == SELECTS_LIBRARY:
+        return (
+            Remedy(
+                "Let bitsandbytes choose the library for the CUDA of PyTorch.",
+                UnsetVariable((SELECTS_LIBRARY,)),
+            ),
+        )
+    if fault.fault == "not-built" and fault.name == "bitsandbytes":
+        return (
+            Remedy(
+                "Start the program in another folder: Python imports the source of bitsandbytes in "
+                "this one, in which nothing was compiled, and not the installed package."
+            ),
+        )
+    return ()
 
 
 def _kind_of(fault: BrokenExtension) -> str | None:
@@ -487,6 +524,8 @@ def _message(fault: BrokenExtension, torch: _Torch) -> str:
         return f"{name} was compiled for another PyTorch than the installed one{with_it}{built}{missing}"
     if fault.fault == "other-cuda":
         if fault.name == "bitsandbytes":
+            if fault.detail == SELECTS_LIBRARY:
+                return f"{name} has no library for {installed}, which {SELECTS_LIBRARY} selects"
             return f"{name} has no library for the installed {installed or 'CUDA'}"
         missing = f"; it needs {fault.library}, which is not found" if fault.library else ""
         return (

@@ -26,6 +26,17 @@ stage = "import"
 how = "ImportError: libtorch_cpu.so: cannot enable executable stack"
 ```
 
+A folder of LD_LIBRARY_PATH holds a library that does not fit.
+
+```toml
+[environment.variables.LD_LIBRARY_PATH]
+value = "/opt/old/lib:/opt/other/lib"
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "ImportError: /opt/old/lib/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by torch)"
+```
+
 ## Quiet on (machine)
 
 ```toml
@@ -46,11 +57,18 @@ probes_left_out = "--no-probe"
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import again
-from whygpu.causes.evidence.packages import package_named, required_name, requirement_of
+from whygpu.causes.evidence.library_search import search_without
+from whygpu.causes.evidence.packages import (
+    absent_requirements,
+    package_named,
+    required_name,
+    requirement_of,
+)
 from whygpu.causes.evidence.probe_ends import (
     GPU_USERS,
     first_error,
@@ -59,7 +77,7 @@ from whygpu.causes.evidence.probe_ends import (
     quoted,
 )
 from whygpu.model.cause import cause
-from whygpu.model.derived import nvidia_gpu
+from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
@@ -77,6 +95,11 @@ _FROM_FILE = late(
 )
 """Python names the file of a module that lacks a name; since 3.13 also for an attribute."""
 _INSTALLED = late(r"/(?:site|dist)-packages/|/lib/python\d")
+_UNUSABLE_FILE = late(
+    r"(?P<path>/[^\s:'\"]{1,300}\.so[.\d]{0,20}): (?:file too short|invalid ELF header"
+    r"|wrong ELF class|cannot (?:read|open|map)|undefined symbol|version [`'\"])"
+)
+"""The loader's complaint about a file: a broken one, or one without a symbol or a version."""
 _MISSING_MODULE = late(r"No module named '([\w.]+)'")
 
 
@@ -104,12 +127,29 @@ def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     first, last = excerpt(first_error(probe)), excerpt(probe.how)
     what = f"fails at {probe.stage}" if imported(probe) else "cannot be imported"
     hidden = "" if first == last else f", which hides the first error: {first}"
+    stale = _stale_folder(machine, first_error(probe))
+    because = "; the loader takes this file from LD_LIBRARY_PATH" if stale else ""
     return CAUSE.finding(
         subject=framework.name,
-        message=f"{titled(framework)} {what}: {last}{hidden}",
+        message=f"{titled(framework)} {what}: {last}{hidden}{because}",
         evidence=tuple(quoted(probe, text) for text in dict.fromkeys((first, last))),
-        remedies=(*_shadowing(machine, first), *_remedies(machine, framework, first)),
+        remedies=(stale,)
+        if stale
+        else (*_shadowing(machine, first), *_remedies(machine, framework, first)),
     )
+
+
+def _stale_folder(machine: Snapshot, error: str) -> Remedy | None:
+    """The loader names the file that it cannot use; it may be from a folder of LD_LIBRARY_PATH."""
+    for match in _UNUSABLE_FILE.finditer(error):
+        without = search_without(machine, posixpath.dirname(match["path"]))
+        if without is not None:
+            return Remedy(
+                f"Take {without.folder} out of LD_LIBRARY_PATH: the library there replaces that of "
+                "the system or of the environment.",
+                without,
+            )
+    return None
 
 
 def _shadowing(machine: Snapshot, error: str) -> tuple[Remedy, ...]:
@@ -150,6 +190,12 @@ def _remedies(machine: Snapshot, framework: Framework, error: str) -> tuple[Reme
     if required is not None and package_named(machine, required_name(required)) is None:
         text = f"Install {required_name(required)}, which {titled(framework)} requires."
         return (Remedy(text, Install((required,))), reinstall)
+    absent = absent_requirements(machine, framework)
+    if absent:
+        # A package often has another name than its module: absl-py contains absl.
+        names = and_list([required_name(line) for line in absent])
+        text = f"Install {names}: {titled(framework)} requires that, and it is not installed."
+        return (Remedy(text, Install(absent)), reinstall)
     return (
         Remedy(
             f"Find the required package that contains the module {module}, and install it.",

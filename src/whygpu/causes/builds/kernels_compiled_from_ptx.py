@@ -74,8 +74,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.builds.compute_capability_too_new import COMPILED
 from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.evidence.log_gpu_generations import NO_KERNELS_FOR
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy, seen
@@ -85,6 +85,8 @@ from whygpu.model.remedy import SetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability, parse_code, runs
+from whygpu.tables.gpus import find
+from whygpu.tables.reported_failures import ReportedFailure, reported_failure
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
@@ -112,11 +114,13 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _finding(machine: Snapshot, framework: Framework, fits: list[CodeFit]) -> Finding:
     ptx = _newest_ptx(fits[0])
     refusal = _driver_may_refuse(machine, framework)
+    report = _reported(framework, fits)
+    failing = f"; users report that it fails: {report.symptom}" if report else ""
     return CAUSE.finding(
         subject=framework.name,
         message=(
             f"{titled(framework)} has no machine code for {gpu_names(fits)}; the driver compiles "
-            f"its kernels from PTX ({ptx}) at first use, which takes minutes{refusal}"
+            f"its kernels from PTX ({ptx}) at first use, which takes minutes{refusal}{failing}"
         ),
         evidence=(
             seen(framework.build.architectures, ", ".join(fits[0].codes)),
@@ -128,7 +132,11 @@ def _finding(machine: Snapshot, framework: Framework, fits: list[CodeFit]) -> Fi
                 if refusal
                 else ()
             ),
-            Remedy("Install a newer release with machine code for this GPU."),
+            Remedy(
+                f"If it fails here, too: {report.instead} ({report.sources[0]})."
+                if report
+                else "Install a newer release with machine code for this GPU."
+            ),
             Remedy(
                 "Until then, set the size of the driver's kernel cache to 4 GiB, its maximum. "
                 "In a container, set CUDA_CACHE_PATH to a folder that is kept.",
@@ -138,6 +146,19 @@ def _finding(machine: Snapshot, framework: Framework, fits: list[CodeFit]) -> Fi
         # JAX contains few kernels of its own; it compiles most of them for the GPU in use.
         severity="info" if framework.name == "jax" else None,
     )
+
+
+def _reported(framework: Framework, fits: list[CodeFit]) -> ReportedFailure | None:
+    """What users report about this release on one of these GPUs."""
+    for fit in fits:
+        capability = parse_capability(fit.capability)
+        models = find(fit.gpu.name)
+        kind = models[0].kind if models else None
+        if capability is not None:
+            row = reported_failure(framework.name, framework.version, capability, kind)
+            if row is not None:
+                return row
+    return None
 
 
 def _newest_ptx(served: CodeFit) -> str:
@@ -170,7 +191,7 @@ def _driver_may_refuse(machine: Snapshot, framework: Framework) -> str:
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statement = log.first(COMPILED)
+    statement = log.first(NO_KERNELS_FOR)
     if statement is None or ended_after(log, statement.line):
         return
     if not any(line > statement.line for line in log.progress):
@@ -182,7 +203,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             f"{statement.groups['capability']}: the driver compiles each kernel at first use, so "
             "the first run takes long"
         ),
-        evidence=log.evidence(*(match.line for match in log.find(COMPILED))),
+        evidence=log.evidence(*(match.line for match in log.find(NO_KERNELS_FOR))),
         remedies=(
             Remedy("Let it finish once; the driver keeps the result in ~/.nv/ComputeCache."),
             Remedy(

@@ -161,6 +161,7 @@ from whygpu.model.remedy import (
 )
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
+from whygpu.tables.amd_targets import override_for, relative_of, target_of_card
 from whygpu.tables.graphics_devices import can_compute
 
 CAUSE = cause(
@@ -462,29 +463,30 @@ _SIMILAR = {"gfx103": "10.3.0", "gfx110": "11.0.0", "gfx120": "12.0.0"}
 _GFX = late(r"\b(?P<family>gfx(?:103|110|120))[1-9]\b")
 
 
+_CARD = late(r"\bRX ?(?P<number>[67]\d{3})(?=\b|X|S|M)")
+_NO_CODE = late(
+    r"HIP error: invalid device function|hipErrorInvalidDeviceFunction|hipErrorNoBinaryForGpu"
+    r"|(?:shared object initialization failed|no kernel image)[^\n]{0,120}|TensileLibrary[^\n]{0,200}"
+    r"(?:[Nn]o such file|not found|[Cc]annot read)|[Cc]annot read [^\n]{0,200}TensileLibrary"
+)
+"""The runtime has found the GPU, and the framework or a library has no code for it."""
+
+
 def _as_similar_card(log: Log) -> SetVariable | None:
-    card = log.first(_GFX)
-    family = card.groups["family"] if card else None
-    return SetVariable("HSA_OVERRIDE_GFX_VERSION", _SIMILAR[family]) if family else None
+    named = log.first(_GFX)
+    family = named.groups["family"] if named else None
+    if family:
+        return SetVariable("HSA_OVERRIDE_GFX_VERSION", _SIMILAR[family])
+    card = log.first(_CARD)
+    target = target_of_card(card.groups["number"] or "") if card else None
+    relative = relative_of(target) if target else None
+    value = override_for(relative.runs) if relative else None
+    return SetVariable("HSA_OVERRIDE_GFX_VERSION", value) if value else None
 
 
 def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
     if backend.startswith("ROCm"):
-        return (
-            Remedy(
-                "Check whether AMD's list contains this card for the installed ROCm, and install "
-                "the framework's build for exactly that ROCm release.",
-                shell_script("rocminfo | grep -E 'Name:|gfx'"),
-            ),
-            Remedy(
-                "A card that is not on the list can often run the code of a similar card.",
-                _as_similar_card(log),
-            ),
-            Remedy(
-                "Join the group that owns /dev/kfd, and log in again.",
-                shell_script('sudo usermod -aG "$(stat -c %G /dev/kfd)" "$USER"'),
-            ),
-        )
+        return _rocm_remedies(log)
     if backend.startswith("Metal"):
         newer = Remedy(
             "Use float32, and a current release of macOS, of the framework and of its Metal plugin."
@@ -508,4 +510,28 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
     return (
         Remedy("Check whether Intel's driver shows the GPU.", command_line("sycl-ls")),
         Remedy("Install the framework's XPU build and the driver release that it requires."),
+    )
+
+
+def _rocm_remedies(log: Log) -> tuple[Remedy, ...]:
+    check = Remedy(
+        "Check whether AMD's list contains this card for the installed ROCm, and install the "
+        "framework's build for exactly that ROCm release.",
+        shell_script("rocminfo | grep -E 'Name:|gfx'"),
+    )
+    similar = _as_similar_card(log)
+    as_similar = Remedy(
+        "A card that is not on the list can often run the code of a similar card"
+        + ("." if similar else ": set HSA_OVERRIDE_GFX_VERSION to the number of that card."),
+        similar,
+    )
+    if log.says(_NO_CODE):
+        return (as_similar, check) if similar else (check, as_similar)
+    return (
+        check,
+        as_similar,
+        Remedy(
+            "Join the group that owns /dev/kfd, and log in again.",
+            shell_script('sudo usermod -aG "$(stat -c %G /dev/kfd)" "$USER"'),
+        ),
     )

@@ -466,19 +466,51 @@ _SEARCHED = late(r"(?:libcudart|libcuda)\.so(?:\.\d{1,3})? not found|No libcudar
 _BITSANDBYTES = late(r"bitsandbytes")
 
 
+BEFORE_WINDOWS = "releases before 0.43 have none for Windows"
+_LIBRARY_OF_LINUX = late(r"[/\\]libbitsandbytes_cpu\.so\b")
+_LOOKED_FOR = late(r"CUDA[_ ]SETUP: WARNING! libcudart\.so not found")
+SELECTS_LIBRARY = "BNB_CUDA_VERSION"
+_SELECTED = late(r"\bBNB_CUDA_VERSION=\d{2,3} environment variable detected")
+_SOURCE_FOLDER = late(
+    r"Could not find the bitsandbytes CUDA binary at [^\n]{0,20}?"
+    r"(?P<folder>/(?:(?!site-packages|dist-packages)[^\n'\"]){1,200})/bitsandbytes/libbitsandbytes_cuda"
+)
+_NO_LIBRARY_AT_ALL = late(r"libbitsandbytes_cpu\.so: cannot open shared object file")
+
+
+def _none_for_windows(log: Log) -> Iterator[BrokenExtension]:
+    """Old releases of bitsandbytes took a library of Linux on Windows, and looked for CUDA there."""
+    if log.platform != "windows" or not log.says(_LIBRARY_OF_LINUX):
+        return
+    row = extension_named("bitsandbytes")
+    for pattern in (_LIBRARY_OF_LINUX, _LOOKED_FOR, _SETUP_FAILED):
+        for match in log.find(pattern):
+            yield BrokenExtension(
+                match.line, "without-cuda", "bitsandbytes", row, detail=BEFORE_WINDOWS
+            )
+
+
 def _binary_missing(log: Log) -> Iterator[BrokenExtension]:
     row = extension_named("bitsandbytes")
     matches = list(log.find(_NO_BINARY))
     if not matches:
         return
     asked = next((value for match in matches if (value := _asked(match))), "")
-    for match in (*matches, *log.find(_SETUP_FAILED)):
+    selected = log.first(_SELECTED)
+    lines = [match.line for match in (selected, *matches, *log.find(_SETUP_FAILED)) if match]
+    is_source = log.says(_SOURCE_FOLDER) and log.says(_NO_LIBRARY_AT_ALL)
+    for line in lines:
+        if is_source:
+            # Its source, imported from the folder of the program: there is no library at all.
+            yield BrokenExtension(line, "not-built", "bitsandbytes", row)
+            continue
         yield BrokenExtension(
-            match.line,
+            line,
             "other-cuda" if asked else "not-loaded",
             "bitsandbytes",
             row,
             installed=f"CUDA {release_of_label(asked)}" if asked else "",
+            detail=SELECTS_LIBRARY if selected else "",
         )
 
 
@@ -528,5 +560,6 @@ _READERS = (
     _different_cuda,
     _states_its_build,
     _in_its_own_words,
+    _none_for_windows,
     _binary_missing,
 )

@@ -12,7 +12,7 @@ from whygpu.causes.evidence.probe_ends import failure_message, own_probes, quote
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.remedy import DropPath, Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName, Package, RequirementConflict, active
@@ -78,6 +78,18 @@ def requirement_of(machine: Snapshot, framework: Framework, name: str) -> str | 
     lines = package.requires if package is not None else ()
     found = (tidy(line) for line in lines)
     return next((line for line in found if required_name(line) == name), None)
+
+
+def absent_requirements(machine: Snapshot, framework: Framework) -> tuple[str, ...]:
+    """What a framework's package requires and is not installed at all."""
+    conflicts = machine.target.conflicts
+    found = conflicts.value if isinstance(conflicts, Known) else ()
+    return tuple(
+        tidy(conflict.requirement)
+        for conflict in found
+        if framework_name_of(conflict.package) == framework.name
+        and isinstance(conflict.found, Absent)
+    )
 
 
 def unmet(

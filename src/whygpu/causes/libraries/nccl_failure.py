@@ -149,6 +149,12 @@ def _without_path(first: str, *others: str) -> Remedy:
     )
 
 
+_LAST_ERROR = late(r"Last error: {0,4}(?:\n {0,8})?(?P<words>[^\n]{3,300})")
+"""What NCCL says about the failure itself, as PyTorch passes it on."""
+_EXPLAINS_THE_CODE = late(
+    r"(?i)System call \([^)\n]{0,60}\)(?: or external library call)? failed(?: or device error)?"
+)
+"""NCCL's text for the code ncclSystemError, whatever has failed: it names sockets as an example."""
 _SHARED = late(r"shm|shared memory|No space left", re.I)
 _NO_SHARED_MEMORY = "the shared memory (/dev/shm) is too small or not accessible"
 _REASONS: tuple[tuple[re.Pattern[str], str, tuple[Remedy, ...]], ...] = (
@@ -210,9 +216,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if followed and _unrelated_failure_before(log, first):
         return
     consequence = bool(failed) and not warned and all(_CONSEQUENCE.search(m.text) for m in failed)
-    lines = _chosen(warned, failed, waited)
+    last = list(log.find(_LAST_ERROR))
+    lines = [*_chosen(warned, failed, waited), *(match.line + _below(match) for match in last[:1])]
     ends = gpu_ends_after(log, first)
-    what, remedies = _reason(log, warned, failed, waited)
+    what, remedies = _reason(log, warned, failed, waited, last)
     yield CAUSE.finding(
         subject=subject_of(log),
         message=f"communication between GPUs failed: {what}",
@@ -222,6 +229,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ask="What is the first `NCCL WARN` line with NCCL_DEBUG=INFO, and are all processes still "
         "running at that point?",
     )
+
+
+def _below(match: Match) -> int:
+    """How many lines below its heading the words are."""
+    return 0 if (match.groups["words"] or "") in match.text else 1
 
 
 def _unrelated_failure_before(log: Log, line: int) -> bool:
@@ -242,9 +254,15 @@ def _chosen(*kinds: Sequence[Match]) -> list[int]:
 
 
 def _reason(
-    log: Log, warned: Sequence[Match], failed: Sequence[Match], waited: Sequence[Match]
+    log: Log,
+    warned: Sequence[Match],
+    failed: Sequence[Match],
+    waited: Sequence[Match],
+    last: Sequence[Match],
 ) -> tuple[str, tuple[Remedy, ...]]:
-    texts = "\n".join(match.text for match in (*warned[:3], *failed[:5]))
+    stated = [match.groups["words"] or "" for match in last]
+    texts = "\n".join((*stated[:2], *(match.text for match in (*warned[:3], *failed[:5]))))
+    texts = _EXPLAINS_THE_CODE.sub("", texts)
     shared = more_shared_memory(runtime_in_log(log))
     if _SHARED.search(texts):
         return _NO_SHARED_MEMORY, (*shared, _DEBUG, _without_path("NCCL_SHM_DISABLE"))
@@ -261,11 +279,13 @@ def _reason(
                 _DEBUG,
             ),
         )
-    words = next((m.groups["words"] for m in warned), None)
+    words = next(
+        (words for words in (*stated, *(m.groups["words"] for m in warned)) if words), None
+    )
     # A container has 64 MiB of shared memory unless it was started with more.
     in_container = _SYSTEM_ERROR.search(texts) and story_of(log).place == "container"
     paths = _without_path("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
     return (
-        f"NCCL warns: {words.strip()}" if words else "NCCL failed",
+        f"NCCL says: {words.strip()}" if words else "NCCL failed",
         (_DEBUG, *(shared if in_container else ()), paths),
     )

@@ -98,7 +98,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
 from whygpu.causes.evidence.library_faults import cuda_major
-from whygpu.causes.evidence.log_cuda_wheels import compiler_wheel, cuda_major_in
+from whygpu.causes.evidence.log_cuda_wheels import compiler_wheel, cuda_major_in, finds_wheels
 from whygpu.causes.evidence.log_subjects import (
     ended_after,
     excerpt,
@@ -113,7 +113,7 @@ from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, need
-from whygpu.model.remedy import Install, SetVariable
+from whygpu.model.remedy import PYTHON, Install, SetVariable, Steps, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, active
 
@@ -262,6 +262,29 @@ def _old_but_used(log: Log, statement: Match) -> Iterator[Finding]:
     )
 
 
+_NAME_THE_WHEEL = shell_script(
+    'export XLA_FLAGS="--xla_gpu_cuda_data_dir=$(',
+    PYTHON,
+    " -c 'import nvidia; print(list(nvidia.__path__)[0])')/cuda_nvcc\"",
+)
+_SEARCHED = late(
+    r"Searched for CUDA in the following directories:(?P<folders>(?:\n[^\n]{0,300}){1,12})"
+)
+_FOLDER_OF_WHEEL = "nvidia/cuda_nvcc"
+_CUDA_OF_OLD_RELEASES = 11
+"""Only one of TensorFlow's releases for this CUDA searches the folders of wheels: 2.14."""
+
+
+def _searches_wheels(log: Log) -> bool:
+    """Whether XLA finds the compiler in its wheel, by the release or by the folders in the log."""
+    searched = log.first(_SEARCHED)
+    if searched is not None:
+        return _FOLDER_OF_WHEEL in (searched.groups["folders"] or "")
+    if log.version_of("tensorflow") is None and cuda_major_in(log) == _CUDA_OF_OLD_RELEASES:
+        return log.framework == "jax"
+    return finds_wheels(log)
+
+
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     major = cuda_major_in(log)
     folder = Remedy(
@@ -284,10 +307,14 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
             "13."
         )
         return (Remedy(f"Install the toolkit of CUDA {major}." if major else alone), folder)
-    return (
-        Remedy(
-            f"Install the wheel with the compiler of CUDA {major}.",
-            Install((compiler_wheel(major),), options=("upgrade",)),
-        ),
-        folder,
-    )
+    wheel = Install((compiler_wheel(major),), options=("upgrade",))
+    if not _searches_wheels(log):
+        return (
+            Remedy(
+                f"Install the wheel with the compiler of CUDA {major}, and tell XLA where it is, in "
+                "every shell: this release does not search the folders of wheels.",
+                Steps((wheel, _NAME_THE_WHEEL)),
+            ),
+            folder,
+        )
+    return (Remedy(f"Install the wheel with the compiler of CUDA {major}.", wheel), folder)

@@ -141,7 +141,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe
-from whygpu.model.remedy import command_line, shell_script
+from whygpu.model.remedy import SetVariable, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.units import GIB, size_text
 from whygpu.tables.out_of_memory import PAGING_FILE
@@ -181,6 +181,7 @@ _RAM_USED_UP = late(r"crashed after using all (?:the )?available RAM")
 _LAUNCHER = late(r"(?:ChildFailed|CalledProcess|ProcessExited|ProcessRaised)(?:Error|Exception)")
 """A launcher raises this when a process that it started has ended."""
 _SHARED = late(r"shared memory|\b[Bb]us\b|/dev/shm|/torch_\d|SIGBUS")
+_OF_NCCL = late(r"\bNCCL\b|/nccl-|\bnccl-shm")
 _BUS_ERROR = late(r"[Bb]us error|SIGBUS")
 _WORKERS = late(r"DataLoader|/dev/shm|shared memory|shm")
 _PAGING = late(PAGING_FILE)
@@ -284,11 +285,19 @@ _FOR_PAGING = (
 )
 
 
-def _for_shared(log: Log) -> tuple[Remedy, ...]:
+_WITHOUT_SHARED = Remedy(
+    "Or let NCCL do without shared memory, which is slower.", SetVariable("NCCL_SHM_DISABLE", "1")
+)
+_FEWER_WORKERS = Remedy(
+    "Or load the data with fewer workers; num_workers=0 needs no shared memory."
+)
+
+
+def _for_shared(log: Log, *, of_nccl: bool = False) -> tuple[Remedy, ...]:
     return (
         Remedy("Check its size.", command_line("df -h /dev/shm")),
         *more_shared_memory(runtime_in_log(log)),
-        Remedy("Or load the data with fewer workers; num_workers=0 needs no shared memory."),
+        _WITHOUT_SHARED if of_nccl else _FEWER_WORKERS,
     )
 
 
@@ -401,6 +410,11 @@ def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _S
             "Windows has no virtual memory left: its paging file is too small", _FOR_PAGING
         )
     if any(a.place == "shared-memory" for a in refused) or _SHARED.search(texts):
+        if _OF_NCCL.search(texts):
+            return _Story(
+                "the shared memory (/dev/shm) through which NCCL connects the GPUs is full",
+                _for_shared(log, of_nccl=True),
+            )
         return _Story(
             "the shared memory (/dev/shm) through which worker processes pass data is full",
             _for_shared(log),

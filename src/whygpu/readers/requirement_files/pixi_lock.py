@@ -19,7 +19,7 @@ from whygpu.model.requirement_file import (
 from whygpu.readers.requirement_files import Load
 from whygpu.readers.requirement_files.pip_requirement import normalised, wheel_of
 
-_KNOWN = ("5", "6")
+_KNOWN = ("5", "6", "7")
 _VERSION = re.compile(r"version:\s*(\d+)")
 _TOP_KEY = re.compile(r"^([\w-]+):.*")
 _ENVIRONMENT = re.compile(r"  ([\w.-]+):")
@@ -40,8 +40,9 @@ def read(path: str, load: Load) -> RequirementsFile:
     version = next((match[1] for line in lines[:5] if (match := _VERSION.fullmatch(line))), "")
     if version not in _KNOWN:
         found = f"version {version}" if version else "this file"
-        known = " and ".join(_KNOWN)
-        raise UsageError(f"{path}: whygpu reads versions {known} of pixi.lock, not {found}")
+        raise UsageError(
+            f"{path}: whygpu reads versions {_KNOWN[0]} to {_KNOWN[-1]} of pixi.lock, not {found}"
+        )
     requirements, unread = list[PinnedRequirement](), list[UnreadLine]()
     section = environment = platform = ""
     for number, raw in enumerate(lines, 1):

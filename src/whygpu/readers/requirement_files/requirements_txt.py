@@ -27,6 +27,11 @@ _OPTION = re.compile(r"(--?[\w-]+)(?:[=\s]\s*(.*))?", re.DOTALL)
 _CONDA_PACKAGES = frozenset({"python", "pytorch-cuda", "pytorch-mutex"})
 """Names of conda that pip does not know: a file with one of them is for `conda install --file`."""
 _PER_REQUIREMENT = re.compile(r"\s--?(hash|config-settings?|global-option|install-option)\b")
+_SOURCE_HERE = re.compile(
+    r"\s(--index-url|-i|--extra-index-url|--find-links|-f)(?:=|\s{1,9})(\S{1,2000})"
+)
+"""An option that has to be in a line of its own. pip ignores it here, and uv refuses the line."""
+_REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+\S+|https?://\S+|file:\S+|\.{0,2}/\S*")
 _INCLUDES = {
     "-r": "requirement",
     "--requirement": "requirement",
@@ -106,12 +111,22 @@ class _Reader:
         elif line.text.startswith("-"):
             self._option(line, is_constraint=is_constraint)
         else:
-            text = _PER_REQUIREMENT.split(line.text, maxsplit=1)[0].strip()
-            found = pip_requirement(text, line.place)
-            if isinstance(found, UnreadLine):
-                self._unread.append(found)
-            else:
-                (self._constraints if is_constraint else self._requirements).append(found)
+            self._requirement(line, self._constraints if is_constraint else self._requirements)
+
+    def _requirement(self, line: _Line, to: list[PinnedRequirement]) -> None:
+        here = _SOURCE_HERE.search(line.text)
+        text = line.text[: here.start()] if here is not None else line.text
+        text = _PER_REQUIREMENT.split(text, maxsplit=1)[0].strip()
+        found = pip_requirement(text, line.place)
+        if isinstance(found, UnreadLine):
+            if _REPOSITORY.fullmatch(text):
+                found = UnreadLine(line.place, "what it installs was not read")
+            self._unread.append(found)
+        elif here is not None:
+            ignored = PackageSource(here[2], _SOURCES[here[1]], line.place)
+            to.append(found._replace(ignored=ignored))
+        else:
+            to.append(found)
 
     def _option(self, line: _Line, *, is_constraint: bool) -> None:
         match = _OPTION.fullmatch(line.text)

@@ -16,7 +16,12 @@ from whygpu.readers.requirement_files import Load
 from whygpu.readers.requirement_files.pip_requirement import normalised
 from whygpu.readers.requirement_files.poetry_versions import extras_of, poetry_range
 from whygpu.readers.requirement_files.toml_lines import TomlFile
-from whygpu.readers.requirement_files.uv_parts import conditions, is_project, optional_parts
+from whygpu.readers.requirement_files.uv_parts import (
+    conditions,
+    conflicting_parts,
+    is_project,
+    optional_parts,
+)
 
 _DEFAULT_INDEXES = ("https://pypi.org/simple", "https://pypi.org/simple/")
 _UV_VERSION = 1
@@ -29,9 +34,10 @@ def read_uv(path: str, load: Load) -> RequirementsFile:
         raise UsageError(f"{path}: whygpu reads version {_UV_VERSION} of uv.lock, not {version}")
     packages = _packages(file)
     parts, reached = optional_parts(packages), conditions(packages)
+    exclusive = conflicting_parts(packages) if file.data.get("conflicts") else {}
     found = [
         requirement._replace(
-            group=parts.get(requirement.name, ""),
+            group=exclusive.get(number, parts.get(requirement.name, "")),
             marker=_both(requirement.marker, reached.get(requirement.name, "")),
         )
         for number, package in enumerate(packages)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from packaging.markers import InvalidMarker, Marker
 
 from whygpu.readers.requirement_files.pip_requirement import normalised
 
@@ -51,7 +54,9 @@ def conditions(packages: Sequence[Package]) -> dict[str, str]:
         name, way = waiting.pop()
         for edge in required.get(name, ()):
             marker = edge.get("marker")
-            longer = way | {marker} if isinstance(marker, str) and marker else way
+            # Extras and groups are parts of the project, which the user chooses.
+            chosen = not isinstance(marker, str) or not marker or "extra" in marker
+            longer = way if chosen else way | {str(marker)}
             target = normalised(str(edge.get("name", "")))
             known = ways.setdefault(target, set())
             if any(earlier <= longer for earlier in known):
@@ -83,6 +88,76 @@ def _edges(package: Package) -> list[Package]:
         for item in items
         if isinstance(item, dict)
     ]
+
+
+def conflicting_parts(packages: Sequence[Package]) -> dict[int, str]:
+    """Entries of a package with several entries that only a part of the project selects.
+
+    uv locks one entry for each of several parts that exclude each other, such as the extras cpu and
+    cuda. The dependencies on such an entry have a marker with the name of the part.
+    """
+    wanted = _dependencies_on(packages)
+    names = [normalised(str(package.get("name", ""))) for package in packages]
+    parts = dict[int, str]()
+    for number, package in enumerate(packages):
+        if names.count(names[number]) < 2:
+            continue
+        markers = wanted.get(_identity(package), [])
+        if markers and not any(_is_always(marker) for marker in markers):
+            match = next((found for text in markers if (found := _PART.search(text))), None)
+            parts[number] = _part_name(match) if match else "optional"
+    return parts
+
+
+_PART = re.compile(r"extra == '(extra|group)-(\d{1,4})-([\w.-]{1,200})'")
+_SYSTEMS = (
+    {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"},
+    {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "aarch64"},
+    {"sys_platform": "win32", "platform_system": "Windows", "platform_machine": "AMD64"},
+    {"sys_platform": "darwin", "platform_system": "Darwin", "platform_machine": "arm64"},
+)
+_PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
+
+
+def _part_name(match: re.Match[str]) -> str:
+    """`extra-7-project-cpu` is the extra cpu of a project with a name of 7 letters."""
+    kind, length, rest = match.groups()
+    return f"{kind} {rest[int(length) + 1 :]}"
+
+
+def _identity(package: Package) -> tuple[str, str, str]:
+    source = package.get("source")
+    place = source.get("registry", "") if isinstance(source, dict) else ""
+    return normalised(str(package.get("name", ""))), str(package.get("version", "")), str(place)
+
+
+def _dependencies_on(packages: Sequence[Package]) -> dict[tuple[str, str, str], list[str]]:
+    """The markers of all dependencies that name a version, by what they depend on."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for package in packages:
+        for edge in _edges(package):
+            if "version" in edge:
+                found.setdefault(_identity(edge), []).append(str(edge.get("marker", "")))
+    return found
+
+
+def _is_always(marker: str) -> bool:
+    """Whether it can hold on some machine without any part of the project."""
+    if "extra" not in marker:
+        return True
+    try:
+        parsed = Marker(marker)
+    except (InvalidMarker, RecursionError):
+        return True
+    return any(
+        parsed.evaluate({**system, **_versions(python), "extra": ""})
+        for system in _SYSTEMS
+        for python in _PYTHONS
+    )
+
+
+def _versions(python: str) -> dict[str, str]:
+    return {"python_version": python, "python_full_version": f"{python}.5"}
 
 
 def is_project(package: Package) -> bool:

@@ -135,7 +135,7 @@ def _attempt(attempt: Attempt, installer: Installer) -> Html:
 
 
 def _closing(answer: FixAnswer) -> Iterator[Html]:
-    for text in closing_lines(answer):
-        yield p(text)
+    for closing in closing_lines(answer):
+        yield p(f"{closing.text} {closing.command}".rstrip())
     if answer.copy is not None:
         yield note(cost(answer.copy))

@@ -42,6 +42,7 @@ def sheet(answer: Any) -> Sheet:
 def _plan(answer: PlanAnswer) -> Sheet:
     changes = [
         f"{change.what}: {and_list([f'{item.package} {item.version}' for item in change.chosen])}"
+        + (f", which {change.doubt}" if change.doubt else "")
         for change in answer.changes
     ]
     return Sheet(
@@ -68,7 +69,7 @@ def _advice(advice: Advice) -> Iterator[tuple[str, Child]]:
     yield "First", commands(advice.preparations)
     either = ", with pip or with uv" if len(advice.installs) > 1 else ""
     yield f"Install{either}", commands(advice.installs)
-    yield "Then, in every shell", commands(advice.remedies)
+    yield "Then, in every shell, with the environment active", commands(advice.remedies)
     yield "Check", command(plan_text.AFTERWARDS)
     yield "Good to know", items(advice.notes)
 
