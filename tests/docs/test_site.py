@@ -48,7 +48,7 @@ def test_causes_can_be_searched_by_the_words_of_a_log(site: Path) -> None:
 
 
 def test_the_copy_button_can_leave_out_prompts(site: Path) -> None:
-    """The builder marks a block while it is copied: the style sheet then hides its prompts."""
+    """While a block is copied it has a mark, by which the style sheet hides prompts and output."""
     mark = "data-md-copying"
     assert any(mark in script.read_text(encoding="utf-8") for script in site.rglob("*.js"))
     style = (site / "stylesheets" / "pages.css").read_text(encoding="utf-8")
