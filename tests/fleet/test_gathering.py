@@ -12,7 +12,7 @@ import pytest
 
 from whygpu import UsageError, fleet_check
 from whygpu.fleet import ray_nodes
-from whygpu.fleet.gathering import NodeRequest, distinct, file_name, save
+from whygpu.fleet.gathering import NODE_LIMIT, NodeRequest, distinct, file_name, node_limit, save
 from whygpu.model.fleet import NodeLoss
 from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT
 
@@ -27,6 +27,12 @@ def test_a_file_stays_in_its_folder(node: str, tmp_path: pathlib.Path) -> None:
     assert isinstance(path, str)
     assert pathlib.Path(path).resolve().parent == tmp_path.resolve()
     assert file_name(node).endswith(".json")
+
+
+def test_eight_gpus_under_load_are_not_called_hung() -> None:
+    """They are tested one after the other."""
+    assert node_limit(None) == NODE_LIMIT
+    assert node_limit(60.0) >= NODE_LIMIT + 8 * 60.0
 
 
 def test_no_two_nodes_have_the_same_file() -> None:

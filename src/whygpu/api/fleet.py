@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from whygpu.errors import UsageError
-from whygpu.fleet.gathering import NODE_LIMIT
 from whygpu.probes import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def fleet_check(
     probe: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
     stress: float | None = None,
-    node_limit: float = NODE_LIMIT,
+    node_limit: float | None = None,
     keep: str | os.PathLike[str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> FleetReport:
@@ -64,7 +63,8 @@ def fleet_check(
 
     `ray` is the address of the cluster; "auto" is the one that this machine belongs to. `python`,
     `probe`, `timeout` and `stress` are those of `check`, on each node. A node that has not
-    answered after `node_limit` seconds counts as hung. `keep` is a folder for the snapshots.
+    answered after `node_limit` seconds counts as hung (default: 300, and 16 times `stress` more).
+    `keep` is a folder for the snapshots.
 
     Example:
         whygpu.fleet_check("auto", probe=False).lost
@@ -74,9 +74,12 @@ def fleet_check(
 
     from whygpu.api.machine import diagnose
     from whygpu.fleet.gathering import NodeRequest
+    from whygpu.fleet.gathering import node_limit as usual_limit
     from whygpu.fleet.judging import report_on
     from whygpu.fleet.ray_nodes import gather
 
+    if node_limit is None:
+        node_limit = usual_limit(stress)
     if not 0 < node_limit <= LONGEST_LIMIT:
         raise UsageError(
             "expected a number of seconds between 0 and a day",

@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--node-limit",
         metavar="SECONDS",
         type=seconds,
-        default=NODE_LIMIT,
-        help=f"a node without an answer by then counts as hung (default: {NODE_LIMIT:.0f})",
+        help=f"a node without an answer by then counts as hung (default: {NODE_LIMIT:.0f}, and 16 "
+        "times the seconds of --stress more)",
     )
     parser.add_argument("--keep", metavar="FOLDER", help="save the snapshots there")
     add_target_arguments(parser)

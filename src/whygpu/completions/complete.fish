@@ -138,7 +138,7 @@ complete -c whygpu -n '_shtab_whygpu_using fleet report; and test $_shtab_whygpu
 complete -c whygpu -n '_shtab_whygpu_using fleet; and test $_shtab_whygpu_npos -eq 0' -a check -d 'Check every node of a cluster now, through the engine that is there, and report on them.'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -s h -l help -d 'show this help message and exit'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l ray -x -d 'run on the nodes of a Ray cluster; default address: the cluster of this machine'
-complete -c whygpu -n '_shtab_whygpu_using fleet check' -l node-limit -x -d 'a node without an answer by then counts as hung (default: 300)'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l node-limit -x -d 'a node without an answer by then counts as hung (default: 300, and 16 times the seconds of --stress more)'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l keep -x -d 'save the snapshots there'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'the interpreter (or virtual environment) to examine; default: the active environment, else the one that has whygpu and a framework, else python on PATH'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l no-probe -d 'read files only; do not run the frameworks (leaves some things unknown)'

@@ -163,7 +163,7 @@ _shtab_whygpu_fleet_defaults_added=0
 _shtab_whygpu_fleet_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--ray[run on the nodes of a Ray cluster\; default address\: the cluster of this machine]:ADDRESS:"
-  "--node-limit[a node without an answer by then counts as hung (default\: 300)]:SECONDS:"
+  "--node-limit[a node without an answer by then counts as hung (default\: 300, and 16 times the seconds of --stress more)]:SECONDS:"
   "--keep[save the snapshots there]:FOLDER:"
   "--python[the interpreter (or virtual environment) to examine\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"

@@ -14,11 +14,18 @@ from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT
 
 NODE_LIMIT = 300.0
 """Seconds for one node, in which up to four frameworks start one after the other."""
+_MOST_GPUS = 16
+"""Of a node; they are put under load one after the other."""
 _NO_FILE_NAME = re.compile(r"[^\w.:@+-]")
 _LONGEST_NAME = 200
 
 OnNode = Callable[[int, int], None]
 """The number of nodes that have answered or are lost, and of all nodes."""
+
+
+def node_limit(stress: float | None) -> float:
+    """Seconds until a node counts as hung, if the user gives no other limit."""
+    return NODE_LIMIT + _MOST_GPUS * (stress or 0)
 
 
 class NodeRequest(NamedTuple):
