@@ -64,9 +64,9 @@ from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import again
 from whygpu.causes.evidence.library_search import search_without
 from whygpu.causes.evidence.packages import (
-    absent_requirements,
     package_named,
     required_name,
+    requirement_named_like,
     requirement_of,
 )
 from whygpu.causes.evidence.probe_ends import (
@@ -77,7 +77,7 @@ from whygpu.causes.evidence.probe_ends import (
     quoted,
 )
 from whygpu.model.cause import cause
-from whygpu.model.derived import and_list, nvidia_gpu
+from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
@@ -190,12 +190,13 @@ def _remedies(machine: Snapshot, framework: Framework, error: str) -> tuple[Reme
     if required is not None and package_named(machine, required_name(required)) is None:
         text = f"Install {required_name(required)}, which {titled(framework)} requires."
         return (Remedy(text, Install((required,))), reinstall)
-    absent = absent_requirements(machine, framework)
-    if absent:
-        # A package often has another name than its module: absl-py contains absl.
-        names = and_list([required_name(line) for line in absent])
-        text = f"Install {names}: {titled(framework)} requires that, and it is not installed."
-        return (Remedy(text, Install(absent)), reinstall)
+    similar = requirement_named_like(machine, framework, module.partition(".")[0])
+    if similar is not None and package_named(machine, required_name(similar)) is None:
+        text = (
+            f"Install {required_name(similar)}, which {titled(framework)} requires and which by "
+            f"its name contains the module {module}."
+        )
+        return (Remedy(text, Install((similar,))), reinstall)
     return (
         Remedy(
             f"Find the required package that contains the module {module}, and install it.",

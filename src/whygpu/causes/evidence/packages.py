@@ -12,7 +12,7 @@ from whygpu.causes.evidence.probe_ends import failure_message, own_probes, quote
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.remedy import DropPath, Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName, Package, RequirementConflict, active
@@ -80,16 +80,20 @@ def requirement_of(machine: Snapshot, framework: Framework, name: str) -> str | 
     return next((line for line in found if required_name(line) == name), None)
 
 
-def absent_requirements(machine: Snapshot, framework: Framework) -> tuple[str, ...]:
-    """What a framework's package requires and is not installed at all."""
-    conflicts = machine.target.conflicts
-    found = conflicts.value if isinstance(conflicts, Known) else ()
-    return tuple(
-        tidy(conflict.requirement)
-        for conflict in found
-        if framework_name_of(conflict.package) == framework.name
-        and isinstance(conflict.found, Absent)
-    )
+def requirement_named_like(machine: Snapshot, framework: Framework, module: str) -> str | None:
+    """The one requirement of a framework whose name has the module's name as a part.
+
+    A package often has another name than its module: absl-py contains absl.
+    """
+    package = package_named(machine, framework.distribution)
+    lines = [tidy(line) for line in (package.requires if package is not None else ())]
+    wanted = module.lower().replace("_", "-")
+    found = [
+        line
+        for line in lines
+        if wanted in (name := required_name(line)).split("-") or name == f"py{wanted}"
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def unmet(
