@@ -1,7 +1,8 @@
 """Changes planted on recorded machines by somebody who did not write `differences`.
 
-Which differences are the reason was written down before the first run. Each is planted among the
-changes of an ordinary week, and asked for in both directions.
+Which differences are the reason was decided by hand: for most before the first run, for some after
+a plant had turned out to contradict itself. Each is planted among the changes of an ordinary week,
+and asked for in both directions.
 """
 
 from __future__ import annotations
