@@ -67,22 +67,25 @@ def relative_of(target: str) -> Relative | None:
 
 
 class Card(NamedTuple):
-    """Graphics cards that are sold under numbers, and what compilers call their GPU."""
+    """Graphics cards that are sold under numbers, and what compilers call their GPU.
+
+    Not those of notebooks: an RX 6800M has another GPU than an RX 6800.
+    """
 
     numbers: tuple[str, ...]
     target: str
     source: str
 
 
-_ROCM_GPUS = "https://rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html"
+_PROCESSORS = "https://llvm.org/docs/AMDGPUUsage.html#processors"
 
 CARDS = (
-    Card(("6600", "6650"), "gfx1032", _ROCM_GPUS),
-    Card(("6700", "6750"), "gfx1031", _ROCM_GPUS),
-    Card(("6800", "6900", "6950"), "gfx1030", _ROCM_GPUS),
-    Card(("7600",), "gfx1102", _ROCM_GPUS),
-    Card(("7700", "7800"), "gfx1101", _ROCM_GPUS),
-    Card(("7900",), "gfx1100", _ROCM_GPUS),
+    Card(("6600", "6650"), "gfx1032", _PROCESSORS),
+    Card(("6700", "6750"), "gfx1031", _PROCESSORS),
+    Card(("6800", "6900", "6950"), "gfx1030", _PROCESSORS),
+    Card(("7600",), "gfx1102", _PROCESSORS),
+    Card(("7700", "7800"), "gfx1101", _PROCESSORS),
+    Card(("7900",), "gfx1100", _PROCESSORS),
 )
 
 

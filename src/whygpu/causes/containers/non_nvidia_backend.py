@@ -463,7 +463,7 @@ _SIMILAR = {"gfx103": "10.3.0", "gfx110": "11.0.0", "gfx120": "12.0.0"}
 _GFX = late(r"\b(?P<family>gfx(?:103|110|120))[1-9]\b")
 
 
-_CARD = late(r"\bRX ?(?P<number>[67]\d{3})(?=\b|X|S|M)")
+_CARD = late(r"\bRX ?(?P<number>[67]\d{3})(?=\b|XT)")
 _NO_CODE = late(
     r"HIP error: invalid device function|hipErrorInvalidDeviceFunction|hipErrorNoBinaryForGpu"
     r"|(?:shared object initialization failed|no kernel image)[^\n]{0,120}|TensileLibrary[^\n]{0,200}"
