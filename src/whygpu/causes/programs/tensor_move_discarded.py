@@ -77,9 +77,11 @@ CAUSE = cause("WG726", __name__, __doc__, severity="error", effect="none")
 
 _WORDS = (".to(", ".cuda(", ".cpu(")
 _STATEMENT = late(
-    r"^\s*(?:(?:if|elif|else|for|while|with|try|except|finally|def|async)\b.*:\s*|.*;\s*)?"
     # Not an item of a list on several lines: `x.to(device),`
-    r"\w+\.(?:to|cuda|cpu)\((?![^()]*\)\s*,\s*$)"
+    r"^\s{0,200}\w{1,200}\.(?:to|cuda|cpu)\((?![^()]{0,200}\)\s{0,9},\s{0,9}$)"
+    # if cuda: x.cuda(); but not {"x": x.cuda()}
+    r"|^\s{0,200}(?:if|elif|else|for|while|with|try|except|finally|def|async)\b[^\n]{0,400}:\s{0,9}\w{1,200}"
+    r"\.(?:to|cuda|cpu)\(|;\s{0,9}\w{1,200}\.(?:to|cuda|cpu)\("
 )
 """A variable is moved at the start of a statement."""
 

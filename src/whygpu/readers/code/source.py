@@ -49,7 +49,9 @@ _PYTHON_2 = re.compile(
     re.MULTILINE,
 )
 """Statements that exist only in Python 2."""
-_EXCEPT_WITHOUT_PARENTHESES = re.compile(r"[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*(\w+)[ \t]*:")
+_EXCEPT_WITHOUT_PARENTHESES = re.compile(
+    r"^[ \t]{0,200}except[ \t]{1,9}[\w.]{1,200}[ \t]{0,9},[ \t]{0,9}(\w{1,200})[ \t]{0,9}:"
+)
 _PYTHON_2_HERE = re.compile(
     r"\b0[0-7]{1,20}\b(?![.\w])|\bur['\"]|<>|`[^`\n]{1,200}`|\b\d{1,20}L\b"
     r"|^[ \t]{0,80}exec[ \t]{1,9}[\w'\"]|^[ \t]{0,80}print[ \t]{0,9}$|>>[ \t]{0,9}sys\.",
