@@ -12,7 +12,7 @@ from whygpu_bootstrap.profile import device_window, gpu_state, sampler, workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 MOST_MARKS = 10000
 MOST_KEYS = 200
@@ -27,6 +27,8 @@ FAMILIES = ("keras", "torch", "session", "tensorflow", "jax")
 
 _state: "dict[str, Any]" = {"sampler": None}
 _hooks: "set[str]" = set()
+_starts: "dict[str, tuple[Callable[[Any], None], Any]]" = {}
+"""How each framework is prepared, for a forked child that trains."""
 _first_step = [device_window.FIRST_STEP]
 
 
@@ -40,6 +42,12 @@ class Marks:
         self.busy = 0.0
         self.stride = 1
         self.times: "list[float]" = []
+
+
+def prepare(name: str, start: "Callable[[Any], None]", framework: "Any") -> None:
+    """Start sampling, for a framework that was imported. start(framework) calls this."""
+    _starts[name] = (start, framework)
+    begin()
 
 
 def begin(folder: "str | None" = None) -> None:
@@ -91,19 +99,23 @@ def mark(key: str, seconds: float = 0.0) -> None:
 
     Called for every step, so it does little.
     """
-    marks = _state.get("marks")
+    # The sampling may end in another thread while this one is here.
+    state = _state
+    marks = state.get("marks")
     if marks is None:
-        # A forked child, which is not sampled.
+        if state.get("forked"):
+            _begin_in_child()
         return
     kept = marks.get(key)
     if kept is None:
         if len(marks) >= MOST_KEYS:
             return
         family = key.partition(" ")[0]
-        if not any(each.startswith(family) for each in marks):
-            _state["sampler"].settle_later()
-        kept = marks[key] = Marks()
-        _state["sampler"].follow()
+        # A copy: another thread may add the first step of its kind.
+        if not any(each.startswith(family) for each in list(marks)):
+            state["sampler"].settle_later()
+        kept = marks.setdefault(key, Marks())
+        state["sampler"].follow()
     kept.seen += 1
     kept.busy += seconds
     if kept.seen % kept.stride == 0:
@@ -111,8 +123,17 @@ def mark(key: str, seconds: float = 0.0) -> None:
         if len(kept.times) >= MOST_MARKS:
             del kept.times[::2]
             kept.stride *= 2
-    if _state["window"].due:
-        _switch_window()
+    if state["window"].due:
+        _switch_window(state)
+
+
+def _begin_in_child() -> None:
+    """A forked child made a step: it trains. Until then it is not sampled: most children load data,
+    or run another program."""
+    _state["forked"] = False
+    with process_record.noted("sampling a forked child"):
+        for start, framework in list(_starts.values()):
+            start(framework)
 
 
 def compiled(
@@ -123,10 +144,11 @@ def compiled(
     `why` has what is known of the function and of what it was compiled for (Compilation in
     model/profile.py). Of too many, the last are kept: the first steps are not judged.
     """
-    found = _state.get("compilations")
+    state = _state
+    found = state.get("compilations")
     if found is None:
         return
-    end = _state["sampler"].now() if ended is None else ended - _state["began"]
+    end = state["sampler"].now() if ended is None else ended - state["began"]
     found.append(dict(why, what=what[:200], end=round(end, 4), seconds=round(seconds, 4)))
     if len(found) > MOST_COMPILATIONS:
         del found[0]
@@ -147,10 +169,10 @@ def window() -> "Any":
     return _state.get("window")
 
 
-def _switch_window() -> None:
+def _switch_window(state: "dict[str, Any]") -> None:
     with process_record.noted("the profiler of the framework"):
-        _state["window"].switch()
-        _state["gpus"].look_at_processes()
+        state["window"].switch()
+        state["gpus"].look_at_processes()
 
 
 def file_beside_record(name: str) -> str:
@@ -216,7 +238,7 @@ def result() -> "dict[str, Any]":
     with process_record.noted("the profiler of the framework"):
         device = _state["window"].result()
     found = _found(device)
-    after_fork()
+    _forget()
     return found
 
 
@@ -263,8 +285,15 @@ def _cores() -> int:
 
 
 def after_fork() -> None:
-    """Forget everything. A child has no sampler: threads do not survive a fork."""
+    """A child has no sampler: threads do not survive a fork."""
+    in_a_block = _state.get("folder") is not None
+    _forget()
+    _state["forked"] = not in_a_block
+
+
+def _forget() -> None:
+    global _state
     if _state["sampler"] is not None:
         _state["sampler"].restore()
-    _state.clear()
-    _state["sampler"] = None
+    # A new one: other threads may still be using what this one has.
+    _state = {"sampler": None}
