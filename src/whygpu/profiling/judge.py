@@ -549,5 +549,5 @@ def _why_no_steps(profile: ProcessProfile, options: ProfileOptions) -> str:
             "calls of tf.function and jitted functions, and runs of sessions"
         )
     if options.first is not None:
-        return f"the program made {made} steps, and fewer than 5 of them in the given range"
-    return f"the program made only {made} steps: at least 7 are needed"
+        return f"{made} steps were recorded, and fewer than 5 of them in the given range"
+    return f"only {made} steps of one kind were recorded: at least 7 are needed"

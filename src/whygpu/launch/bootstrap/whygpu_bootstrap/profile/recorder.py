@@ -18,7 +18,8 @@ MOST_MARKS = 10000
 MOST_KEYS = 200
 MOST_COMPILATIONS = 1000
 FIRST_SAVED = 5.0
-"""Seconds after which the profile is first saved, then after twice as many, and so on."""
+"""Seconds after the first step: then the profile is first saved, after twice as many again, and so
+on. Importing a framework and preparing the data may take longer than that."""
 LONGEST_UNSAVED = 60.0
 SAVING_COST = 500
 """Times what saving took: so long it is not saved again. The largest profile takes 0.1 s."""
@@ -213,17 +214,24 @@ class Saving:
     the time of a job is over, and a handler of ours would delay that while a framework computes."""
 
     def __init__(self) -> None:
-        self._due = FIRST_SAVED
+        self._first_step: "float | None" = None
+        self._due = 0.0
 
     def look(self, now: float) -> bool:
         """Whether it was saved. Called in the sampler's thread."""
-        if now < self._due or _state["folder"] is not None or not _state["marks"]:
+        if _state["folder"] is not None or not _state["marks"]:
+            return False
+        if self._first_step is None:
+            self._first_step = now
+            self._due = now + FIRST_SAVED
+        if now < self._due:
             return False
         before = time.perf_counter()
         with process_record.noted("the profile so far"):
             process_record.write_beside("profile", _found(_state["window"].so_far()))
         took = time.perf_counter() - before
-        self._due = now + min(max(now, took * SAVING_COST), LONGEST_UNSAVED)
+        since = now - self._first_step
+        self._due = now + min(max(since, took * SAVING_COST), LONGEST_UNSAVED)
         return True
 
 
