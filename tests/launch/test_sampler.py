@@ -256,7 +256,7 @@ def test_the_program_does_not_see_the_thread(thresholds: tuple[int, int, int]) -
         made = sampler.Sampler(lambda now: None)
         made.start()
     finally:
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     wait_until(lambda: made.taken > 5)
     assert threading.enumerate() == known
     made.stop()
@@ -269,7 +269,7 @@ def test_the_program_does_not_see_the_thread(thresholds: tuple[int, int, int]) -
 
 def test_a_signal_that_the_program_waits_for_is_left_to_it(started: Any) -> None:
     wait_until(lambda: started.taken > 0)
-    with open("/proc/self/task/%d/status" % native_of(started)) as file:
+    with open(f"/proc/self/task/{native_of(started)}/status") as file:
         blocked = next(line for line in file if line.startswith("SigBlk")).split()[1]
     assert int(blocked, 16) & 1 << (signal.SIGTERM - 1)
 
@@ -288,14 +288,15 @@ def native_of(made: Any) -> int:
 
 
 def _blocks_something(number: int) -> bool:
-    with open("/proc/self/task/%d/status" % number) as file:
+    with open(f"/proc/self/task/{number}/status") as file:
         return any(line.startswith("SigBlk") and int(line.split()[1], 16) for line in file)
 
 
 def test_stacks_without_samples_are_forgotten(started: Any) -> None:
     """A program whose stack is never the same twice would fill the memory."""
     started.stop()
-    for column in (started.times, started.stack_of, started.thread_seconds, started.process_seconds):
+    seconds = started.thread_seconds, started.process_seconds
+    for column in (started.times, started.stack_of, *seconds):
         column.clear()
     started.stacks.clear()
     for number in range(sampler.MOST_SAMPLES - 1):
@@ -329,7 +330,7 @@ def test_steps_of_many_threads_are_marked_while_the_sampling_ends(tmp_path: Any)
         while not stopping.is_set():
             number += 1
             try:
-                recorder.mark("torch %s %d" % (name, number % 40))
+                recorder.mark(f"torch {name} {number % 40}")
             except BaseException as error:
                 errors.append(error)
                 return

@@ -47,7 +47,7 @@ def read(folder: str) -> tuple[ProcessRecord, ...]:
 
 
 def _is_record(name: str) -> bool:
-    """Files beside a record have its name and another ending: 7-1000.profile, 7-1000.kineto.json."""
+    """Files beside a record have its name and another ending: 7-1000.kineto.json."""
     return name.endswith(".json") and name.count(".") == 1
 
 

@@ -184,9 +184,7 @@ def _samples(
     )
 
 
-def functions_of_the_step(
-    profile: ProcessProfile, steps: StepsFound
-) -> frozenset[tuple[str, str]]:
+def functions_of_the_step(profile: ProcessProfile, steps: StepsFound) -> frozenset[tuple[str, str]]:
     """(file, function) of what each step calls, although it is named like an evaluation."""
     if steps.marks.stride > 1:
         # Of so many steps, the ends of most were not kept.
