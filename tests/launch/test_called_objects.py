@@ -6,6 +6,7 @@ import ast
 import decimal
 import sys
 from typing import Any
+from unittest.mock import ANY
 
 from tests.cases import each
 from whygpu.launch.inprocess import bootstrap
@@ -35,3 +36,32 @@ def described(text: str) -> str:
 @each("text", CASES)
 def test_arithmetic_of_numbers_is_pythons_own_work(text: str) -> None:
     assert described(text) == CASES[text]
+
+
+class Frames:
+    """The place of a caller, as the sampler would see it while it calls this."""
+
+    def __init__(self) -> None:
+        self.texts: list[tuple[str, str]] = []
+
+    def look(self) -> None:
+        frame = sys._getframe(1)
+        code, at = frame.f_code, frame.f_lasti
+        text = called_objects.expression(code, at, frame.f_lineno, frame.f_globals)
+        self.texts.append((text, called_objects.called(frame, code, at, text)))
+
+
+# fmt: off
+def loop_in_one_line(frames: Frames) -> None:
+    for _ in range(1): frames.look()  # noqa: E701
+# fmt: on
+
+
+def test_a_body_on_the_line_of_its_loop_is_no_iteration() -> None:
+    """What the body calls was taken for the loop's iterator, and called the program's own code."""
+    frames = Frames()
+    loop_in_one_line(frames)
+    name = f"{Frames.__module__}.Frames.look"
+    exact = sys.version_info >= (3, 11)
+    expected = ("frames.look()", name) if exact else (ANY, "?")
+    assert frames.texts == [expected]

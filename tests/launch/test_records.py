@@ -54,19 +54,27 @@ def reading(**changes: Any) -> dict[str, Any]:
 def test_files_beside_a_record_are_no_records(tmp_path: Path) -> None:
     """A program under `run --profile` was said to have ended without Python's exit handlers."""
     (tmp_path / "7-1000.json").write_text(json.dumps({"pid": 7, "complete": True}))
-    (tmp_path / "7.kineto.json").write_text('{"traceEvents": []}')
+    (tmp_path / "7-1000.kineto.json").write_text('{"traceEvents": []}')
     assert [(each.pid, each.complete) for each in read(str(tmp_path))] == [(7, True)]
 
 
 def test_the_profile_of_a_killed_process_is_the_one_that_it_saved(tmp_path: Path) -> None:
     (tmp_path / "7-1000.json").write_text(json.dumps({"pid": 7, "complete": False}))
-    (tmp_path / "7.profile").write_text(json.dumps({"seconds": 12.5, "cores": 2}))
+    (tmp_path / "7-1000.profile").write_text(json.dumps({"seconds": 12.5, "cores": 2}))
     (killed,) = read(str(tmp_path))
     assert killed.profile is not None
     assert killed.profile.seconds == 12.5
     (tmp_path / "7-1000.json").write_text(json.dumps({"pid": 7, "complete": True}))
     (complete,) = read(str(tmp_path))
     assert complete.profile is None
+
+
+def test_a_process_that_called_exec_does_not_get_the_profile_of_before(tmp_path: Path) -> None:
+    """It has the same number."""
+    (tmp_path / "7-1000.json").write_text(json.dumps({"pid": 7, "complete": True}))
+    (tmp_path / "7-1000.profile").write_text(json.dumps({"seconds": 12.5, "cores": 2}))
+    (tmp_path / "7-2000.json").write_text(json.dumps({"pid": 7, "complete": False}))
+    assert [each.profile for each in read(str(tmp_path))] == [None, None]
 
 
 def test_records_are_read_from_a_folder(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from whygpu.launch.inprocess import bootstrap
 pytestmark = pytest.mark.slow
 """Each test samples a program that computes for a while."""
 
+code_places: Any = bootstrap("profile.code_places")
 recorder: Any = bootstrap("profile.recorder")
 sampler: Any = bootstrap("profile.sampler")
 held_collector: Any = bootstrap("profile.held_collector")
@@ -188,7 +190,7 @@ def test_the_collector_never_runs_in_the_thread_of_the_sampler() -> None:
         made.stop()
         gc.set_threshold(*usual)
     assert threading.get_ident() in ran_in
-    assert made._running.ident not in ran_in
+    assert made.ident not in ran_in
 
 
 def test_thresholds_of_the_program_stay() -> None:
@@ -239,3 +241,113 @@ def test_it_samples_less_often_when_there_are_enough(started: Any) -> None:
     assert started._period() >= max(first, sampler.SETTLED_PERIOD)
     started.settle_later()
     assert started._period() < sampler.SETTLED_PERIOD or first >= sampler.SETTLED_PERIOD
+
+
+def test_the_program_does_not_see_the_thread(thresholds: tuple[int, int, int]) -> None:
+    """Programs wait for all other threads, count them, and trace each of them."""
+    known = threading.enumerate()
+    traced: list[str] = []
+
+    def trace(frame: Any, event: str, argument: Any) -> None:
+        traced.append(frame.f_code.co_filename)
+
+    threading.setprofile(trace)
+    try:
+        made = sampler.Sampler(lambda now: None)
+        made.start()
+    finally:
+        threading.setprofile(None)
+    wait_until(lambda: made.taken > 5)
+    assert threading.enumerate() == known
+    made.stop()
+    assert threading.enumerate() == known
+    assert traced == []
+    taken = made.taken
+    time.sleep(0.1)
+    assert made.taken == taken
+
+
+def test_a_signal_that_the_program_waits_for_is_left_to_it(started: Any) -> None:
+    wait_until(lambda: started.taken > 0)
+    with open(f"/proc/self/task/{native_of(started)}/status") as file:
+        blocked = next(line for line in file if line.startswith("SigBlk")).split()[1]
+    assert int(blocked, 16) & 1 << (signal.SIGTERM - 1)
+
+
+def native_of(made: Any) -> int:
+    """The only thread of this process that threading does not know and that runs Python."""
+    frames = sys._current_frames()
+    assert made.ident in frames
+    known = {thread.native_id for thread in threading.enumerate()}
+    (found,) = (
+        number
+        for number in map(int, os.listdir("/proc/self/task"))
+        if number not in known and _blocks_something(number)
+    )
+    return found
+
+
+def _blocks_something(number: int) -> bool:
+    with open(f"/proc/self/task/{number}/status") as file:
+        return any(line.startswith("SigBlk") and int(line.split()[1], 16) for line in file)
+
+
+def test_stacks_without_samples_are_forgotten(started: Any) -> None:
+    """A program whose stack is never the same twice would fill the memory."""
+    started.stop()
+    seconds = started.thread_seconds, started.process_seconds
+    for column in (started.times, started.stack_of, *seconds):
+        column.clear()
+    started.stacks.clear()
+    for number in range(sampler.MOST_SAMPLES - 1):
+        started.stacks[(number, 0)] = number
+        started.times.append(float(number))
+        started.stack_of.append(number)
+        started.thread_seconds.append(0.0)
+        started.process_seconds.append(0.0)
+    started._sample(float(sampler.MOST_SAMPLES), sys._getframe())
+    assert len(started.stacks) == len(started.times) == sampler.MOST_SAMPLES // 2
+    shown = {number: stack for stack, number in started.stacks.items()}
+    kept = [shown[number] for number in started.stack_of[:-1]]
+    assert kept == [(int(each), 0) for each in started.times[:-1]]
+
+
+def test_places_that_are_too_many_are_of_unknown_kind() -> None:
+    """They were taken for the first place that was seen."""
+    places = code_places.Places()
+    first = places.of(sys._getframe(), True)
+    places._found += [places.all()[first]] * code_places.MOST_PLACES
+    assert places.all()[places.of(sys._getframe(), True)] == code_places.NOT_KEPT
+
+
+def test_steps_of_many_threads_are_marked_while_the_sampling_ends(tmp_path: Any) -> None:
+    """An error here would be one of the program: its optimizer's step would raise it."""
+    errors: list[BaseException] = []
+    stopping = threading.Event()
+
+    def train(name: str) -> None:
+        number = 0
+        while not stopping.is_set():
+            number += 1
+            try:
+                recorder.mark(f"torch {name} {number % 40}")
+            except BaseException as error:
+                errors.append(error)
+                return
+
+    usual = sys.getswitchinterval()
+    threads = [threading.Thread(target=train, args=(each,)) for each in "abcd"]
+    for each in threads:
+        each.start()
+    try:
+        for _ in range(20):
+            recorder.begin(str(tmp_path))
+            sys.setswitchinterval(1e-6)
+            time.sleep(0.02)
+            recorder.result()
+    finally:
+        stopping.set()
+        for each in threads:
+            each.join()
+        sys.setswitchinterval(usual)
+    assert errors == []

@@ -122,6 +122,46 @@ def test_a_function_that_contains_the_training_is_no_evaluation() -> None:
     assert found.verdict == "computing"
 
 
+def test_an_evaluate_that_each_step_calls_is_a_part_of_the_step() -> None:
+    """As in reinforcement learning, where policy.evaluate() gives what the loss is made of."""
+    forward = CodePlace("library", "torch/nn/modules/module.py", "_call_impl", 1700)
+    evaluating = (forward, *made.own("evaluate"))
+    found = answer(made.profile([(evaluating, 4), (made.COMPUTING, 6)]))
+    assert found.total("computing") == pytest.approx(1, abs=0.02)
+    assert found.gains == ()
+    (note,) = (note for note in found.notes if "evaluate()" in note)
+    assert note == (
+        "evaluate() in train.py is called in each step, so it counts as a part of the step, not as "
+        "evaluation"
+    )
+
+
+def test_an_evaluate_that_some_steps_call_is_an_evaluation() -> None:
+    """Whether or not its steps have a sample of it: here, two of three steps do not call it."""
+    rare = made.profile(
+        [(made.COMPUTING, 6), (made.own("evaluate"), 6), (made.COMPUTING, 12)], steps=60
+    )
+    marks = rare.marks[0]
+    every = [end - made.PERIOD * 6 * part for end in marks.times for part in (2, 1, 0)]
+    rare = rare._replace(marks=(marks._replace(seen=len(every), times=tuple(every)),))
+    found = answer(rare)
+    assert found.total("evaluation") == pytest.approx(0.25, abs=0.02)
+    assert not any("evaluate()" in note for note in found.notes)
+
+
+def test_of_a_line_with_two_statements_the_one_that_took_long_is_shown() -> None:
+    step = [
+        (made.COMPUTING, 6),
+        (made.calling("time.sleep", "time.sleep(1)", 40), 4),
+        (made.calling("", "model(a_long_name).sum().backward()", 40), 1),
+    ]
+    (shown,) = (
+        share.where for share in answer(made.profile(step)).shares if share.category == "program"
+    )
+    assert shown is not None
+    assert shown.text == "time.sleep(1)"
+
+
 def test_an_estimate_of_the_loss_is_an_evaluation() -> None:
     step = [(made.COMPUTING, 6), (made.own("estimate_loss"), 4)]
     assert answer(made.profile(step)).total("evaluation") == pytest.approx(0.4, abs=0.02)

@@ -78,7 +78,7 @@ def test_too_few_steps_are_not_judged(tmp_path: pathlib.Path) -> None:
     done, profile = run(PROGRAM.format(steps=4), tmp_path)
     assert done.returncode == 0
     assert profile["verdict"] == "no-steps"
-    assert "made only 4 steps" in done.stderr
+    assert "only 4 steps of one kind were recorded" in done.stderr
 
 
 def test_a_program_that_fails_is_judged_up_to_there(tmp_path: pathlib.Path) -> None:
@@ -136,3 +136,56 @@ def test_a_program_without_an_optimizer_has_steps(tmp_path: pathlib.Path) -> Non
     done, profile = run(text, tmp_path)
     assert done.returncode == 0
     assert profile["window"]["made_by"] == "calls of backward()"
+
+
+ENDS_BY_EXEC = """
+import os
+import torch
+model = torch.nn.Linear(64, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(20):
+    optimizer.zero_grad()
+    model(torch.rand(32, 64)).pow(2).mean().backward()
+    optimizer.step()
+os.environ["PATH"] = "/nowhere:/neither:" + os.environ["PATH"]
+os.execlp("echo", "echo", "ended")
+"""
+
+
+def test_an_exec_that_searches_path_does_not_lose_the_profile(tmp_path: pathlib.Path) -> None:
+    done, profile = run(ENDS_BY_EXEC, tmp_path)
+    assert done.stdout == "ended\n"
+    assert (profile["window"]["first"], profile["window"]["last"]) == (2, 20)
+
+
+FORKED = """
+import threading
+import time
+import torch
+import torch.multiprocessing as multiprocessing
+
+def train():
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(64, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(100):
+        optimizer.zero_grad()
+        model(torch.rand(32, 64)).pow(2).mean().backward()
+        optimizer.step()
+        time.sleep(0.02)
+    print(threading.active_count(), flush=True)
+
+child = multiprocessing.get_context("fork").Process(target=train)
+child.start()
+child.join()
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        thread.join()
+"""
+
+
+def test_a_forked_child_that_trains_is_judged(tmp_path: pathlib.Path) -> None:
+    """And whoever waits for all threads does not wait for the one that samples."""
+    done, profile = run(FORKED, tmp_path)
+    assert done.stdout == "1\n"
+    assert profile["window"]["last"] == 100

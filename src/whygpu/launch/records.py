@@ -47,8 +47,8 @@ def read(folder: str) -> tuple[ProcessRecord, ...]:
 
 
 def _is_record(name: str) -> bool:
-    """Files beside a record begin with the number of the process and a dot."""
-    return name.endswith(".json") and not name.partition(".")[0].isdecimal()
+    """Files beside a record have its name and another ending: 7-1000.kineto.json."""
+    return name.endswith(".json") and name.count(".") == 1
 
 
 def unreadable(error: Exception) -> tuple[ProcessRecord, ...]:
@@ -71,7 +71,7 @@ def _record(folder: str, name: str) -> ProcessRecord:
     noted = entry.memory
     if not noted:
         try:
-            noted = _so_far(folder, pid, "work")
+            noted = _so_far(folder, str(pid), "work")
         except _Unreadable as error:
             errors = (*errors, f"the work that it had begun: {error}")
     memory, broken = decode_parts(ProcessMemory, noted, "memory.")
@@ -79,7 +79,7 @@ def _record(folder: str, name: str) -> ProcessRecord:
     recorded = entry.profile
     if not recorded and not entry.complete:
         try:
-            recorded = _so_far(folder, pid, "profile")
+            recorded = _so_far(folder, name.partition(".")[0], "profile")
         except _Unreadable as error:
             errors = (*errors, f"its profile: {error}")
     profile, unread = profile_records.decoded(recorded, folder) if recorded else (None, ())
@@ -121,9 +121,9 @@ def _with_exact_texts(work: NotedWork | None, memory: dict[str, Any]) -> NotedWo
     return work._replace(**given)
 
 
-def _so_far(folder: str, pid: int, name: str) -> dict[str, Any]:
+def _so_far(folder: str, beside: str, name: str) -> dict[str, Any]:
     """What a process wrote while it ran, for one that was killed."""
-    path = os.path.join(folder, f"{pid}.{name}")
+    path = os.path.join(folder, f"{beside}.{name}")
     return _object(path) if os.path.lexists(path) else {}
 
 

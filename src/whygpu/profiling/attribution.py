@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from whygpu.model.profile import (
@@ -13,13 +16,24 @@ from whygpu.model.profile import (
     StepWindow,
     TimeShare,
 )
-from whygpu.profiling.stack_kinds import StackKind, kind_of, training_frame
+from whygpu.profiling.stack_kinds import (
+    StackKind,
+    kind_of,
+    may_be_of_the_step,
+    training_frame,
+)
 
 OTHERS_BUSY = 0.5
 """Cores: if other threads of the process use more than this, they are computing."""
 LIMITED_BY_JAX = 0.3
 """If the program is in JAX for less of the time, it does not wait for what JAX computes."""
 LONGEST_TEXT = 60
+LONGER = 1.2
+"""Times: what is done in a few of the steps only makes these so much longer than the others."""
+SEEN_OFTEN = 0.3
+"""Samples for each step: with fewer, the lengths of steps say more than how many have a sample."""
+AS_BY_CHANCE = 0.75
+FEWEST_SEEN = 20
 
 
 class Sample(NamedTuple):
@@ -55,6 +69,49 @@ def enclosing_functions(
     return frozenset(found)
 
 
+def evaluating_in_each_step(
+    profile: ProcessProfile, begin: float, end: float, step_ends: Sequence[float]
+) -> frozenset[tuple[str, str]]:
+    """The program's functions whose name may say that they evaluate, and that each step calls.
+
+    Not every step has a sample of them. If only some steps called them, their samples would be in
+    fewer steps than chance would put them, and these steps would take longer than the others.
+    """
+    ends = [time for time in step_ends if begin <= time <= end]
+    functions = {
+        number: (place.file, place.function)
+        for number, place in enumerate(profile.places)
+        if place.origin == "program" and may_be_of_the_step(place.function)
+    }
+    met: dict[tuple[str, str], list[int]] = {function: [] for function in functions.values()}
+    if not met:
+        return frozenset()
+    called = [functions.keys() & set(stack) for stack in profile.stacks]
+    for time, stack in zip(profile.times, profile.stack_of, strict=False):
+        if begin < time <= end:
+            for function in {functions[number] for number in called[stack]}:
+                met[function].append(bisect_left(ends, time))
+    lengths = {number: ends[number] - ends[number - 1] for number in range(1, len(ends))}
+    return frozenset(
+        function
+        for function, samples in met.items()
+        if len(samples) >= FEWEST_SEEN and _is_spread(lengths, samples)
+    )
+
+
+def _is_spread(lengths: Mapping[int, float], samples: Sequence[int]) -> bool:
+    """Whether samples, by the numbers of their steps, are in steps as chance would have it."""
+    steps = set(samples)
+    inside = [seconds for number, seconds in lengths.items() if number in steps]
+    outside = [seconds for number, seconds in lengths.items() if number not in steps]
+    if not inside or not outside:
+        return bool(inside)
+    rate = len(samples) / len(lengths)
+    if rate < SEEN_OFTEN:
+        return median(inside) < LONGER * median(outside)
+    return len(inside) / len(lengths) > AS_BY_CHANCE * (1 - math.exp(-rate))
+
+
 def samples_of(
     profile: ProcessProfile,
     begin: float,
@@ -63,9 +120,13 @@ def samples_of(
     family: str,
     step_name: str = "",
     on_gpu: bool,
+    of_the_step: Collection[tuple[str, str]] = (),
 ) -> list[Sample]:
-    """The samples of a window, each with its kind."""
-    enclosing = enclosing_functions(profile, family, step_name)
+    """The samples of a window, each with its kind.
+
+    `of_the_step` has (file, function) of functions that belong to a step, whatever their name says.
+    """
+    enclosing = enclosing_functions(profile, family, step_name).union(of_the_step)
     kinds = [
         kind_of([profile.places[number] for number in stack], enclosing, on_gpu)
         for stack in profile.stacks
@@ -156,7 +217,7 @@ def _main_lines(samples: Sequence[Sample]) -> tuple[SourceLine | None, SourceLin
         if sample.kind.where is not None
         and (sample.kind.where.file, sample.kind.where.line) == best
     ]
-    shown = _longest([sample.kind.where for sample in there])
+    shown = _widest([(sample.kind.where, sample.seconds) for sample in there])
     lines: dict[SourceLine, float] = {}
     for sample in there:
         if sample.kind.inside is not None:
@@ -167,9 +228,20 @@ def _main_lines(samples: Sequence[Sample]) -> tuple[SourceLine | None, SourceLin
     return shown, None if same else inside
 
 
-def _longest(places: Sequence[CodePlace | None]) -> SourceLine:
-    """One line may be executing different expressions: show the widest."""
-    return max((_shown(place) for place in places if place), key=lambda line: len(line.text))
+def _widest(places: Sequence[tuple[CodePlace | None, float]]) -> SourceLine:
+    """One line may be executing different expressions: the one that took longest, with what is
+    around it. Another statement of the same line is not."""
+    seconds: dict[CodePlace, float] = {}
+    for place, spent in places:
+        if place is not None:
+            seconds[place] = seconds.get(place, 0.0) + spent
+    longest = max(seconds, key=lambda place: seconds[place])
+    return _shown(
+        max(
+            (place for place in seconds if longest.text in place.text),
+            key=lambda place: len(place.text),
+        )
+    )
 
 
 def _shown(place: CodePlace) -> SourceLine:

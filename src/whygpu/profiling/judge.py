@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os.path
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from whygpu.model.device_recording import Span
 from whygpu.model.profile import (
@@ -17,7 +18,14 @@ from whygpu.model.profile import (
     WorkerUse,
     percent_text,
 )
-from whygpu.profiling.attribution import Sample, Spent, samples_of, shares_of, spent_by
+from whygpu.profiling.attribution import (
+    Sample,
+    Spent,
+    evaluating_in_each_step,
+    samples_of,
+    shares_of,
+    spent_by,
+)
 from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
@@ -93,6 +101,7 @@ def _answer(
     profile: ProcessProfile, steps: StepsFound, on_gpu: bool, notes: Sequence[str]
 ) -> ProfileAnswer:
     samples = _samples(profile, steps, steps.begin, steps.end, on_gpu)
+    notes = (*notes, *_named_like_evaluation(functions_of_the_step(profile, steps)))
     samples, steps = _without_pauses(samples, steps, profile)
     samples, once = _without_single_compilation(samples)
     if once >= 0.05 * steps.window.seconds:
@@ -165,8 +174,30 @@ def _samples(
     profile: ProcessProfile, steps: StepsFound, begin: float, end: float, on_gpu: bool
 ) -> list[Sample]:
     return samples_of(
-        profile, begin, end, family=steps.family, step_name=steps.step_name, on_gpu=on_gpu
+        profile,
+        begin,
+        end,
+        family=steps.family,
+        step_name=steps.step_name,
+        on_gpu=on_gpu,
+        of_the_step=functions_of_the_step(profile, steps),
     )
+
+
+def functions_of_the_step(profile: ProcessProfile, steps: StepsFound) -> frozenset[tuple[str, str]]:
+    """(file, function) of what each step calls, although it is named like an evaluation."""
+    if steps.marks.stride > 1:
+        # Of so many steps, the ends of most were not kept.
+        return frozenset()
+    return evaluating_in_each_step(profile, steps.begin, steps.end, steps.marks.times)
+
+
+def _named_like_evaluation(functions: Collection[tuple[str, str]]) -> Iterator[str]:
+    for file, function in sorted(functions):
+        yield (
+            f"{function}() in {os.path.basename(file)} is called in each step, so it counts as a "
+            f"part of the step, not as evaluation"
+        )
 
 
 def _main_category(samples: Sequence[Sample]) -> Category | None:
@@ -516,5 +547,5 @@ def _why_no_steps(profile: ProcessProfile, options: ProfileOptions) -> str:
             "calls of tf.function and jitted functions, and runs of sessions"
         )
     if options.first is not None:
-        return f"the program made {made} steps, and fewer than 5 of them in the given range"
-    return f"the program made only {made} steps: at least 7 are needed"
+        return f"{made} steps were recorded, and fewer than 5 of them in the given range"
+    return f"only {made} steps of one kind were recorded: at least 7 are needed"

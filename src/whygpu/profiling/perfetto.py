@@ -8,7 +8,7 @@ from typing import Any
 
 from whygpu.model.profile import ProcessProfile, ProfileOptions
 from whygpu.profiling.attribution import samples_of
-from whygpu.profiling.judge import chosen_profile, steps_of
+from whygpu.profiling.judge import chosen_profile, functions_of_the_step, steps_of
 
 _STEPS, _SAMPLES, _KERNELS, _COPIES = 1, 2, 3, 4
 MOST_KERNELS = 100_000
@@ -77,7 +77,13 @@ def _slices(
     family = found.family if found is not None else ""
     name = found.step_name if found is not None else ""
     samples = samples_of(
-        profile, 0.0, profile.seconds, family=family, step_name=name, on_gpu=on_gpu
+        profile,
+        0.0,
+        profile.seconds,
+        family=family,
+        step_name=name,
+        on_gpu=on_gpu,
+        of_the_step=functions_of_the_step(profile, found) if found is not None else (),
     )
     begin, shown, place = 0.0, "", ""
     for sample in samples:

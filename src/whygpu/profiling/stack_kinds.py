@@ -30,6 +30,8 @@ _EVALUATING = frozenset(
         "testing",
     )
 )
+_AMBIGUOUS = frozenset(("eval", "evaluate", "evaluation", "evaluating"))
+"""In reinforcement learning, evaluate() computes what the loss is made of, in each step."""
 _ESTIMATING = frozenset(("estimate", "loss"))
 """All of these words together: estimate_loss(model, split)."""
 _SAVING = frozenset(
@@ -292,6 +294,12 @@ def _evaluates(stack: Stack, called: Stack) -> bool:
 
 def _names_evaluation(words: frozenset[str]) -> bool:
     return bool(words & _EVALUATING) or words >= _ESTIMATING
+
+
+def may_be_of_the_step(function: str) -> bool:
+    """Whether a function with such a name may evaluate a model, or be a part of a training step."""
+    named = words_of(function) & _EVALUATING
+    return bool(named) and named <= _AMBIGUOUS
 
 
 def _saves(stack: Stack, called: Stack) -> bool:

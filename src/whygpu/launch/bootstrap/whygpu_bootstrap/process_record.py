@@ -43,6 +43,7 @@ def _begin(folder: str) -> None:
         tracers={},
         memory=None,
         profile=None,
+        profiled={},
         imported=None,
         written=False,
         writing=_thread.allocate_lock(),
@@ -138,7 +139,8 @@ def profile_at_end(recorder: "Any") -> None:
 
 def beside(name: str) -> str:
     """The path of a file that is read together with this record."""
-    return os.path.join(_state["folder"], "%d.%s" % (os.getpid(), name))
+    # The number of the process is not enough: it stays the same when the process calls exec.
+    return os.path.join(_state["folder"], "%s.%s" % (_state["name"].partition(".")[0], name))
 
 
 def write_beside(name: str, content: "dict[str, Any]") -> None:
@@ -205,18 +207,19 @@ def finish() -> None:
     if not _state["frameworks"] and not _state["notes"]:
         _tidy()
         return
-    profile = {}
     if _state["profile"] is not None:
-        # First, so that what we do at the end is not sampled.
+        # First, so that what we do at the end is not sampled. It can be asked once; the record may
+        # be written again, after an exec that failed.
+        recorder, _state["profile"] = _state["profile"], None
         with noted("the profile of the process"):
-            profile = _state["profile"].result()
+            _state["profiled"] = recorder.result()
     memory = {}
     if _state["memory"] is not None:
         with noted("the memory of the process"):
             memory = _state["memory"].result()
     _ask(list(_state["questions"].items()))
     with noted("the record"):
-        _write(complete=True, ended=ended, memory=memory, profile=profile)
+        _write(complete=True, ended=ended, memory=memory, profile=_state["profiled"])
     _tidy()
 
 
@@ -317,14 +320,22 @@ def _watch_ends() -> None:
         os.register_at_fork(after_in_child=_after_fork)
     os._exit = _finishing_first(os._exit)
     # The other exec functions of os call one of these two.
-    os.execv = _finishing_first(os.execv)
-    os.execve = _finishing_first(os.execve)
+    os.execv = _finishing_first(os.execv, _can_be_executed)
+    os.execve = _finishing_first(os.execve, _can_be_executed)
 
 
-def _finishing_first(end: "Callable[..., Any]") -> "Callable[..., Any]":
+def _can_be_executed(path: "Any", *arguments: "Any", **named: "Any") -> bool:
+    """os.execvp tries each folder of PATH: most of them do not have the program."""
+    return isinstance(path, int) or os.access(path, os.X_OK)
+
+
+def _finishing_first(
+    end: "Callable[..., Any]", will_end: "Callable[..., bool] | None" = None
+) -> "Callable[..., Any]":
     def wrapper(*arguments: "Any", **options: "Any") -> "Any":
         with noted("the record before %s" % end.__name__):
-            finish()
+            if will_end is None or will_end(*arguments, **options):
+                finish()
         # If exec fails, the process goes on, and writes the record again at its end.
         _state["written"] = False
         return end(*arguments, **options)

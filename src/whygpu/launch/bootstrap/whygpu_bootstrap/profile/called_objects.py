@@ -33,8 +33,10 @@ def expression(code: "types.CodeType", at: int, line: int, names: "dict[str, Any
         return whole[:LONGEST_TEXT]
     line, last_line, column, end = span
     lines = [linecache.getline(code.co_filename, n, names) for n in range(line, last_line + 1)]
-    if not lines or len(lines) > 30 or whole.startswith(COMPOUND):
-        # The instruction of a loop covers its body as well.
+    heads = whole.startswith(COMPOUND) and not _instruction(code, at).startswith("CALL")
+    if not lines or len(lines) > 30 or heads:
+        # The instruction of a loop covers its body as well. A call is exact: it may be one of the
+        # body, on the same line.
         return whole[:LONGEST_TEXT]
     # Columns count bytes.
     parts = [each.encode("utf-8", "replace") for each in lines]
@@ -60,24 +62,34 @@ def called(frame: "types.FrameType", code: "types.CodeType", at: int, text: str)
     Such a name starts with the module in which the called object, or the object whose method it
     is, was defined. "?" if something is called and nothing shows what.
     """
-    if not _instruction(code, at).startswith(CALLS):
+    instruction = _instruction(code, at)
+    if not instruction.startswith(CALLS):
         return ""
     try:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
-        node = _statement(text)
+        node = _statement(text, instruction.startswith("FOR_ITER"))
     return _described(node, frame) if node is not None else "?"
 
 
 def _instruction(code: "types.CodeType", at: int) -> str:
-    return dis.opname[code.co_code[at]] if 0 <= at < len(code.co_code) else ""
+    codes = code.co_code
+    # While a function of Python is called, the caller is at the end of the call's cache.
+    while 2 <= at < len(codes) and dis.opname[codes[at]] == "CACHE":
+        at -= 2
+    return dis.opname[codes[at]] if 0 <= at < len(codes) else ""
 
 
-def _statement(text: str) -> "Any":
-    """The outermost call of a line, where Python does not say which expression it is at."""
+def _statement(text: str, iterates: bool) -> "Any":
+    """The outermost call of a line, where Python does not say which expression it is at.
+
+    None for a loop with its body on the same line, unless it is known to be at the next element.
+    """
     try:
         if text.endswith(":"):
             text += " pass"
+        elif text.startswith(COMPOUND) and not iterates:
+            return None
         found = ast.parse(text)
     except (SyntaxError, ValueError):
         return None

@@ -19,6 +19,9 @@ OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = ("/site-packages/", "/dist-packages/")
 LONGEST_TEXT = 200
 MOST_PLACES = 50000
+NOT_KEPT = {"origin": "whygpu", "file": "", "function": "", "line": 0}
+"""The place with the number 0 stands for those that are too many: a program may make code as it
+runs. Samples that end there are of unknown kind."""
 FRAMEWORKS = ("torch", "tensorflow", "jax", "jaxlib", "keras", "tf_keras", "numpy")
 
 
@@ -29,7 +32,7 @@ class Places:
         self._numbers: "dict[Any, int]" = {}
         self._codes: "list[Any]" = []
         """Keeps the code objects alive, so that their ids stay theirs."""
-        self._found: "list[dict[str, Any]]" = []
+        self._found: "list[dict[str, Any]]" = [NOT_KEPT]
         self._origins: "dict[str, tuple[str, str]]" = {}
         self._roots = tuple(_library_roots())
 

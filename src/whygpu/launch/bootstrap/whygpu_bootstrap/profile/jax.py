@@ -21,7 +21,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def start(jax: "Any") -> None:
-    recorder.begin()
+    recorder.prepare("jax", start, jax)
     with process_record.noted("preparing JAX's profiler"):
         recorder.add_profiler("jax", jax_profiler.Profiler(jax))
     if not recorder.is_new("jax"):

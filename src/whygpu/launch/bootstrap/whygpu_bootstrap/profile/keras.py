@@ -18,7 +18,7 @@ PLACES = (
 
 
 def start(keras: "Any") -> None:
-    recorder.begin()
+    recorder.prepare("keras", start, keras)
     if not recorder.is_new("keras"):
         return
     for name in PLACES:

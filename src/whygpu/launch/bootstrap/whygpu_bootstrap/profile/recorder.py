@@ -12,13 +12,14 @@ from whygpu_bootstrap.profile import device_window, gpu_state, sampler, workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 MOST_MARKS = 10000
 MOST_KEYS = 200
 MOST_COMPILATIONS = 1000
 FIRST_SAVED = 5.0
-"""Seconds after which the profile is first saved, then after twice as many, and so on."""
+"""Seconds after the first step: then the profile is first saved, after twice as many again, and so
+on. Importing a framework and preparing the data may take longer than that."""
 LONGEST_UNSAVED = 60.0
 SAVING_COST = 500
 """Times what saving took: so long it is not saved again. The largest profile takes 0.1 s."""
@@ -27,6 +28,8 @@ FAMILIES = ("keras", "torch", "session", "tensorflow", "jax")
 
 _state: "dict[str, Any]" = {"sampler": None}
 _hooks: "set[str]" = set()
+_starts: "dict[str, tuple[Callable[[Any], None], Any]]" = {}
+"""How each framework is prepared, for a forked child that trains."""
 _first_step = [device_window.FIRST_STEP]
 
 
@@ -40,6 +43,12 @@ class Marks:
         self.busy = 0.0
         self.stride = 1
         self.times: "list[float]" = []
+
+
+def prepare(name: str, start: "Callable[[Any], None]", framework: "Any") -> None:
+    """Start sampling, for a framework that was imported. start(framework) calls this."""
+    _starts[name] = (start, framework)
+    begin()
 
 
 def begin(folder: "str | None" = None) -> None:
@@ -91,19 +100,23 @@ def mark(key: str, seconds: float = 0.0) -> None:
 
     Called for every step, so it does little.
     """
-    marks = _state.get("marks")
+    # The sampling may end in another thread while this one is here.
+    state = _state
+    marks = state.get("marks")
     if marks is None:
-        # A forked child, which is not sampled.
+        if state.get("forked"):
+            _begin_in_child()
         return
     kept = marks.get(key)
     if kept is None:
         if len(marks) >= MOST_KEYS:
             return
         family = key.partition(" ")[0]
-        if not any(each.startswith(family) for each in marks):
-            _state["sampler"].settle_later()
-        kept = marks[key] = Marks()
-        _state["sampler"].follow()
+        # A copy: another thread may add the first step of its kind.
+        if not any(each.startswith(family) for each in list(marks)):
+            state["sampler"].settle_later()
+        kept = marks.setdefault(key, Marks())
+        state["sampler"].follow()
     kept.seen += 1
     kept.busy += seconds
     if kept.seen % kept.stride == 0:
@@ -111,8 +124,17 @@ def mark(key: str, seconds: float = 0.0) -> None:
         if len(kept.times) >= MOST_MARKS:
             del kept.times[::2]
             kept.stride *= 2
-    if _state["window"].due:
-        _switch_window()
+    if state["window"].due:
+        _switch_window(state)
+
+
+def _begin_in_child() -> None:
+    """A forked child made a step: it trains. Until then it is not sampled: most children load data,
+    or run another program."""
+    _state["forked"] = False
+    with process_record.noted("sampling a forked child"):
+        for start, framework in list(_starts.values()):
+            start(framework)
 
 
 def compiled(
@@ -123,10 +145,11 @@ def compiled(
     `why` has what is known of the function and of what it was compiled for (Compilation in
     model/profile.py). Of too many, the last are kept: the first steps are not judged.
     """
-    found = _state.get("compilations")
+    state = _state
+    found = state.get("compilations")
     if found is None:
         return
-    end = _state["sampler"].now() if ended is None else ended - _state["began"]
+    end = state["sampler"].now() if ended is None else ended - state["began"]
     found.append(dict(why, what=what[:200], end=round(end, 4), seconds=round(seconds, 4)))
     if len(found) > MOST_COMPILATIONS:
         del found[0]
@@ -147,10 +170,10 @@ def window() -> "Any":
     return _state.get("window")
 
 
-def _switch_window() -> None:
+def _switch_window(state: "dict[str, Any]") -> None:
     with process_record.noted("the profiler of the framework"):
-        _state["window"].switch()
-        _state["gpus"].look_at_processes()
+        state["window"].switch()
+        state["gpus"].look_at_processes()
 
 
 def file_beside_record(name: str) -> str:
@@ -191,17 +214,24 @@ class Saving:
     the time of a job is over, and a handler of ours would delay that while a framework computes."""
 
     def __init__(self) -> None:
-        self._due = FIRST_SAVED
+        self._first_step: "float | None" = None
+        self._due = 0.0
 
     def look(self, now: float) -> bool:
         """Whether it was saved. Called in the sampler's thread."""
-        if now < self._due or _state["folder"] is not None or not _state["marks"]:
+        if _state["folder"] is not None or not _state["marks"]:
+            return False
+        if self._first_step is None:
+            self._first_step = now
+            self._due = now + FIRST_SAVED
+        if now < self._due:
             return False
         before = time.perf_counter()
         with process_record.noted("the profile so far"):
             process_record.write_beside("profile", _found(_state["window"].so_far()))
         took = time.perf_counter() - before
-        self._due = now + min(max(now, took * SAVING_COST), LONGEST_UNSAVED)
+        since = now - self._first_step
+        self._due = now + min(max(since, took * SAVING_COST), LONGEST_UNSAVED)
         return True
 
 
@@ -216,7 +246,7 @@ def result() -> "dict[str, Any]":
     with process_record.noted("the profiler of the framework"):
         device = _state["window"].result()
     found = _found(device)
-    after_fork()
+    _forget()
     return found
 
 
@@ -263,8 +293,15 @@ def _cores() -> int:
 
 
 def after_fork() -> None:
-    """Forget everything. A child has no sampler: threads do not survive a fork."""
+    """A child has no sampler: threads do not survive a fork."""
+    in_a_block = _state.get("folder") is not None
+    _forget()
+    _state["forked"] = not in_a_block
+
+
+def _forget() -> None:
+    global _state
     if _state["sampler"] is not None:
         _state["sampler"].restore()
-    _state.clear()
-    _state["sampler"] = None
+    # A new one: other threads may still be using what this one has.
+    _state = {"sampler": None}

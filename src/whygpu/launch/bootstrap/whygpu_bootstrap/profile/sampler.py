@@ -14,10 +14,16 @@ When it wakes has to be independent of what the program does, or some of that is
   program may have reached a call that gives up the lock by itself, so that such calls would be seen
   too often, and Python code too rarely. So the interval is short while the sampler sleeps. If it
   was even shorter, the sampler would keep the program from letting go.
+
+The program must not notice the thread. Programs wait for all threads that the module threading
+knows, count them, and set functions there that trace each of them. So it is a thread that only the
+interpreter knows, and it never asks threading for the current thread, which would add it.
 """
 
+import _thread
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -87,20 +93,29 @@ class Sampler:
         self._others: "dict[int, float]" = {}
         """The processor time of the other threads of Python at the last sample."""
         self._stopping = False
-        self._running = threading.Thread(target=self._run, name="whygpu-profile")
-        self._running.daemon = True
+        self._ended = _thread.allocate_lock()
+        """Held while the sampler's thread runs."""
+        self.ident = 0
+        """Of the sampler's own thread."""
 
     def start(self) -> None:
         self.began = time.perf_counter()
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(min(self._interval, SWITCH_INTERVAL))
         self._collector.hold()
-        self._running.start()
+        self._ended.acquire()
+        try:
+            self.ident = _thread.start_new_thread(self._run, ())
+        except RuntimeError:
+            # The process may have no more threads.
+            self._ended.release()
+            self.restore()
+            raise
 
     def stop(self) -> None:
         self._stopping = True
-        if threading.current_thread() is not self._running:
-            self._running.join(LONGEST_WAIT)
+        if self._ended.acquire(True, LONGEST_WAIT):
+            self._ended.release()
         self.restore()
 
     def restore(self) -> None:
@@ -118,11 +133,15 @@ class Sampler:
         return time.perf_counter() - self.began
 
     def _run(self) -> None:
-        with process_record.noted("sampling the program"):
-            try:
-                self._sample_until_stopped()
-            finally:
-                self.restore()
+        try:
+            with process_record.noted("sampling the program"):
+                _block_signals()
+                try:
+                    self._sample_until_stopped()
+                finally:
+                    self.restore()
+        finally:
+            self._ended.release()
 
     def _sample_until_stopped(self) -> None:
         due = 0.0
@@ -162,14 +181,13 @@ class Sampler:
         return frames.get(self.thread)
 
     def _competes(self) -> bool:
-        """Whether threads other than these two compute: then a short interval would slow them."""
+        """Whether other threads of the program compute: then a short interval would slow them."""
         known = self._others
         natives = [getattr(thread, "native_id", None) for thread in threading.enumerate()]
-        ours = (self._native, getattr(threading.current_thread(), "native_id", None))
         self._others = {
             native: _thread_seconds(native)
             for native in natives
-            if native is not None and native not in ours
+            if native is not None and native != self._native
         }
         return any(
             seconds - known.get(thread, 0.0) > IDLE_THREAD
@@ -179,7 +197,7 @@ class Sampler:
     def follow(self) -> None:
         """Sample the thread that calls this."""
         self.thread = threading.get_ident()
-        if threading.current_thread() is threading.main_thread():
+        if self.thread == threading.main_thread().ident:
             self._native = os.getpid()
         else:
             # New in Python 3.8.
@@ -219,6 +237,21 @@ class Sampler:
             for column in (self.times, self.stack_of, self.thread_seconds, self.process_seconds):
                 del column[::2]
             self._base *= 2
+            self._forget_unused_stacks()
+
+    def _forget_unused_stacks(self) -> None:
+        """Of a program whose stack is hardly ever the same, they would grow without end."""
+        stacks = sorted(self.stacks, key=self.stacks.__getitem__)
+        used = {number: at for at, number in enumerate(sorted(set(self.stack_of)))}
+        self.stacks = {stacks[number]: at for number, at in used.items()}
+        self.stack_of = [used[number] for number in self.stack_of]
+
+
+def _block_signals() -> None:
+    """Signals are for the program's threads: one of them may wait for a signal that it blocks."""
+    if hasattr(signal, "pthread_sigmask"):
+        valid = signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32)
+        signal.pthread_sigmask(signal.SIG_BLOCK, valid)
 
 
 def _is_ours(interval: float) -> bool:

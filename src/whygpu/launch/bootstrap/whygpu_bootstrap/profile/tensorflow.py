@@ -1,6 +1,7 @@
 """Steps of TensorFlow: calls of a tf.function, runs of a session, batches of its own Keras."""
 
 import sys
+import threading
 import time
 
 from whygpu_bootstrap import process_record
@@ -20,7 +21,7 @@ OWN_KERAS = ("tensorflow.python.keras.callbacks", "tensorflow_core.python.keras.
 
 
 def start(tensorflow: "Any") -> None:
-    recorder.begin()
+    recorder.prepare("tensorflow", start, tensorflow)
     with process_record.noted("preparing TensorFlow's profiler"):
         recorder.add_profiler("tensorflow", tensorflow_profiler.Profiler(tensorflow))
     if not recorder.is_new("tensorflow"):
@@ -42,18 +43,19 @@ def _mark_functions() -> None:
 
 
 def _marking_call(call: "Callable[..., Any]") -> "Callable[..., Any]":
-    depth = [0]
+    inside = threading.local()
 
     def __call__(instance: "Any", *arguments: "Any", **named: "Any") -> "Any":  # noqa: N807
-        depth[0] += 1
+        outermost = not getattr(inside, "a_call", False)
+        inside.a_call = True
         traced = _traces(instance)
         began = time.perf_counter()
         try:
             return call(instance, *arguments, **named)
         finally:
-            depth[0] -= 1
-            if not depth[0]:
-                # Only the outermost: a function that is called by another one is a part of it.
+            if outermost:
+                # A function that is called by another one is a part of it.
+                inside.a_call = False
                 seconds = time.perf_counter() - began
                 name = getattr(instance, "__name__", "function")
                 if _traces(instance) != traced:

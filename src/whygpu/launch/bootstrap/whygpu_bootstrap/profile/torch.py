@@ -21,7 +21,7 @@ _optimizers: "list[str]" = []
 
 
 def start(torch: "Any") -> None:
-    recorder.begin()
+    recorder.prepare("torch", start, torch)
     recorder.watch(Compilations())
     with process_record.noted("preparing PyTorch's profiler"):
         recorder.add_profiler("torch", torch_profiler.Profiler(torch))
