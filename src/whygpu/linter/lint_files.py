@@ -46,9 +46,13 @@ def lint_files(
         with WorkerPool(partial(_start_worker, settings)) as pool:
             results = pool.results(_work, files, chunk=_chunk(len(files)))
             made = report(len(files), _counted(results, len(files), on_progress))
-    if settings.problem is None:
+    problem = settings.problem
+    if problem is None:
         return made
-    return made._replace(problems=(settings.problem, *made.problems))
+    others = tuple(each for each in made.problems if each.path != problem.path)
+    # A file of settings that is not among the linted ones is one more that could not be read.
+    count = len(files) + (problem.path not in map(os.path.relpath, files))
+    return made._replace(files=count, problems=(problem, *others))
 
 
 def _chunk(count: int) -> int:
