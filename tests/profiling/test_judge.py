@@ -188,6 +188,29 @@ def test_no_pipeline_is_offered_for_arrays_in_memory() -> None:
     of_arrays = answer(compiled._replace(places=(*compiled.places, making)))
     assert of_arrays.total("input") == pytest.approx(0.4, abs=0.02)
     assert of_arrays.gains == ()
+    recorded = compiled._replace(data_adapters=("ArrayDataAdapter",))
+    assert answer(recorded).gains == ()
+    mixed = compiled._replace(data_adapters=("ArrayDataAdapter", "TFDatasetAdapter"))
+    assert answer(mixed._replace(places=(*compiled.places, making))).gains
+
+
+@pytest.mark.parametrize(
+    ("adapter", "share", "verdict"),
+    [
+        ("ArrayDataAdapter", 0.25, "computing"),
+        ("ArrayDataAdapter", 0.5, "waiting"),
+        ("TFDatasetAdapter", 0.25, "waiting"),
+    ],
+)
+def test_what_arrays_in_memory_cost_a_short_step_is_no_bottleneck(
+    adapter: str, share: float, verdict: str
+) -> None:
+    fit = CodePlace("program", "/home/me/train.py", "<module>", 9, "model.fit(x, y)")
+    step = CodePlace("library", "tensorflow/python/eager/context.py", "call_function", 7)
+    recorded = made.profile([((step, fit), 10)], key="keras fit")._replace(
+        framework=FrameworkProfile(1.0, share), data_adapters=(adapter,)
+    )
+    assert answer(recorded).verdict == verdict
 
 
 def test_what_comes_after_the_last_step_is_mentioned() -> None:

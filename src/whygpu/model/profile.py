@@ -117,6 +117,8 @@ class ProcessProfile(NamedTuple):
     idle: WorkerUse | None = None
     """For how long the cores of the machine had nothing to do, all of them together."""
     compilations: tuple[Compilation, ...] = ()
+    data_adapters: tuple[str, ...] = ()
+    """Types of the adapters through which Keras 3 took batches, in training and evaluation."""
     recording: ProfilerRun = ProfilerRun()
     """Of the framework's own profiler."""
     gpus: tuple[GpuReadings, ...] = ()

@@ -51,6 +51,9 @@ WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
 SURELY = 0.1
 """What is named takes at least this share, by the lower end of its margin."""
+ARRAYS_WORTH_NAMING = 1 / 3
+"""Taking batches out of arrays in memory belongs to what a step of Keras costs. No other input
+pipeline would be faster, so that a smaller share, as short steps have it, is no bottleneck."""
 RECURRING_QUARTERS = 3
 NO_CORES = 0.1
 """Of the cores; if fewer are idle, more processes only take turns."""
@@ -148,7 +151,8 @@ def _answer(
         input_work=_scaled(_input_work(samples, divided), count),
         device=device_step,
     )
-    verdict = _verdict(shares, effective, margin, on_gpu=on_gpu, timed=device is not None)
+    notable = _without_usual_input(shares, sources)
+    verdict = _verdict(notable, effective, margin, on_gpu=on_gpu, timed=device is not None)
     return ProfileAnswer(
         verdict,
         on_gpu,
@@ -372,6 +376,17 @@ def _margin(shares: Sequence[TimeShare], effective: float) -> float:
     return 2 * (largest * (1 - largest) / effective) ** 0.5 if effective else 1.0
 
 
+def _without_usual_input(
+    shares: Sequence[TimeShare], sources: Mapping[str, object]
+) -> list[TimeShare]:
+    usual = set(sources) == {"keras arrays"}
+    return [
+        share
+        for share in shares
+        if not (usual and share.category == "input" and share.share < ARRAYS_WORTH_NAMING)
+    ]
+
+
 def _verdict(
     shares: Sequence[TimeShare], samples: float, margin: float, *, on_gpu: bool, timed: bool
 ) -> ProfileVerdict:
@@ -422,11 +437,17 @@ def _with_framework_profile(samples: list[Sample], profile: ProcessProfile) -> l
 
 def _tf_data_source(profile: ProcessProfile) -> str:
     """Keras passes arrays, and the batches of a PyDataset or a generator, through tf.data too."""
-    if any(place.file.startswith(KERAS_ARRAYS) for place in profile.places):
+    adapters = profile.data_adapters
+    if set(adapters) == {"ArrayDataAdapter"} or (not adapters and _samples_show_arrays(profile)):
         return "keras arrays"
     stages = profile.framework.stages if profile.framework is not None else ()
     from_python = bool(stages) and "Generator" in stages[0].name
     return "keras data" if from_python else "tf.data"
+
+
+def _samples_show_arrays(profile: ProcessProfile) -> bool:
+    """For Keras 2, whose adapters are not recorded; the samples may miss it."""
+    return any(place.file.startswith(KERAS_ARRAYS) for place in profile.places)
 
 
 def _with_restarts(samples: list[Sample]) -> list[Sample]:

@@ -1,4 +1,7 @@
-"""Steps of Keras: the end of each training batch, which Keras reports to its callbacks."""
+"""Steps of Keras: the end of each training batch, which Keras reports to its callbacks.
+
+And where the batches come from: Keras has an adapter for each kind of data.
+"""
 
 import sys
 
@@ -21,6 +24,7 @@ def start(keras: "Any") -> None:
     recorder.prepare("keras", start, keras)
     if not recorder.is_new("keras"):
         return
+    _watch_input(sys.modules.get("keras.src.trainers.epoch_iterator"))
     for name in PLACES:
         if watch(sys.modules.get(name)):
             return
@@ -37,6 +41,21 @@ def watch(module: "Any") -> bool:
     else:
         return False
     return True
+
+
+def _watch_input(module: "Any") -> None:
+    """Keras 3 makes an iterator for each kind of data that fit, evaluate or predict are given."""
+    kind = getattr(module, "EpochIterator", None)
+    if kind is None:
+        return
+    make = kind.__init__
+
+    def __init__(instance: "Any", *arguments: "Any", **named: "Any") -> None:
+        make(instance, *arguments, **named)
+        recorder.takes_data_from(type(getattr(instance, "data_adapter", None)).__name__)
+
+    __init__.__doc__ = make.__doc__
+    kind.__init__ = __init__
 
 
 def _marking(report: "Callable[..., Any]") -> "Callable[..., Any]":

@@ -65,6 +65,7 @@ def begin(folder: "str | None" = None) -> None:
         marks={},
         window=device_window.Window(started.now, _first_step[0]),
         compilations=[],
+        data_adapters=set(),
         watchers=[],
         children=workers.Workers(),
         gpus=gpu_state.GpuState(),
@@ -153,6 +154,13 @@ def compiled(
     found.append(dict(why, what=what[:200], end=round(end, 4), seconds=round(seconds, 4)))
     if len(found) > MOST_COMPILATIONS:
         del found[0]
+
+
+def takes_data_from(adapter: str) -> None:
+    """Keras takes batches through an adapter of this type."""
+    found = _state.get("data_adapters")
+    if found is not None:
+        found.add(adapter)
 
 
 def watch(watcher: "Any") -> None:
@@ -269,6 +277,7 @@ def _found(device: "dict[str, Any]") -> "dict[str, Any]":
         "waited": _state["children"].waited,
         "idle": _state["children"].idle,
         "compilations": list(_state["compilations"]),
+        "data_adapters": sorted(_state["data_adapters"]),
         "recording": device,
         "gpus": _state["gpus"].result(),
         "cost_seconds": round(taken.spent + _state["gpus"].spent, 4),
