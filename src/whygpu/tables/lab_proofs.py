@@ -48,7 +48,7 @@ ROWS: tuple[LabProof, ...] = (
         "kernels-compiled-from-ptx",
         "tensorflow",
         1,
-        "Install a newer release with machine code for this GPU",
+        "If it fails here, too: users took NVIDIA's containers or built it themselves",
         "no-command",
         "the remedy is for a person",
     ),
