@@ -51,6 +51,8 @@ WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
 SURELY = 0.1
 """What is named takes at least this share, by the lower end of its margin."""
+_PIPELINES_OF_KERAS = ("tf.data", "keras data")
+"""What Keras passes arrays through."""
 ARRAYS_WORTH_NAMING = 1 / 3
 """Taking batches out of arrays in memory belongs to what a step of Keras costs. No other input
 pipeline would be faster, so that a smaller share, as short steps have it, is no bottleneck."""
@@ -122,7 +124,7 @@ def _answer(
     free = _rate(profile.idle, steps) if profile.idle is not None else None
     crowded = _crowded_share(profile, steps)
     notes = (*notes, *_crowded(profile.cores, crowded, free))
-    divided = _with_restarts(divided)
+    divided = _with_known_data(_with_restarts(divided), profile)
     sources = _input_sources(divided)
     workers = _worker_use(profile, steps)
     shares = shares_of(divided, steps.window, _input_detail(sources, workers, profile))
@@ -437,12 +439,23 @@ def _with_framework_profile(samples: list[Sample], profile: ProcessProfile) -> l
 
 def _tf_data_source(profile: ProcessProfile) -> str:
     """Keras passes arrays, and the batches of a PyDataset or a generator, through tf.data too."""
-    adapters = profile.data_adapters
-    if set(adapters) == {"ArrayDataAdapter"} or (not adapters and _samples_show_arrays(profile)):
+    if not profile.data_adapters and _samples_show_arrays(profile):
         return "keras arrays"
     stages = profile.framework.stages if profile.framework is not None else ()
     from_python = bool(stages) and "Generator" in stages[0].name
     return "keras data" if from_python else "tf.data"
+
+
+def _with_known_data(samples: list[Sample], profile: ProcessProfile) -> list[Sample]:
+    """Whatever code makes the batches: if Keras was given arrays only, they come from those."""
+    if set(profile.data_adapters) != {"ArrayDataAdapter"}:
+        return samples
+    return [
+        sample._replace(kind=sample.kind._replace(source="keras arrays"))
+        if sample.kind.category == "input" and sample.kind.source in _PIPELINES_OF_KERAS
+        else sample
+        for sample in samples
+    ]
 
 
 def _samples_show_arrays(profile: ProcessProfile) -> bool:

@@ -50,12 +50,12 @@ def _watch_input(module: "Any") -> None:
         return
     make = kind.__init__
 
-    def __init__(instance: "Any", *arguments: "Any", **named: "Any") -> None:
+    def make_and_note(instance: "Any", *arguments: "Any", **named: "Any") -> None:
         make(instance, *arguments, **named)
         recorder.takes_data_from(type(getattr(instance, "data_adapter", None)).__name__)
 
-    __init__.__doc__ = make.__doc__
-    kind.__init__ = __init__
+    make_and_note.__doc__ = make.__doc__
+    kind.__init__ = make_and_note
 
 
 def _marking(report: "Callable[..., Any]") -> "Callable[..., Any]":
