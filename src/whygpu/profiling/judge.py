@@ -51,8 +51,8 @@ WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
 SURELY = 0.1
 """What is named takes at least this share, by the lower end of its margin."""
-_PIPELINES_OF_KERAS = ("tf.data", "keras data")
-"""What Keras passes arrays through."""
+_OWN_SOURCES = ("a generator", "a function")
+"""Data that the program itself prepares, and no pipeline of a framework."""
 ARRAYS_WORTH_NAMING = 1 / 3
 """Taking batches out of arrays in memory belongs to what a step of Keras costs. No other input
 pipeline would be faster, so that a smaller share, as short steps have it, is no bottleneck."""
@@ -447,12 +447,12 @@ def _tf_data_source(profile: ProcessProfile) -> str:
 
 
 def _with_known_data(samples: list[Sample], profile: ProcessProfile) -> list[Sample]:
-    """Whatever code makes the batches: if Keras was given arrays only, they come from those."""
+    """Keras passes arrays through tf.data or a DataLoader, depending on its backend."""
     if set(profile.data_adapters) != {"ArrayDataAdapter"}:
         return samples
     return [
         sample._replace(kind=sample.kind._replace(source="keras arrays"))
-        if sample.kind.category == "input" and sample.kind.source in _PIPELINES_OF_KERAS
+        if sample.kind.category == "input" and sample.kind.source not in _OWN_SOURCES
         else sample
         for sample in samples
     ]
