@@ -170,6 +170,20 @@ def test_a_damaged_history_is_a_note(content: bytes, own_folder: pathlib.Path) -
     assert command("history").returncode == 0
 
 
+def test_on_and_off_say_what_they_did_if_the_history_is_damaged(
+    own_folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_folder.mkdir(parents=True)
+    (own_folder / "history.sqlite3").write_bytes(b"no database")
+    assert main(["history", "on"]) == 2
+    assert not is_recording()
+    assert "history.sqlite3 is damaged" in capsys.readouterr().err
+    (own_folder / "history.on").touch()
+    assert main(["history", "off"]) == 2
+    assert not is_recording()
+    assert "recording is off now, but" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_written_is_a_note(own_folder: pathlib.Path) -> None:
     command("history", "on")
     own_folder.chmod(0o500)

@@ -17,6 +17,7 @@ from whygpu import UsageError, diagnose, fleet_report
 from whygpu.cli.main import main
 from whygpu.fleet.drift import drift_of
 from whygpu.fleet.judging import missing
+from whygpu.fleet.snapshot_files import expected_nodes
 from whygpu.fleet.summary import node_report, summarise
 from whygpu.model.codec import decode
 from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport
@@ -84,10 +85,15 @@ def test_each_cause_has_an_example_with_its_remedies(tmp_path: pathlib.Path) -> 
         (["n1.a"], ["n1.b"], ["n1.a"]),
         (["10.0.0.1"], ["10.0.0.2"], ["10.0.0.1"]),
         (["10"], ["10.0.0.2"], ["10"]),
-        (["n1"], ["rack/n1"], ["n1"]),
+        # In a folder below, and in several: one for each day.
+        (["n1", "n2.cluster.local"], ["rack/n1", "rack/n2"], []),
+        (["n1"], ["monday/n1", "tuesday/n1"], []),
+        (["n1"], ["/east/n1.json", "/west/n1.json"], []),
+        (["rack1/n1"], ["rack2/n1"], ["rack1/n1"]),
+        (["GPU-1", "gpu-2.cluster.local"], ["gpu-1", "GPU-2"], []),
     ],
 )
-def test_a_node_is_expected_with_or_without_its_domain(
+def test_an_expected_node_is_known_by_its_host_name(
     expected: list[str], seen: list[str], lost: list[str]
 ) -> None:
     assert missing(expected, set(seen)) == lost
@@ -128,6 +134,14 @@ def test_an_expected_node_without_a_snapshot_is_reported(tmp_path: pathlib.Path)
     report = fleet_report(tmp_path / "a.json", expect=names)
     assert [(loss.node, loss.kind) for loss in report.lost] == [("b", "missing")]
     assert report.exit_code == 4
+
+
+def test_a_list_of_nodes_may_be_utf_16_as_windows_shells_write_it(tmp_path: pathlib.Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("gpu-1\r\ngpu-2\r\n", encoding="utf-16")
+    assert expected_nodes(str(names)) == ("gpu-1", "gpu-2")
+    names.write_text("gpu-1\n", encoding="utf-8-sig")
+    assert expected_nodes(str(names)) == ("gpu-1",)
 
 
 def test_nodes_in_two_folders_keep_apart(tmp_path: pathlib.Path) -> None:

@@ -41,6 +41,14 @@ def test_what_was_added_is_there(tmp_path: pathlib.Path) -> None:
     assert store.count() == 2
 
 
+def test_a_number_that_sqlite_does_not_have_is_no_run(tmp_path: pathlib.Path) -> None:
+    store = Store(str(tmp_path), "here")
+    store.add(run(1), b"{}")
+    assert store.snapshot(10**30) is None
+    assert store.snapshot(-(10**30)) is None
+    assert len(store.runs(10**30)) == 1
+
+
 def test_nobody_else_can_read_it(tmp_path: pathlib.Path) -> None:
     store = Store(str(tmp_path), "here")
     store.add(run(), b"{}")

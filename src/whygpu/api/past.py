@@ -51,6 +51,9 @@ def record_history(recording: bool = True) -> History:
         whygpu.record_history()
     """
     folder = state_folder.state_folder()
+    if recording:
+        # An error means that nothing was changed. A history that cannot be read records nothing.
+        history(0)
     try:
         if recording:
             state_folder.start_recording(folder)
@@ -58,7 +61,11 @@ def record_history(recording: bool = True) -> History:
             state_folder.stop_recording(folder)
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror or error}") from error
-    return history(0)
+    try:
+        return history(0)
+    except HistoryError as error:
+        state = "on" if recording else "off"
+        raise HistoryError(f"recording is {state} now, but {error}") from error
 
 
 def clear_history() -> History:

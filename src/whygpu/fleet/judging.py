@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -9,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from whygpu.causes import machine_catalogue
 from whygpu.diagnosis.engine import diagnose
 from whygpu.errors import UsageError
+from whygpu.fleet.snapshot_files import ENDING
 from whygpu.fleet.summary import ExampleOf, node_report, summarise
 from whygpu.host.files import read_whole
 from whygpu.host.systems import cores
@@ -64,21 +66,29 @@ def report_on(
 def missing(expected: Sequence[str], seen: AbstractSet[str]) -> list[str]:
     """The nodes that were expected and not seen.
 
-    Schedulers name a node with its domain where `hostname` does not, or the other way round. It is
-    the same node if no other one has that host name.
+    A snapshot in a folder below is named with that folder. Names of hosts are the same in upper
+    and lower case. Schedulers name a node with its domain where `hostname` does not, or the other
+    way round. It is the same node if no other one has that host name.
     """
-    listed = Counter(map(_host, expected))
-    found = Counter(map(_host, seen))
+    names = {_file_name(node) for node in seen}
+    listed = Counter(map(_host, {node.lower() for node in expected}))
+    found = Counter(map(_host, names))
 
     def is_seen(node: str) -> bool:
-        host = _host(node)
-        if node in seen:
+        name = node.lower()
+        if node in seen or name in names:
             return True
+        host = _host(name)
         if listed[host] != 1 or found[host] != 1:
             return False
-        return host in seen or (node == host and "/" not in host)
+        return host in names or name == host
 
     return [node for node in expected if not is_seen(node)]
+
+
+def _file_name(node: str) -> str:
+    """Without folders. A node is named by its whole path if two folders have a file of its name."""
+    return os.path.basename(node).lower().removesuffix(ENDING)
 
 
 def _host(node: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -76,9 +77,9 @@ def expected_nodes(path: str) -> tuple[str, ...]:
         content = read_given("/dev/stdin" if path == "-" else path, _NODE_LIST)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    lines = (
-        line.partition("#")[0].strip() for line in content.decode("utf-8", "replace").splitlines()
-    )
+    # A Windows shell writes UTF-16.
+    text = content.decode(json.detect_encoding(content), "replace")
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
     names = tuple(dict.fromkeys(line.removeprefix("node/") for line in lines if line))
     if not names:
         raise UsageError(f"{path} names no node; expected one name on each line")

@@ -29,6 +29,8 @@ MOST_BYTES = 4 << 20
 """Of compressed snapshots; one takes about ten thousand."""
 LARGEST_SNAPSHOT = 1 << 24
 """Bytes of a snapshot that is read back."""
+LARGEST_NUMBER = (1 << 63) - 1
+"""SQLite has no larger integer."""
 SCHEMA = 2
 PATIENCE = 2.0
 """Seconds to wait for other writers. Whoever waits for an answer should not notice."""
@@ -95,8 +97,9 @@ class Store:
         if not os.path.exists(self.path):
             return ()
         query = f"{_SELECT} ORDER BY number DESC LIMIT ?"
+        values = (self._machine, min(most, LARGEST_NUMBER))
         with self._opened() as database:
-            return tuple(map(_run, database.execute(query, (self._machine, most))))
+            return tuple(map(_run, database.execute(query, values)))
 
     def count(self) -> int:
         if not os.path.exists(self.path):
@@ -126,7 +129,7 @@ class Store:
 
     def snapshot(self, number: int) -> bytes | None:
         """The snapshot of a run, as JSON; None if there is no such run."""
-        if not os.path.exists(self.path):
+        if not os.path.exists(self.path) or abs(number) > LARGEST_NUMBER:
             return None
         with self._opened() as database:
             query = "SELECT snapshot FROM runs WHERE number = ?"
