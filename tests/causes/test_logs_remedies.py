@@ -90,3 +90,59 @@ def test_a_protobuf_that_is_there_has_to_be_replaced() -> None:
     line = "ImportError: cannot import name 'runtime_version' from 'google.protobuf' (x.py)\n"
     (first, *_) = explained(line).root_causes[0].remedies
     assert command_of(first) == "python -m pip install --upgrade protobuf"
+
+
+NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled"
+
+
+@each("path", ["C:/Users/kim/train.py", "/mnt/c/Users/kim/train.py"])
+def test_the_folder_of_a_user_of_windows_is_not_on_a_mac(path: str) -> None:
+    (root,) = explained(f'File "{path}", line 3\n{NO_CUDA}').root_causes
+    assert root.cause == "cpu-only-build"
+    assert not any("Mac" in remedy.text for remedy in root.remedies)
+
+
+def test_a_release_is_chosen_for_the_python_of_a_folder_of_windows() -> None:
+    path = r"C:\Users\li\AppData\Local\Programs\Python\Python310\lib\site-packages\torch\cuda"
+    (root,) = explained(f'File "{path}\\__init__.py", line 211\n{NO_CUDA}').root_causes
+    assert "pip install torch==" in (command_of(root.remedies[0]) or "")
+    assert "Python" not in root.remedies[0].text
+
+
+@each("shown", ["2.5.1+cpu", "'2.5.1+cpu'", "2.5.10+cpu"])
+def test_a_version_for_the_cpu_proves_the_build(shown: str) -> None:
+    session = f">>> torch.__version__\n{shown}\n>>> torch.cuda.is_available()\nFalse"
+    (root,) = explained(session).root_causes
+    assert (root.cause, root.confidence) == ("cpu-only-build", "certain")
+    assert root.evidence[0].line == 2
+
+
+def test_the_warning_of_jax_alone_gets_a_command_for_jax() -> None:
+    warning = "WARNING:absl:No GPU/TPU found, falling back to CPU."
+    (root,) = explained(warning).root_causes
+    assert root.confidence == "possible"
+    assert "jax[cuda" in (command_of(root.remedies[0]) or "")
+
+
+@each(
+    ("text", "words"),
+    [
+        ("MacBook, macOS 14.2\ntf.config.list_physical_devices('GPU')\n[]", "tensorflow-metal"),
+        ("Apple M2\njax.devices()\n[CpuDevice(id=0)]", "jax-metal"),
+        ("Apple M1\ntorch.cuda.is_available() False", "mps"),
+    ],
+)
+def test_a_mac_is_not_asked_for_a_driver_of_nvidia(text: str, words: str) -> None:
+    explanation = explained(text)
+    guidance = explanation.guidance
+    steps = guidance.steps if guidance else explanation.root_causes[0].remedies
+    assert words in " ".join(step.text for step in steps)
+    if guidance:
+        assert "nvidia-smi" not in f"{guidance.ask} {guidance.candidates}"
+
+
+def test_a_jetson_needs_builds_of_its_own() -> None:
+    guidance = explained("Jetson Orin Nano, JetPack 6.0\ntorch: GPU available: False").guidance
+    assert guidance is not None
+    assert "Jetson" in guidance.candidates[0]
+    assert "nv_tegra_release" in (guidance.ask or "")

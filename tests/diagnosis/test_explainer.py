@@ -669,7 +669,7 @@ def test_a_gpu_that_is_ready_is_fine_and_one_that_is_ignored_is_not() -> None:
         ),
         (
             ("Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with",),
-            "the framework can use the GPU, line 1",
+            "TensorFlow can use the GPU, line 1",
         ),
         (
             ("GPU 0: Tesla T4 (UUID: GPU-1)", READY),

@@ -92,3 +92,20 @@ def test_a_version_that_was_replaced_or_only_considered_is_not_in_use(
 ) -> None:
     log = read_text("\n".join(lines))
     assert [seen.version for seen in log.versions if seen.of == of] == expected
+
+
+@each(
+    ("line", "version"),
+    [
+        (r'File "C:\Users\li\AppData\Local\Programs\Python\Python310\lib\site.py"', "3.10"),
+        (r'File "C:\Python39\lib\site.py", line 3', "3.9"),
+        (r"C:\Users\li\AppData\Local\Programs\Python\Python38-32\python.exe", "3.8"),
+        ("Python 3.12.4 (tags/v3.12.4:8e8a4ba, Jun  6 2024) [MSC v.1940 64 bit (AMD64)]", "3.12.4"),
+        ("Python 3.10.13 | packaged by conda-forge | (main, Dec 23 2023) [GCC 12.3.0]", "3.10.13"),
+        ("Python 3.8.10", "3.8.10"),
+        ("Python 3.8.10 or newer is required", None),
+        ("requires Python 3.8.10", None),
+    ],
+)
+def test_the_python_of_a_path_or_of_its_own_first_line(line: str, version: str | None) -> None:
+    assert read_text(line).version_of("python") == version

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.log_cuda_start import story_of
+from whygpu.causes.evidence.log_machines import gpus_in
 from whygpu.causes.evidence.log_subjects import excerpt, framework_title
 from whygpu.causes.evidence.log_utilisation import Utilisation
+from whygpu.causes.evidence.mac_gpus import advice_for_a_mac, question_for_a_mac
 from whygpu.diagnosis.fragments import causes_with_words_of
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Guidance
@@ -51,6 +53,8 @@ _SAYS_WHY = {
 
 def _next_steps(log: Log) -> tuple[Remedy, ...]:
     """For a framework that sees no GPU."""
+    if log.platform == "macos":
+        return (advice_for_a_mac(log),)
     action = _SAYS_WHY.get("tensorflow" if log.framework == "keras" else log.framework)
     if action is None or (log.version_of("tensorflow") or "").startswith("1."):
         return (CHECK, _WHOLE_OUTPUT)
@@ -68,6 +72,41 @@ _WHY_NONE_IS_SEEN = (
     "CUDA_VISIBLE_DEVICES",
 )
 _IS_IT_LISTED = "Does `nvidia-smi` list the GPU where the program runs?"
+_WHY_NONE_ON_A_MAC = (
+    "a program that asks for CUDA, which a Mac does not have",
+    "a framework without its plug-in for the GPU of a Mac, or with one of another release",
+    "a Mac with an Intel processor",
+)
+_WHY_NONE_ON_A_JETSON = (
+    "a build that was not made for a Jetson: the packages of PyPI for Arm are for the CPU, or for "
+    "servers with another CUDA",
+    "a build for another JetPack",
+    "CUDA libraries of JetPack that are not installed",
+    "a container that was started without GPUs",
+)
+_WHICH_JETPACK = (
+    "Which JetPack is it (`cat /etc/nv_tegra_release`), and from where was the framework installed?"
+)
+
+
+def _why_none_is_seen(log: Log) -> tuple[str, ...]:
+    if log.platform == "macos":
+        return _WHY_NONE_ON_A_MAC
+    if _is_jetson(log):
+        return _WHY_NONE_ON_A_JETSON
+    # A machine whose GPU the log lists has a driver that works.
+    return _WHY_NONE_IS_SEEN[1 if log.devices else 0 :]
+
+
+def _question(log: Log, usual: str) -> str | None:
+    """What to ask where the framework sees no GPU; `usual` is for a machine of any kind."""
+    if log.platform == "macos":
+        return question_for_a_mac(log)
+    return _WHICH_JETPACK if _is_jetson(log) else usual
+
+
+def _is_jetson(log: Log) -> bool:
+    return any(gpu.kind == "jetson" for gpu in gpus_in(log))
 
 
 def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
@@ -83,14 +122,16 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
         )
         return Guidance(
             f"{sees} ({quoted}); the log does not say why",
-            # A machine whose GPU the log lists has a driver that works.
-            candidates=_WHY_NONE_IS_SEEN[1 if log.devices else 0 :],
-            ask="Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?",
+            candidates=_why_none_is_seen(log),
+            ask=_question(
+                log,
+                "Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?",
+            ),
             steps=_next_steps(log),
         )
     return Guidance(
         f"the program says that it works on the CPU ({quoted}); the log does not say why",
-        candidates=("the program was told to use the CPU", *_WHY_NONE_IS_SEEN),
+        candidates=("the program was told to use the CPU", *_why_none_is_seen(log)),
         ask="Does the program or its configuration ask for the CPU?",
         steps=_next_steps(log),
     )
@@ -223,8 +264,8 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
         return Guidance(
             f"the program needs a GPU, and {framework_title(log)} saw none; the log does not say "
             "why",
-            candidates=_WHY_NONE_IS_SEEN,
-            ask=_IS_IT_LISTED,
+            candidates=_why_none_is_seen(log),
+            ask=_question(log, _IS_IT_LISTED),
             steps=_next_steps(log),
         )
     return Guidance(
@@ -248,8 +289,8 @@ def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
     sees_none = said.says == SEES_NONE.says
     return Guidance(
         f"line {line.number} says that {said.says}, and nothing else in it says why",
-        candidates=_WHY_NONE_IS_SEEN if sees_none else said.candidates,
-        ask=_IS_IT_LISTED if sees_none else said.ask,
+        candidates=_why_none_is_seen(log) if sees_none else said.candidates,
+        ask=_question(log, _IS_IT_LISTED) if sees_none else said.ask,
         steps=_next_steps(log) if sees_none else said.steps,
     )
 

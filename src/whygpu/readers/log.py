@@ -37,15 +37,31 @@ from whygpu.readers.versions import versions
 from whygpu.readers.work_progress import progress
 
 _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], ...] = (
-    ("windows", late(r"\b[A-Za-z]:\\\\?\w|\.dll\b|\[WinError|win_amd64|\.pyd\b")),
+    (
+        "windows",
+        late(
+            r"\b[A-Za-z]:\\\\?\w|(?<![\w/])[A-Za-z]:/\w|(?<![\w/])/c/Users/|\.dll\b|\[WinError"
+            r"|win_amd64|\.pyd\b"
+        ),
+    ),
     (
         "macos",
         late(
-            r"\.dylib\b|/Users/|macosx_\d|Darwin|\bMPS\b(?! (?:client|server|control))|arm64-apple"
+            r"\.dylib\b|(?<![\w:])/Users/|macosx_\d|Darwin|arm64-apple"
+            r"|\bMPS\b(?! (?:client|server|control))"
         ),
     ),
-    ("linux", late(r"\.so\b|/home/|/usr/|/opt/|/proc/|manylinux|\bld\.so|NVRM:")),
+    ("linux", late(r"\.so\b|/home/|/usr/|/opt/|/proc/|/mnt/[a-z]/|manylinux|\bld\.so|NVRM:")),
 )
+_NAMED_PLATFORMS: tuple[tuple[Literal["windows", "macos"], re.Pattern[str]], ...] = (
+    ("windows", late(r"\b[Ww]in(?:dows)? ?(?:7|8(?:\.1)?|1[01])\b")),
+    ("macos", late(r"\bmacOS \d{2}(?![\d.]{0,6}(?:\+| or ))|\bMac ?[Bb]ook\b|\bApple M\d\b")),
+)
+"""Words of a person about the computer. What a program prints decides before them."""
+_RUNS_ELSEWHERE = late(
+    r"(?i)\bWSL ?2?\b|\bUbuntu|\bdocker\b|\bcontainer\b|\bcolab\b|\bkaggle\b|\bssh\b"
+)
+"""The program may run in another system than that of the computer that a person names."""
 _FRAMEWORKS = (
     (
         "jax",
@@ -80,6 +96,8 @@ _FRAMEWORKS = (
 
 _SHARED_WITH_XLA = late(r"\bcuda_dnn\.cc")
 """A source file that JAX also uses: it counts for TensorFlow if nothing else names a framework."""
+_IN_SENTENCES = (("jax", late(r"\bJAX\b")), ("tensorflow", late(r"\bTensorFlow\b")))
+"""Names as sentences have them. Other programs write them too, so code and paths decide first."""
 
 
 def read_text(text: str | bytes, name: str = "") -> Log:
@@ -164,7 +182,11 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
 
 
 def _platform(text: str) -> Literal["linux", "windows", "macos", "unknown"]:
-    return next((name for name, pattern in _PLATFORMS if pattern.search(text)), "unknown")
+    shown = next((name for name, pattern in _PLATFORMS if pattern.search(text)), None)
+    if shown is not None or _RUNS_ELSEWHERE.search(text):
+        return shown or "unknown"
+    named = [name for name, pattern in _NAMED_PLATFORMS if pattern.search(text)]
+    return named[0] if len(named) == 1 else "unknown"
 
 
 def _framework(text: str) -> str:
@@ -176,5 +198,8 @@ def _framework(text: str) -> str:
     }
     name = max(counts, key=lambda each: counts[each])
     if not counts[name]:
+        named = [name for name, pattern in _IN_SENTENCES if pattern.search(text)]
+        if len(named) == 1:
+            return named[0]
         return "tensorflow" if _SHARED_WITH_XLA.search(text) else ""
     return name

@@ -39,7 +39,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("numpy", rf"\b[Nn]um[Pp]y(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
         ("protobuf", rf"\bprotobuf(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
         ("python", r"[/\\][Pp]ython-?(\d\.\d{1,2})(?=[/\\. ])"),
-        ("python", r"[/\\][Pp]ython(3\d{1,2})[/\\]"),
+        ("python", r"[/\\][Pp]ython(3\d{1,2})(?:-32)?[/\\]"),
+        ("python", r"^Python (\d\.\d{1,2}\.\d{1,2})\+?(?= [|(]|\s{0,4}$)"),
         ("cuda", rf"[/\\]cuda-{_NUMBER}(?=[/\\: ])"),
         ("cuda", rf"compilation tools, release {_NUMBER}"),
         ("cuda", rf"(?i:cuda(?:[ -]?toolkit)?)[ /-]v?{_NUMBER}"),
@@ -128,7 +129,12 @@ def _mentioned(text: str, about_versions: Sequence[str]) -> Iterator[tuple[str, 
     start = have.end() if have else 0
     for of, pattern in _PATTERNS:
         for match in pattern.finditer(text, start):
-            yield of, match[1]
+            yield of, _dotted(match[1]) if of == "python" else match[1]
+
+
+def _dotted(python: str) -> str:
+    """Folders of Windows have the version of Python without its dot: 310."""
+    return python if "." in python else f"{python[0]}.{python[1:]}"
 
 
 def _replaced(found: Sequence[Version], version: Version) -> list[Version]:

@@ -176,6 +176,7 @@ from whygpu.causes.evidence.log_subjects import (
     framework_title,
     subject_of,
 )
+from whygpu.causes.evidence.mac_gpus import advice_for_a_mac
 from whygpu.causes.evidence.other_cards import AMD_MODEL, OTHER_CARD
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
@@ -473,24 +474,29 @@ def _only_cpu(log: Log, statement: Match) -> Finding:
         evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=_log_remedies(log),
         confidence="likely",
-        ask="Does `pip list` show jax-cuda12-plugin? If so, what does `echo $JAX_PLATFORMS` print?",
+        ask="Does `pip list` show jax-cuda12-plugin or jax-cuda13-plugin? If so, what does `echo $JAX_PLATFORMS` print?",
     )
 
 
 def _fell_back(log: Log, statement: Match) -> Finding:
     """These frameworks print the same for a missing GPU and for a build without CUDA."""
     of_jax = "GPU/TPU" in statement.text
-    name, gpu_build = (
-        ("JAX", "jax-cuda12-plugin (or, before 0.4.30, a jaxlib with +cuda in its version)")
+    subject, name, gpu_build = (
+        (
+            "jax",
+            "JAX",
+            "jax-cuda12-plugin or jax-cuda13-plugin (or, before 0.4.30, a jaxlib with +cuda in its "
+            "version)",
+        )
         if of_jax
-        else ("ONNX Runtime", "onnxruntime-gpu, and not onnxruntime as well")
+        else ("onnxruntime", "ONNX Runtime", "onnxruntime-gpu, and not onnxruntime as well")
     )
     return CAUSE.finding(
-        subject="jax" if of_jax else "onnxruntime",
+        subject=subject,
         severity="info",
         message=f"{name} runs on the CPU: it found no GPU, or the build has no CUDA",
         evidence=log.evidence(*(match.line for match in log.find(FELL_BACK))),
-        remedies=_log_remedies(log),
+        remedies=_log_remedies(log._replace(framework=subject)),
         confidence="possible",
         ask=f"Does `pip list` show {gpu_build}? If not, the build has no CUDA.",
     )
@@ -500,7 +506,7 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     removes = (log.framework,) if log.framework in ("onnxruntime", "torch") else ()
     cpu = Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu').")
     if log.platform == "macos":
-        return (Remedy("On a Mac, select its own GPU (device='mps'): CUDA needs NVIDIA's."), cpu)
+        return (advice_for_a_mac(log), cpu)
     if log.says(OTHER_CARD) or log.says(AMD_MODEL):
         return (
             Remedy(

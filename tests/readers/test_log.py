@@ -1,0 +1,46 @@
+"""What a log as a whole is about: the system that wrote it, and the framework."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from whygpu.readers.log import read_text
+
+
+@each(
+    ("text", "platform"),
+    [
+        (r'File "C:\Users\kim\train.py", line 3', "windows"),
+        # PyCharm and Git write slashes, and WSL has the drives of Windows in a folder.
+        ('File "C:/Users/kim/train.py", line 3', "windows"),
+        ('File "/c/Users/kim/train.py", line 3', "windows"),
+        ('File "/mnt/c/Users/kim/train.py", line 3', "linux"),
+        ('File "/Users/kim/train.py", line 3', "macos"),
+        ("see https://example.org/Users/guide", "unknown"),
+        ("s3:/bucket/train.py", "unknown"),
+        ("I have Windows 11 and an RTX 3060", "windows"),
+        ("I have a MacBook Pro M2, macOS 14.2", "macos"),
+        ("MPS needs macOS 12.3+ or a newer one", "macos"),
+        ("this needs macOS 12.3+", "unknown"),
+        # The program may not run in the system that a person names.
+        ("Windows 11 with WSL2", "unknown"),
+        ("Windows 11, in Docker", "unknown"),
+        ("on Colab, from my MacBook", "unknown"),
+        ("my MacBook, and a PC with Windows 10", "unknown"),
+        ("my MacBook, and File /home/kim/train.py", "linux"),
+    ],
+)
+def test_the_system_that_wrote_it(text: str, platform: str) -> None:
+    assert read_text(text).platform == platform
+
+
+@each(
+    ("text", "framework"),
+    [
+        ("Found cuDNN version 8600, but JAX was built against version 8904", "jax"),
+        ("Could not find 'cudart64_90.dll'. TensorFlow requires this DLL", "tensorflow"),
+        ("import torch  # not TensorFlow", "torch"),
+        ("faster than TensorFlow and JAX", ""),
+    ],
+)
+def test_the_framework_that_a_sentence_names(text: str, framework: str) -> None:
+    assert read_text(text).framework == framework
