@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 CURED = "CURED" in os.environ
-SECONDS = float(os.environ.get("IDLE_SECONDS", "4"))
+SECONDS = float(os.environ.get("IDLE_SECONDS", "15"))
 WIDTH = 512
 
 

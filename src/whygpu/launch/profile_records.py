@@ -36,7 +36,7 @@ def _with_file(profile: ProcessProfile, path: str) -> ProcessProfile:
         return profile._replace(device=kineto.read_kineto(content, run))
     planes = xplane.read_planes(
         _content(path, xplane.LARGEST_FILE),
-        lambda name: name == xplane_device.MARK or tf_data_profile.is_of_pipeline(name),
+        lambda name: xplane_device.is_of_host(name) or tf_data_profile.is_of_pipeline(name),
     )
     return profile._replace(
         framework=tf_data_profile.summary(planes),

@@ -77,7 +77,7 @@ class DeviceRecording(NamedTuple):
     end: float
     device: int = 0
     kernels: tuple[Kernel, ...] = ()
-    """In the order of their beginnings, as are the next four."""
+    """In the order of their beginnings, as are the next five."""
     copies: tuple[Copy, ...] = ()
     waits: tuple[Span, ...] = ()
     """Calls of CUDA in which a thread of the program waited for the GPU."""
@@ -85,6 +85,8 @@ class DeviceRecording(NamedTuple):
     """Calls of CUDA, joined where they overlap; empty if the profiler does not record them."""
     input_waits: tuple[Span, ...] = ()
     """When a compiled function waited for the input pipeline."""
+    staging: tuple[Span, ...] = ()
+    """When a thread of the framework copied data for the GPU from ordinary to pinned memory."""
     multiprocessors: int = 0
     """Of the GPU; 0 if it is not known."""
     devices: int = 1

@@ -124,7 +124,7 @@ def _why_not(profile: ProcessProfile) -> str:
     if profile.device is not None and not profile.device.kernels:
         return "the framework's profiler recorded no kernels"
     if profile.device is not None:
-        return "too few steps while the framework's profiler ran"
+        return "the program could hardly be sampled while the framework's profiler ran"
     return "the program ended before the framework's profiler ran"
 
 

@@ -164,6 +164,7 @@ class _Reasons:
     def __init__(self, recording: DeviceRecording) -> None:
         self._waits = Lookup(recording.waits)
         self._input = Lookup(recording.input_waits)
+        self._staging = Lookup(joined(recording.staging))
         self._calls = Lookup(recording.calls)
         self._has_calls = bool(recording.calls)
 
@@ -184,6 +185,8 @@ class _Reasons:
         """Why the GPU is idle while the thread is in the framework."""
         if moment in self._input:
             return "input"
+        if moment in self._staging:
+            return "copies"
         gap = self._calls.gap(moment)
         return "cpu-operations" if gap is not None and gap.seconds >= LONG_GAP else "launches"
 

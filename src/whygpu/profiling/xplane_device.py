@@ -21,11 +21,18 @@ MOST_WRONG = 0.001
 """Seconds by which the two clocks may differ at the second mark."""
 MARK = "whygpu mark"
 """The event that the process makes when the profiler begins, and before it ends."""
+_STAGING = "H2D Dispatch"
+"""The event of JAX's threads that copy an array into pinned memory before the GPU copies it."""
 _STREAM = "Stream"
 _COPIES = ("Memcpy", "Memset")
 _DIRECTIONS: Mapping[str, Direction] = {"H2D": "to the GPU", "D2H": "from the GPU"}
 _GRID = late(r"grid:(\d{1,9}),(\d{1,9}),(\d{1,9})")
 _SIZE = late(r"size:(\d{1,15})")
+
+
+def is_of_host(name: str) -> bool:
+    """Whether an event of the host, by its name, is read here."""
+    return name in (MARK, _STAGING)
 
 
 def device_recording(planes: Sequence[Plane], run: ProfilerRun) -> DeviceRecording | None:
@@ -53,6 +60,7 @@ def device_recording(planes: Sequence[Plane], run: ProfilerRun) -> DeviceRecordi
         input_waits=tuple(
             Span(wait.begin + offset, wait.end + offset) for wait in input_waits(host)
         ),
+        staging=tuple(sorted(e.span(offset) for e in host if e.name == _STAGING)),
         devices=len(busy),
     )
 
