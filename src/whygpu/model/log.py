@@ -121,6 +121,36 @@ class DeviceReport(NamedTuple):
     says: DeviceWord
 
 
+ShownOf = Literal[
+    "torch-version",
+    "torch-cuda",
+    "torch-hip",
+    "torch-built",
+    "tensorflow-version",
+    "tensorflow-built",
+    "gpu-there",
+    "gpu-count",
+    "gpu-list",
+    "devices",
+    "jax-backend",
+    "keras-backend",
+]
+"""What an expression asks for: the release of a framework, the CUDA or HIP that PyTorch was built
+for (None: for none), whether a build has GPU code, whether there is a GPU, and on what JAX and
+Keras work."""
+
+
+class Shown(NamedTuple):
+    """The value of an expression about devices, as a session or a program printed it."""
+
+    line: int
+    """The line with the value."""
+    asked: int
+    """The line with the expression; 0 if the log has only the value."""
+    of: ShownOf
+    value: str
+
+
 class Version(NamedTuple):
     line: int
     of: str
@@ -177,6 +207,7 @@ class Log(NamedTuple):
     allocations: tuple[Allocation, ...] = ()
     devices: tuple[Device, ...] = ()
     reports: tuple[DeviceReport, ...] = ()
+    shown: tuple[Shown, ...] = ()
     versions: tuple[Version, ...] = ()
     failures: tuple[Failure, ...] = ()
     """In the order of the log; exceptions that were handled are not among them."""
@@ -265,6 +296,9 @@ class Log(NamedTuple):
         seen = "gpu" in statements or any(device.event == "ready" for device in self.devices)
         counts = {"gpu-unused", "on-cpu"} if seen else {"gpu-unused", "on-cpu", "no-gpu"}
         return tuple(report for report in self.reports if report.says in counts)
+
+    def shown_of(self, *names: ShownOf) -> tuple[Shown, ...]:
+        return tuple(value for value in self.shown if value.of in names)
 
     def version_of(self, name: str) -> str | None:
         """The first version of this package that the log mentions."""
