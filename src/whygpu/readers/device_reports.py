@@ -164,6 +164,9 @@ def _of_line(line: Line, about_devices: Sequence[str]) -> Iterator[DeviceReport]
     if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
         # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
         return
+    if line.level == "none" and line.text.rstrip().endswith("?"):
+        # A question says nothing.
+        return
     folded = line.text.lower()
     if not any(word in folded for word in about_devices):
         return
