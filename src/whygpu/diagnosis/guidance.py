@@ -318,18 +318,12 @@ def _shown_of_devices(log: Log) -> str:
 
 
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
-    answered = amid_output and _at_work(log)
+    answered = amid_output and log.reports_gpu_at_work()
     for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
         if line.level == "none" and (is_of_a_person(line.text) or not amid_output):
             said = complaint_in(line.text)
             if said is not None and not (answered and said.asks_for_use):
                 yield line, said
-
-
-def _at_work(log: Log) -> bool:
-    """Whether the log shows a GPU that is used, or ready for use."""
-    ready = any(device.event == "ready" for device in log.devices)
-    return ready or any(report.says == "on-gpu" for report in log.reports)
 
 
 def _for_fragment(causes: Sequence[Cause]) -> Guidance | None:

@@ -284,6 +284,11 @@ class Log(NamedTuple):
         """Whether a program says that it has a GPU, or works on one."""
         return any(report.says in ("gpu", "on-gpu") for report in self.reports)
 
+    def reports_gpu_at_work(self) -> bool:
+        """Whether it is shown that a GPU is used, or ready for use."""
+        ready = any(device.event == "ready" for device in self.devices)
+        return ready or any(report.says == "on-gpu" for report in self.reports)
+
     def failed_lines(self) -> frozenset[int]:
         """The lines of all failures."""
         return frozenset(n for end in self.failures for n in range(end.line, end.last + 1))
