@@ -488,7 +488,9 @@ _PTX = late(r"PTX", re.IGNORECASE)
 
 
 def _log_message(log: Log, groups: dict[str, str | None], cuda: str | None) -> str:
-    version = groups.get("detected") or log.version_of("driver")
+    # A container with the libraries of a newer driver shows their version as the driver's.
+    of = "kernel-module" if log.status_named(*COMPAT) else "driver"
+    version = groups.get("detected") or log.version_of(of)
     driver = f"the NVIDIA driver {version}" if version else "the NVIDIA driver"
     wants = groups.get("condition") or groups.get("other")
     number = groups.get("number")
@@ -505,7 +507,9 @@ def _log_message(log: Log, groups: dict[str, str | None], cuda: str | None) -> s
 
 
 _PLANS = {
+    "cupy": command_line("whygpu plan cupy"),
     "jax": command_line("whygpu plan jax"),
+    "onnxruntime": command_line("whygpu plan onnxruntime"),
     "tensorflow": command_line("whygpu plan tensorflow"),
     "torch": command_line("whygpu plan torch"),
 }
@@ -515,12 +519,13 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
     table = windows_driver_floors if log.platform == "windows" else driver_floors
     floors = table(cuda) if cuda else ()
     at_least = f" to {floors[-1].driver} or newer" if floors else ""
-    where = (
-        ", on the host, because a container uses the host's driver" if _in_container(log) else ""
-    )
+    inside = story_of(log).in_container
+    where = ", on the host, because a container uses the host's driver" if inside else ""
     return (
         Remedy(
-            "Install a build for an older CUDA release that this driver supports.",
+            "Use an image, or install a build, for an older CUDA release that this driver supports."
+            if inside
+            else "Install a build for an older CUDA release that this driver supports.",
             _PLANS.get(log.framework, command_line("whygpu plan torch tensorflow")),
         ),
         Remedy(
@@ -529,10 +534,6 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
             command_line("nvidia-smi"),
         ),
     )
-
-
-def _in_container(log: Log) -> bool:
-    return story_of(log).place == "container"
 
 
 @CAUSE.on_setup
