@@ -16,6 +16,7 @@ NEVER_SEEN_ON_MACHINES = frozenset(
     {
         *("device_placement_no_gpu_kernel", "device_placement_nonexistent", "gpu_package_missing"),
         *("invalid_device_ordinal", "kernel_bug_illegal_access", "kubernetes_no_gpu"),
+        *("mig_without_instances", "vgpu_unlicensed"),
         *(
             "mps_server_refuses",
             "nccl_failure",

@@ -70,7 +70,16 @@ class Status(NamedTuple):
 
     line: int
     api: Literal[
-        "driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml", "nvrtc"
+        "driver",
+        "runtime",
+        "cudnn",
+        "cublas",
+        "cusolver",
+        "cufft",
+        "curand",
+        "nccl",
+        "nvml",
+        "nvrtc",
     ]
     name: str
     """The name in the driver's headers, even if the log has only the number or the message."""

@@ -8,7 +8,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Shown
 
 WITHOUT_GPU = late(
-    r"Torch not compiled with CUDA enabled"
+    r"Torch not compiled with CUDA enabled|not linked with support for cuda devices"
     r"|Backend '(?:cuda|gpu)' is not in the list of known backends"
     r"|a CUDA-enabled jaxlib is not installed|jaxlib (?:is|was) (?:not )?built with(?:out)? CUDA"
     r"|provider '(?:CUDA|Tensorrt|TensorRT)ExecutionProvider' is not in available "
