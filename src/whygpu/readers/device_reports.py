@@ -42,7 +42,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"|\b(?:CUDA|GPU) (?:is |was )?not (?:available|found|detected|enabled)\b"
             r"|\bdid not (?:find|detect|see) (?:a|any) GPUs?\b"
             r"|\b[Pp]lease install GPU version of T(?:F|ensor[Ff]low)\b"
-            r"|^device_type: \"CPU\"$"
+            r"|^device_type: \"CPU\"$|\binference compute\"[^\n]{0,40} library=cpu\b"
             r"|\bGPU will not be used\b|Device mapping: no known devices",
             re.IGNORECASE,
         ),
