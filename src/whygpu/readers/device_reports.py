@@ -136,6 +136,8 @@ _CPU_DEVICE = re.compile(r"CpuDevice|\bcpu\b", re.IGNORECASE)
 
 def _of_value(shown: Shown) -> DeviceWord | None:
     """What the value of an expression says; None if it says nothing about the devices in use."""
+    if shown.of == "other-gpu-there":
+        return "gpu" if shown.value == "True" else None
     if shown.of == "gpu-there":
         return "gpu" if shown.value == "True" else "no-gpu"
     if shown.of == "gpu-count":
