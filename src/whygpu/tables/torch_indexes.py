@@ -171,7 +171,7 @@ def index_exists(tag: str) -> bool | None:
     newest = INDEXES[-1].removeprefix("cu")
     # cu92 is CUDA 9.2 and cu101 is CUDA 10.1: the last digit is the minor number.
     number = tag.removeprefix("cu")
-    return False if number.isdigit() and int(number) < int(newest) else None
+    return False if number.isdecimal() and int(number) < int(newest) else None
 
 
 def releases_on(tag: str) -> tuple[tuple[int, int], ...]:

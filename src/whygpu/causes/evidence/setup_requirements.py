@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from whygpu.model.cause import Cause
 from whygpu.model.deployment import BaseImage, Setup, SetupFinding
@@ -27,7 +27,8 @@ def already_in_base(verdict: RequirementVerdict, base: BaseImage | None) -> bool
         return True
     try:
         return SpecifierSet(wanted).contains(base.version)
-    except InvalidSpecifier:
+    # InvalidSpecifier is one; Python raises another for numbers of thousands of digits.
+    except ValueError:
         return True
 
 

@@ -378,6 +378,6 @@ def _visible(program: Program) -> int | None:
     if word is None:
         return None
     entries = [entry.strip() for entry in word.split(",") if entry.strip()]
-    if not all(entry.isdigit() for entry in entries):
+    if not all(entry.isdecimal() for entry in entries):
         return 0 if entries == ["-1"] else None
     return len(entries)

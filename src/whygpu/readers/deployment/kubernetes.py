@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from whygpu.model.deployment import Grant, VariableSetting
 from whygpu.model.requirement_file import FileLine, LineEdit
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.deployment.yaml_tree import (
     Items,
     Map,
@@ -224,7 +225,7 @@ def _grants(node: Map) -> Iterator[Grant]:
         if _is_gpu(key)
     }
     for key, (count, place) in limits.items():
-        known = int(count) if count.isdigit() else None
+        known = whole_number(count)
         yield Grant(f"{key}: {count}", place, known, _refused(key, count), _respelt(key, place))
     for key, value, place in entries(node, "resources", "requests"):
         count = value.value if isinstance(value, Text) else ""
