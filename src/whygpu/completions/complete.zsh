@@ -336,7 +336,7 @@ _shtab_whygpu_plan_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--python[a version (3.11\; 3.14t if free-threaded), or an interpreter or virtual environment\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--driver[the NVIDIA driver\: 535.54.03]:VERSION:"
-  "--gpu[the GPU\: \"RTX 5090\", or its compute capability\: 12.0]:MODEL:"
+  "*--gpu[the GPU\: \"RTX 5090\", or its compute capability\: 12.0\; may be repeated]:MODEL:"
   "--glibc[the C library\: 2.31]:VERSION:"
   "--platform[linux_x86_64, linux_aarch64, win_amd64, macosx_arm64 or macosx_x86_64]:PLATFORM:"
   "--snapshot[plan for a saved snapshot\'s machine]:FILE:_files"

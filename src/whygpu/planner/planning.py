@@ -40,7 +40,7 @@ def make_plan(
 ) -> PlanAnswer:
     """The newest releases that fit the machine and each other.
 
-    `may_guess`: if no others fit, also builds whose requirements are not known. The verdicts say so.
+    `may_guess`: if no others fit, also builds whose requirements are unknown. The verdicts say so.
     """
     cache = CandidateCache(machine, table, keras_backend(wishes))
     judged = {wish.framework: _judge_all(wish, cache) for wish in wishes}
