@@ -413,8 +413,10 @@ def test_powershell_gets_the_projects_tool_where_no_path_is_needed() -> None:
 
 @each(
     "text",
-    ["torch", "a-b_c.d==1", "jax[cuda12]==0.7.1", "x>=2", "ruamel.yaml<1.0", "A1!=3.0"]
-    + ["-e", "torch-", "[x]", "a==", "a== 1", "a[b", "a==1.", "a;x", "a @ file:///x", "a[b-]", ""],
+    (
+        *("torch", "a-b_c.d==1", "jax[cuda12]==0.7.1", "x>=2", "ruamel.yaml<1.0", "A1!=3.0"),
+        *("-e", "torch-", "[x]", "a==", "a[b", "a==1.", "a;x", "a @ file:///x", "a[b-]", ""),
+    ),
 )
 def test_a_simple_requirement_is_recognised_as_packaging_does(text: str) -> None:
     try:
