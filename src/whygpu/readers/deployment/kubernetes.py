@@ -98,10 +98,6 @@ class Pod(NamedTuple):
     """It mounts device files of its node."""
 
 
-def is_manifest(documents: list[Node]) -> bool:
-    return any(text(document, "apiVersion") and text(document, "kind") for document in documents)
-
-
 def read(path: str, documents: list[Node], content: str) -> tuple[Pod, ...]:
     found: list[Pod] = []
     lines = content.split("\n")
