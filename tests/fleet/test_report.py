@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import os
 import pathlib
 from typing import Any
@@ -17,7 +19,6 @@ from whygpu import UsageError, diagnose, fleet_report
 from whygpu.cli.main import main
 from whygpu.fleet.drift import drift_of
 from whygpu.fleet.judging import missing
-from whygpu.fleet.snapshot_files import expected_nodes
 from whygpu.fleet.summary import node_report, summarise
 from whygpu.model.codec import decode
 from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport
@@ -136,14 +137,6 @@ def test_an_expected_node_without_a_snapshot_is_reported(tmp_path: pathlib.Path)
     assert report.exit_code == 4
 
 
-def test_a_list_of_nodes_may_be_utf_16_as_windows_shells_write_it(tmp_path: pathlib.Path) -> None:
-    names = tmp_path / "names.txt"
-    names.write_text("gpu-1\r\ngpu-2\r\n", encoding="utf-16")
-    assert expected_nodes(str(names)) == ("gpu-1", "gpu-2")
-    names.write_text("gpu-1\n", encoding="utf-8-sig")
-    assert expected_nodes(str(names)) == ("gpu-1",)
-
-
 def test_nodes_in_two_folders_keep_apart(tmp_path: pathlib.Path) -> None:
     content = (MACHINES / f"{HEALTHY}.json").read_bytes()
     for folder in ("east", "west"):
@@ -168,6 +161,46 @@ def test_half_of_the_nodes_are_no_majority() -> None:
     (drift,) = [d for d in drift_of([node("a"), node("b", old)]) if d.fact == "driver"]
     assert drift.usual is None
     assert {other.value for other in drift.others} == {"580.65.06", "570.10"}
+
+
+def test_a_majority_says_of_how_many_nodes_nothing_is_known() -> None:
+    silent = '[driver]\nversion = {unknown = "NVML: Unknown Error"}'
+    old = '[driver]\nversion = "570.10"'
+    report = summary(node("a"), node("b"), node("c", silent), node("d", silent), node("odd", old))
+    shown = " ".join(render(report, width=80, color=False).split())
+    assert (
+        "driver 580.65.06 on 2 of 3 nodes with 1 x NVIDIA RTX A6000, not counting 2 where it is "
+        "unknown" in shown
+    )
+    assert "driver on 2 nodes: NVML: Unknown Error" in shown
+
+
+def test_facts_in_which_the_same_nodes_differ_stand_together() -> None:
+    bare = "only = []"
+    nodes = [*(node(f"n{i}") for i in range(3)), node("x", bare), node("y", bare)]
+    report = summary(*nodes)
+    facts = [drift.fact for drift in report.drift]
+    assert {"torch", "jax"} <= set(facts)
+    shown = render(report, width=80, color=False)
+    assert shown.count("x, y (2)") == 1
+    for fact in facts:
+        assert f"\n      {fact}  none; " in shown
+
+
+def test_a_node_without_a_framework_is_named_with_the_reason() -> None:
+    report = summary(node("a"), node("bare", "only = []"))
+    (reason,) = [row for row in report.uncheckable if row.nodes == ("bare",)]
+    assert reason.reason.startswith("no deep-learning framework is installed")
+
+
+def test_what_is_unknown_is_said_once_for_each_reason() -> None:
+    denied = '[driver]\nxids = {unknown = "the kernel log: not permitted"}'
+    read = "[driver]\nxids = []"
+    report = summary(node("a", read), node("b", denied), node("c", denied))
+    (row,) = report.unknown_facts
+    assert row == ("the kernel log: not permitted", ("Xids",), ("b", "c"))
+    assert report.standing == "fine"
+    assert "Xids on 2 nodes: the kernel log: not permitted" in render(report, width=80, color=False)
 
 
 def test_an_unknown_fact_is_not_odd() -> None:
@@ -222,7 +255,17 @@ distribution = "Debian 11"
     report = summary(*nodes)
     (group,) = [g for g in report.causes if g.cause == "visible-devices-hides-gpu"]
     assert group.nodes == ("x", "y")
-    assert [(s.fact, s.value) for s in group.shared] == [("distribution", "Debian 11")]
+    assert group.shared == (("distribution", "Debian 11", 0),)
+
+
+def test_what_only_some_nodes_have_says_on_how_many_it_is_unknown() -> None:
+    worn = '[driver.gpus.0]\necc_uncorrected = 3\n[system]\ndistribution = "Debian 11"'
+    silent = '[system]\ndistribution = {unknown = "/etc/os-release: not permitted"}'
+    report = summary(node("a"), node("b", silent), node("c", silent), node("x", worn))
+    (group,) = report.causes
+    assert group.shared == (("distribution", "Debian 11", 2),)
+    shown = " ".join(render(report, width=80, color=False).split())
+    assert "distribution Debian 11 (unknown on 2 of the others)" in shown
 
 
 def test_causes_of_most_nodes_come_first_within_a_severity() -> None:
@@ -252,6 +295,45 @@ def test_a_hostile_snapshot_costs_little() -> None:
     made = node_report("x", diagnose(decode(Snapshot, data)))
     assert len(json.dumps([str(part) for part in made])) < 20_000
     assert isinstance(made.gpus, Unknown)
+
+
+def test_a_compressed_snapshot_is_read_under_the_name_of_its_node(tmp_path: pathlib.Path) -> None:
+    content = (MACHINES / f"{HEALTHY}.json").read_bytes()
+    (tmp_path / "gpu-1.json.gz").write_bytes(gzip.compress(content))
+    (tmp_path / "GPU-2.JSON.XZ").write_bytes(lzma.compress(content))
+    names = tmp_path / "names"
+    names.write_text("gpu-[1-2].cluster.local\n")
+    report = fleet_report(tmp_path, expect=names)
+    assert [count.names for count in report.verdicts] == [("GPU-2", "gpu-1")]
+    assert report.lost == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (gzip.compress(bytes(1 << 25)), "only the first 16 MiB of the unpacked snapshot were read"),
+        (gzip.compress(b"{}" * 999)[:20], "the gzip data are truncated"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "is a PNG image, not a snapshot"),
+        (b"\x8b\x8b", "it has binary data, not text"),
+        (b"", "it is empty"),
+        (b"bash: whygpu: command not found\n", "perhaps the message of a program that failed"),
+    ],
+    ids=["bomb", "truncated", "image", "binary", "empty", "message"],
+)
+def test_what_is_wrong_with_a_file_is_said_in_plain_words(
+    content: bytes, why: str, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    (loss,) = fleet_report(tmp_path).lost
+    assert loss.kind == "unreadable"
+    assert why in loss.reason
+
+
+def test_nodes_that_are_lost_for_one_reason_are_one_row(tmp_path: pathlib.Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.json").write_bytes(b"{")
+    shown = render(fleet_report(tmp_path), width=80, color=False)
+    assert "   a, b, c (3)\n      unreadable: its file is no snapshot: it ends in" in shown
 
 
 def test_a_pipe_among_the_snapshots_does_not_block(tmp_path: pathlib.Path) -> None:

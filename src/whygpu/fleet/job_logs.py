@@ -12,7 +12,7 @@ from typing import NamedTuple
 from whygpu.causes import catalogue
 from whygpu.diagnosis.explainer import explain
 from whygpu.errors import UsageError
-from whygpu.fleet.folders import also_closed, files_below
+from whygpu.fleet.folders import also_closed, files_below, without_packing
 from whygpu.host.log_files import pieces_of_file
 from whygpu.model.explanation import Explanation
 from whygpu.model.fleet import UnreadFolder
@@ -26,7 +26,6 @@ LOG_NAMES = (
     *("*.o[0-9]*", "*.e[0-9]*", "stdout", "stderr"),
 )
 """Names of logs. A folder of jobs also has checkpoints and data, which may be very large."""
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _LONGEST_NODE = 100
 _LINE_NUMBER = re.compile(r"\bline \d+")
 
@@ -71,9 +70,7 @@ def find_logs(given: Sequence[str], names: Sequence[str] = ()) -> FoundLogs:
 
 
 def _is_log(name: str, pattern: re.Pattern[str]) -> bool:
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return pattern.fullmatch(name) is not None
+    return pattern.fullmatch(without_packing(name)) is not None
 
 
 class JobReader:

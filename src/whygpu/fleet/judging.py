@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from whygpu.causes import machine_catalogue
 from whygpu.diagnosis.engine import diagnose
 from whygpu.errors import UsageError
-from whygpu.fleet.snapshot_files import ENDING
+from whygpu.fleet.snapshot_files import node_of
 from whygpu.fleet.summary import ExampleOf, node_report, summarise
 from whygpu.host.files import read_whole
 from whygpu.host.systems import cores
@@ -20,7 +20,8 @@ from whygpu.model.fleet import Example, FleetReport, NodeLoss, NodeReport
 from whygpu.model.outside_text import excerpt
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
-from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT, read_snapshot
+from whygpu.readers import limits
+from whygpu.readers.saved_snapshot import read_snapshot
 
 OnProgress = Callable[[int, int], None]
 """The number of snapshots that were judged, and the total."""
@@ -88,7 +89,7 @@ def missing(expected: Sequence[str], seen: AbstractSet[str]) -> list[str]:
 
 def _file_name(node: str) -> str:
     """Without folders. A node is named by its whole path if two folders have a file of its name."""
-    return os.path.basename(node).lower().removesuffix(ENDING)
+    return node_of(os.path.basename(node).lower())
 
 
 def _host(node: str) -> str:
@@ -126,12 +127,11 @@ def judge_file(file: NodeFile) -> NodeReport | NodeLoss:
 def _read(path: str) -> Snapshot:
     """A regular file only: a pipe in a folder of snapshots could block for ever."""
     try:
-        content = read_whole(path, LARGEST_SNAPSHOT)
+        content = read_whole(path, limits.SNAPSHOT)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    if not content.strip():
-        raise UsageError(f"{path} is empty: the node wrote nothing, or was still writing")
-    return read_snapshot(content, path)
+        raise UsageError(f"its file cannot be read: {error.strerror}") from error
+    # Without the path: nodes with the same fault have the same reason, and are reported together.
+    return read_snapshot(content, "its file")
 
 
 def _examples(files: Mapping[str, str], full_diagnosis: Diagnose) -> ExampleOf:

@@ -122,10 +122,12 @@ class VerdictCount(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A fact that all nodes of a group have, and no other comparable node."""
+    """A fact that all nodes of a group have, and no other node of which it is known."""
 
     fact: FactName
     value: str
+    unknown: int
+    """Other nodes of which it is not known."""
 
 
 class Example(NamedTuple):
@@ -177,6 +179,14 @@ class Uncheckable(NamedTuple):
     """Something that could not be checked, on these nodes."""
 
     reason: str
+    nodes: tuple[str, ...]
+
+
+class UnknownFacts(NamedTuple):
+    """Facts that could not be compared on some nodes, for one reason. No verdict rests on them."""
+
+    reason: str
+    facts: tuple[FactName, ...]
     nodes: tuple[str, ...]
 
 
@@ -234,6 +244,8 @@ class FleetReport(NamedTuple):
     other_files: int = 0
     """Files in the folders whose names are not those of snapshots; they were not read."""
     unread_folders: tuple[UnreadFolder, ...] = ()
+    unknown_facts: tuple[UnknownFacts, ...] = ()
+    """What was not compared everywhere; the most nodes first."""
 
     def __repr__(self) -> str:
         return short_repr(self)

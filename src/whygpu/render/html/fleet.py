@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from whygpu.model.fleet import CauseGroup, Drift, FleetReport, UnreadFolder
 from whygpu.model.stress import speed_text
-from whygpu.render.fleet_text import nodes_text, other_files_text, shared_text, summary
+from whygpu.render.fleet_text import (
+    facts_text,
+    nodes_text,
+    other_files_text,
+    shared_text,
+    summary,
+    unknown_text,
+)
 from whygpu.render.html.findings import remedies
 from whygpu.render.html.markup import Child, Html, article, code, h3, p
 from whygpu.render.html.parts import Sheet, badge, cells_table, folded, items, sections
@@ -31,6 +38,7 @@ def sheet(report: FleetReport) -> Sheet:
             ("Without a usable snapshot", _lost(report)),
             ("Folders that could not be read", unread_folders(report.unread_folders)),
             ("Could not tell", _unchecked(report)),
+            ("Not compared, because it is unknown there", _unknown_facts(report)),
             ("Every node", _by_verdict(report)),
         ),
     )
@@ -58,7 +66,7 @@ def _drift(drifts: Sequence[Drift]) -> Html | None:
         (
             drift.fact,
             drift.usual or "no value on more than half",
-            f"{drift.usual_nodes:,} of {drift.compared:,} with {drift.among}",
+            f"{drift.usual_nodes:,} of {drift.compared:,} with {drift.among}{unknown_text(drift)}",
             odd.value,
             ", ".join(odd.nodes),
         )
@@ -107,3 +115,10 @@ def _by_verdict(report: FleetReport) -> Html | None:
 
 def _unchecked(report: FleetReport) -> Html | None:
     return items(f"{each.reason} ({', '.join(each.nodes)})" for each in report.uncheckable)
+
+
+def _unknown_facts(report: FleetReport) -> Html | None:
+    return items(
+        f"{facts_text(each)} on {nodes_text(len(each.nodes))}: {each.reason}"
+        for each in report.unknown_facts
+    )
