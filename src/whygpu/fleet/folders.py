@@ -7,15 +7,6 @@ from collections.abc import Iterator
 
 from whygpu.model.fleet import UnreadFolder
 
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
-
-
-def without_packing(name: str) -> str:
-    """The name of a file without the ending that a tool for compression gave it."""
-    for ending in _PACKED:
-        name = name.removesuffix(ending)
-    return name
-
 
 def files_below(path: str, closed: list[UnreadFolder]) -> Iterator[str]:
     """The files in a folder and below it, in the order of their names.

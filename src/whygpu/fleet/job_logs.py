@@ -12,13 +12,14 @@ from typing import NamedTuple
 from whygpu.causes import catalogue
 from whygpu.diagnosis.explainer import explain
 from whygpu.errors import UsageError
-from whygpu.fleet.folders import also_closed, files_below, without_packing
+from whygpu.fleet.folders import also_closed, files_below
 from whygpu.host.log_files import pieces_of_file
 from whygpu.model.explanation import Explanation
 from whygpu.model.fleet import UnreadFolder
 from whygpu.model.fleet_logs import JobLog, UnreadLog
 from whygpu.model.outside_text import excerpt
 from whygpu.readers.log import read_pieces
+from whygpu.readers.unpacking import without_packing
 
 LOG_NAMES = (
     *("*.log", "*.txt", "*.out", "*.err", "*.log.*", "*.out.*", "*.err.*"),

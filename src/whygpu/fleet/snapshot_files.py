@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from whygpu.errors import UsageError
-from whygpu.fleet.folders import also_closed, files_below, without_packing
+from whygpu.fleet.folders import also_closed, files_below
 from whygpu.fleet.node_lists import MOST_NODES
 from whygpu.model.fleet import UnreadFolder
+from whygpu.readers.unpacking import without_packing
 
 ENDING = ".json"
 

@@ -23,6 +23,16 @@ _ZSTD_INPUT = 1 << 10
 _TAR = slice(257, 262)
 
 
+_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
+
+
+def without_packing(name: str) -> str:
+    """The name of a file without the ending that a tool for compression gave it."""
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
 class Wanted(NamedTuple):
     """What the bytes should be: the limit, and words for messages about something else."""
 
