@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from whygpu.model.fleet import CauseGroup, Drift, FleetReport, SlowGpu, UnknownFacts, UnreadFolder
+from whygpu.model.outside_text import excerpt
 from whygpu.model.standing import Standing
 from whygpu.model.stress import speed_text
 from whygpu.render.check_text import (
@@ -32,6 +33,9 @@ _MOST_ROWS = 20
 """Rows of a list of nodes or values; all of them with -v."""
 _MOST_UNKNOWN = 5
 _INDENT = 3
+_WIDEST_LABEL = 30
+_LONGEST_NAME = 200
+"""Of a node in this report: a hostile one may have thousands of characters."""
 
 
 def render(
@@ -83,7 +87,7 @@ def nodes_text(count: int) -> str:
 def names_text(nodes: Sequence[str], verbose: bool) -> str:
     shown = nodes if verbose else nodes[:MOST_NAMES]
     more = f" and {len(nodes) - len(shown):,} more" if len(shown) < len(nodes) else ""
-    return f"{', '.join(shown)}{more}"
+    return f"{', '.join(excerpt(name, _LONGEST_NAME) for name in shown)}{more}"
 
 
 def other_files_text(count: int) -> str:
@@ -210,8 +214,7 @@ def _slow(page: Page, report: FleetReport, verbose: bool) -> None:
     page.section("Slower under load than others of their model")
     shown = report.slow if verbose else report.slow[:_MOST_ROWS]
     for gpu in shown:
-        label = f"{' ' * _INDENT}{gpu.node}"
-        page.hanging(label, slow_text(gpu), cells(label) + 2, mark=BOLD)
+        _about_node(page, gpu.node, slow_text(gpu))
     write_more(page, len(report.slow) - len(shown), "GPUs")
 
 
@@ -221,6 +224,16 @@ def slow_text(slow: SlowGpu) -> str:
         f"{slow.share:.0%} of the {speed_text(slow.rate, slow.median)} that are usual of "
         f"{slow.compared:,} x {slow.model}"
     )
+
+
+def _about_node(page: Page, node: str, text: str) -> None:
+    """Text beside the name of a node, or below it if the name is long: it may have folders."""
+    label = f"{' ' * _INDENT}{node}"
+    if cells(label) <= _WIDEST_LABEL:
+        page.hanging(label, text, cells(label) + 2, mark=BOLD)
+    else:
+        page.hanging("", excerpt(node, _LONGEST_NAME), _INDENT, BOLD)
+        page.hanging("", text, _INDENT + 3)
 
 
 def _lost(page: Page, report: FleetReport, verbose: bool) -> None:
@@ -234,8 +247,7 @@ def _lost(page: Page, report: FleetReport, verbose: bool) -> None:
     shown = rows if verbose else rows[:_MOST_ROWS]
     for why, nodes in shown:
         if len(nodes) == 1:
-            label = f"{' ' * _INDENT}{nodes[0]}"
-            page.hanging(label, why, cells(label) + 2, mark=BOLD)
+            _about_node(page, nodes[0], why)
         else:
             page.hanging("", f"{names_text(nodes, verbose)} ({len(nodes):,})", _INDENT, BOLD)
             page.hanging("", why, _INDENT + 3)
