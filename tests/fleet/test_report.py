@@ -18,7 +18,7 @@ from tests.schemas import obeys
 from whygpu import UsageError, diagnose, fleet_report
 from whygpu.cli.main import main
 from whygpu.fleet.drift import drift_of
-from whygpu.fleet.judging import missing
+from whygpu.fleet.expected import compared
 from whygpu.fleet.summary import node_report, summarise
 from whygpu.model.codec import decode
 from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport
@@ -76,28 +76,41 @@ def test_each_cause_has_an_example_with_its_remedies(tmp_path: pathlib.Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("expected", "seen", "lost"),
+    ("expected", "seen", "lost", "extra"),
     [
-        (["n1.cluster.local", "n2"], ["n1", "n2.cluster.local"], []),
-        (["n1.cluster.local", "n2.cluster.local"], ["n1"], ["n2.cluster.local"]),
+        (["n1.cluster.local", "n2"], ["n1", "n2.cluster.local"], [], []),
+        (["n1.cluster.local", "n2.cluster.local"], ["n1"], ["n2.cluster.local"], []),
         # Which of the two it is cannot be told.
-        (["n1.a", "n1.b"], ["n1"], ["n1.a", "n1.b"]),
-        (["n1"], ["n1.a", "n1.b"], ["n1"]),
-        (["n1.a"], ["n1.b"], ["n1.a"]),
-        (["10.0.0.1"], ["10.0.0.2"], ["10.0.0.1"]),
-        (["10"], ["10.0.0.2"], ["10"]),
+        (["n1.a", "n1.b"], ["n1"], ["n1.a", "n1.b"], ["n1"]),
+        (["n1"], ["n1.a", "n1.b"], ["n1"], ["n1.a", "n1.b"]),
+        (["n1.a"], ["n1.b"], ["n1.a"], ["n1.b"]),
+        (["10.0.0.1"], ["10.0.0.2"], ["10.0.0.1"], ["10.0.0.2"]),
+        (["10"], ["10.0.0.2"], ["10"], ["10.0.0.2"]),
         # In a folder below, and in several: one for each day.
-        (["n1", "n2.cluster.local"], ["rack/n1", "rack/n2"], []),
-        (["n1"], ["monday/n1", "tuesday/n1"], []),
-        (["n1"], ["/east/n1.json", "/west/n1.json"], []),
-        (["rack1/n1"], ["rack2/n1"], ["rack1/n1"]),
-        (["GPU-1", "gpu-2.cluster.local"], ["gpu-1", "GPU-2"], []),
+        (["n1", "n2.cluster.local"], ["rack/n1", "rack/n2"], [], []),
+        (["n1"], ["monday/n1", "tuesday/n1"], [], []),
+        (["n1"], ["/east/n1.json", "/west/n1.json"], [], []),
+        (["rack1/n1"], ["rack2/n1"], ["rack1/n1"], ["rack2/n1"]),
+        (["GPU-1", "gpu-2.cluster.local"], ["gpu-1", "GPU-2"], [], []),
     ],
 )
 def test_an_expected_node_is_known_by_its_host_name(
-    expected: list[str], seen: list[str], lost: list[str]
+    expected: list[str], seen: list[str], lost: list[str], extra: list[str]
 ) -> None:
-    assert missing(expected, set(seen)) == lost
+    assert compared(expected, seen) == (tuple(lost), tuple(extra))
+
+
+def test_a_node_that_is_on_no_list_is_named(tmp_path: pathlib.Path) -> None:
+    for name in ("a", "b", "forged"):
+        (tmp_path / f"{name}.json").write_bytes((MACHINES / f"{HEALTHY}.json").read_bytes())
+    names = tmp_path / "names"
+    names.write_text("a slots=8\nb slots=8\n")
+    report = fleet_report(tmp_path, expect=names)
+    assert report.unexpected == ("forged",)
+    assert "Not on the list of expected nodes:\n   forged (1)" in render(
+        report, width=80, color=False
+    )
+    assert fleet_report(tmp_path).unexpected == ()
 
 
 def test_a_closed_folder_and_other_files_are_named_and_do_not_end_the_report(

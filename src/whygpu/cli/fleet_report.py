@@ -28,7 +28,7 @@ exit codes:
   0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
-NODE_FIELDS = ("node", "nodes", "names", "folder")
+NODE_FIELDS = ("node", "nodes", "names", "unexpected", "folder")
 """Names of nodes are shown as they are: without them, nobody could find the machine."""
 
 
@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect",
         metavar="FILE",
-        help="a list of all nodes, one on each line (- for stdin): report those without a snapshot",
+        help="a list of all nodes (names, a hostfile, ranges of Slurm, an INI inventory of Ansible; "
+        "- for stdin): report those without a snapshot",
     )
     add_report_arguments(parser)
 

@@ -246,6 +246,8 @@ class FleetReport(NamedTuple):
     unread_folders: tuple[UnreadFolder, ...] = ()
     unknown_facts: tuple[UnknownFacts, ...] = ()
     """What was not compared everywhere; the most nodes first."""
+    unexpected: tuple[str, ...] = ()
+    """Nodes with a file that the list of expected nodes does not name; empty without a list."""
 
     def __repr__(self) -> str:
         return short_repr(self)

@@ -60,6 +60,9 @@ def render(
     _drifts(page, report.drift, verbose)
     _slow(page, report, verbose)
     _lost(page, report, verbose)
+    if report.unexpected:
+        page.section("Not on the list of expected nodes")
+        page.hanging("", unexpected_text(report, verbose), _INDENT)
     write_unread_folders(page, report.unread_folders, verbose)
     _uncheckable(page, report, verbose)
     _unknown_facts(page, report, verbose)
@@ -88,6 +91,10 @@ def names_text(nodes: Sequence[str], verbose: bool) -> str:
     shown = nodes if verbose else nodes[:MOST_NAMES]
     more = f" and {len(nodes) - len(shown):,} more" if len(shown) < len(nodes) else ""
     return f"{', '.join(excerpt(name, _LONGEST_NAME) for name in shown)}{more}"
+
+
+def unexpected_text(report: FleetReport, verbose: bool) -> str:
+    return f"{names_text(report.unexpected, verbose)} ({len(report.unexpected):,})"
 
 
 def other_files_text(count: int) -> str:

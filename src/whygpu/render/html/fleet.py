@@ -12,6 +12,7 @@ from whygpu.render.fleet_text import (
     other_files_text,
     shared_text,
     summary,
+    unexpected_text,
     unknown_text,
 )
 from whygpu.render.html.findings import remedies
@@ -36,6 +37,10 @@ def sheet(report: FleetReport) -> Sheet:
             ("Not like the others", _drift(report.drift)),
             ("Slower under load than others of their model", _slow(report)),
             ("Without a usable snapshot", _lost(report)),
+            (
+                "Not on the list of expected nodes",
+                p(unexpected_text(report, True)) if report.unexpected else None,
+            ),
             ("Folders that could not be read", unread_folders(report.unread_folders)),
             ("Could not tell", _unchecked(report)),
             ("Not compared, because it is unknown there", _unknown_facts(report)),
