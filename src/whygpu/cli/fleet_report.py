@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect",
         metavar="FILE",
-        help="a list of all nodes (names, a hostfile, ranges of Slurm, an INI inventory of Ansible; "
-        "- for stdin): report those without a snapshot",
+        help="a list of all nodes, such as a hostfile or ranges of Slurm (- for stdin): report those "
+        "without a snapshot",
     )
     add_report_arguments(parser)
 
