@@ -329,9 +329,10 @@ def test_a_compressed_snapshot_is_read_under_the_name_of_its_node(tmp_path: path
         (b"\x89PNG\r\n\x1a\n" + bytes(20), "is a PNG image, not a snapshot"),
         (b"\x8b\x8b", "it has binary data, not text"),
         (b"", "it is empty"),
-        (b"bash: whygpu: command not found\n", "perhaps the message of a program that failed"),
+        (b"bash: whygpu: command not found\n", "a message: bash: whygpu: command not found"),
+        (b"root:$6$secret:1\n", "it is not JSON, but perhaps the message of a program that failed"),
     ],
-    ids=["bomb", "truncated", "image", "binary", "empty", "message"],
+    ids=["bomb", "truncated", "image", "binary", "empty", "message", "other"],
 )
 def test_what_is_wrong_with_a_file_is_said_in_plain_words(
     content: bytes, why: str, tmp_path: pathlib.Path
@@ -340,6 +341,7 @@ def test_what_is_wrong_with_a_file_is_said_in_plain_words(
     (loss,) = fleet_report(tmp_path).lost
     assert loss.kind == "unreadable"
     assert why in loss.reason
+    assert "secret" not in loss.reason
 
 
 def test_nodes_that_are_lost_for_one_reason_are_one_row(tmp_path: pathlib.Path) -> None:
@@ -423,6 +425,17 @@ def test_gpus_of_one_node_that_differ_are_told_apart() -> None:
     modes = {fact.name: fact.value for fact in made.facts}["compute mode"]
     assert isinstance(modes, Known)
     assert modes.value == "default (GPU 0 2), exclusive (GPU 1)"
+
+
+def test_what_is_unknown_of_one_gpu_names_it_and_of_all_does_not() -> None:
+    data = recorded(HEALTHY)
+    eight_gpus(data, count=3)
+    gpus = data["driver"]["gpus"]["known"]
+    for chosen, reason in ((gpus[1:2], "GPU 1: lost"), (gpus, "lost")):
+        for gpu in chosen:
+            gpu["mig"] = {"unknown": "lost"}
+        made = node_report("x", diagnose(decode(Snapshot, data)))
+        assert {fact.name: fact.value for fact in made.facts}["MIG"] == Unknown(reason)
 
 
 def test_xids_of_the_hardware_make_a_node_odd_and_those_of_programs_do_not() -> None:

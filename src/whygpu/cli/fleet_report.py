@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   whygpu fleet report snapshots/                 one file NODE.json for each node
-  whygpu fleet report snapshots/ --expect FILE   name the nodes that are missing, too
+  whygpu fleet report snapshots/ --expect hosts  name the nodes that are missing, too
   whygpu fleet report snapshots/ --html fleet.html
   whygpu fleet report snapshots/ --json | jq .drift
   whygpu fleet report snapshots/ --metrics /var/lib/node_exporter/whygpu.prom
@@ -42,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect",
         metavar="FILE",
-        help="a list of all nodes, such as a hostfile or ranges of Slurm (- for stdin): report those "
-        "without a snapshot",
+        help="a list of all nodes, such as a hostfile (- for stdin): report those that are missing",
     )
     add_report_arguments(parser)
 

@@ -12,6 +12,8 @@ from whygpu.readers import bounded_json
 from whygpu.readers.unpacking import SNAPSHOT, Unpacked
 from whygpu.version import VERSION
 
+_LONGEST_MESSAGE = 500
+
 
 def not_a_snapshot(path: str, why: object) -> UsageError:
     return UsageError(f"{path} is no snapshot: {why}; {SNAPSHOT.remedy}")
@@ -29,7 +31,7 @@ def read_snapshot(content: bytes, path: str) -> Snapshot:
     try:
         data = bounded_json.loads(content)
     except ValueError as error:
-        raise not_a_snapshot(path, error) from error
+        raise not_a_snapshot(path, _own_message(content) or error) from error
     if isinstance(data, dict) and "snapshot" in data and "verdict" in data:
         # The output of `check --json` holds the snapshot it was made from.
         data = data["snapshot"]
@@ -44,6 +46,17 @@ def read_snapshot(content: bytes, path: str) -> Snapshot:
         return decode(Snapshot, data)
     except DecodeError as error:
         raise UsageError(f"{path} {_what_it_is(data)}: {error}") from error
+
+
+def _own_message(content: bytes) -> str:
+    """What whygpu, or the shell about it, has said on a node instead of a snapshot.
+
+    Nothing else is quoted: a link may lead to any file, also to one with passwords.
+    """
+    first = content[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip().partition("\n")[0]
+    if first.startswith("{") or "whygpu:" not in first:
+        return ""
+    return f"it holds a message: {excerpt(one_line(first))}"
 
 
 def _what_it_is(data: dict[str, Any]) -> str:
