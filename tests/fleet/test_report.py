@@ -186,6 +186,7 @@ def test_a_majority_says_of_how_many_nodes_nothing_is_known() -> None:
         "unknown" in shown
     )
     assert "driver on 2 nodes: NVML: Unknown Error" in shown
+    assert "1 node not like the others" in shown
 
 
 def test_facts_in_which_the_same_nodes_differ_stand_together() -> None:
@@ -274,11 +275,14 @@ distribution = "Debian 11"
 def test_what_only_some_nodes_have_says_on_how_many_it_is_unknown() -> None:
     worn = '[driver.gpus.0]\necc_uncorrected = 3\n[system]\ndistribution = "Debian 11"'
     silent = '[system]\ndistribution = {unknown = "/etc/os-release: not permitted"}'
-    report = summary(node("a"), node("b", silent), node("c", silent), node("x", worn))
+    nodes = (node("a"), node("d"), node("b", silent), node("c", silent), node("x", worn))
+    report = summary(*nodes)
     (group,) = report.causes
     assert group.shared == (("distribution", "Debian 11", 2),)
+    assert (report.affected, report.odd) == (("x",), ("x",))
     shown = " ".join(render(report, width=80, color=False).split())
     assert "distribution Debian 11 (unknown on 2 of the others)" in shown
+    assert "1 node with something to do, 1 node not like the others" in shown
 
 
 def test_causes_of_most_nodes_come_first_within_a_severity() -> None:

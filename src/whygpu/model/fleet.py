@@ -265,11 +265,19 @@ class FleetReport(NamedTuple):
         return tuple(sorted({node for group in self.causes for node in group.nodes}))
 
     @property
+    def odd(self) -> tuple[str, ...]:
+        """Nodes that differ in some fact from most comparable ones, each once."""
+        drifts = (drift for drift in self.drift if drift.usual is not None)
+        return tuple(
+            sorted({node for drift in drifts for other in drift.others for node in other.nodes})
+        )
+
+    @property
     def standing(self) -> Standing:
         counts = {count.verdict: count.nodes for count in self.verdicts}
         if counts.get("cpu") or counts.get("broken"):
             return "wrong"
-        if self.causes or self.slow or any(drift.usual is not None for drift in self.drift):
+        if self.causes or self.slow or self.odd:
             return "attention"
         if self.lost or self.unread_folders or not self.nodes:
             return "unknown"

@@ -48,6 +48,8 @@ def render(
 ) -> str:
     page = Page(width, color)
     headline(page, marks[report.standing], summary(report), HEADLINE_STYLES[report.standing])
+    if needs := needs_text(report):
+        page.hanging("", needs, 2)
     for group in report.hardware:
         page.hanging("", f"{group.gpus}: {nodes_text(group.nodes)}", 2)
     _dates(page, report)
@@ -81,6 +83,16 @@ def summary(report: FleetReport) -> str:
     if report.lost:
         parts.append(f"{len(report.lost):,} without a usable snapshot")
     return f"{nodes_text(report.nodes)}: {', '.join(parts)}"
+
+
+def needs_text(report: FleetReport) -> str:
+    """How many nodes somebody should look at: being on the GPU does not mean that all is well."""
+    parts = []
+    if report.affected:
+        parts.append(f"{nodes_text(len(report.affected))} with something to do")
+    if report.odd:
+        parts.append(f"{nodes_text(len(report.odd))} not like the others")
+    return ", ".join(parts)
 
 
 def nodes_text(count: int) -> str:

@@ -8,6 +8,7 @@ from whygpu.model.fleet import CauseGroup, Drift, FleetReport, UnreadFolder
 from whygpu.model.stress import speed_text
 from whygpu.render.fleet_text import (
     facts_text,
+    needs_text,
     nodes_text,
     other_files_text,
     shared_text,
@@ -22,6 +23,7 @@ from whygpu.render.load_text import RATE_WORDS
 
 
 def sheet(report: FleetReport) -> Sheet:
+    needs = [text] if (text := needs_text(report)) else []
     hardware = [f"{group.gpus}: {nodes_text(group.nodes)}" for group in report.hardware]
     causes = [_cause(group) for group in report.causes]
     dates = [f"snapshots of {report.oldest} to {report.newest}"] if report.oldest else []
@@ -30,7 +32,7 @@ def sheet(report: FleetReport) -> Sheet:
         "fleet report",
         report.standing,
         summary(report),
-        (*hardware, *dates, *others),
+        (*needs, *hardware, *dates, *others),
         None,
         sections(
             ("What to do", causes),
