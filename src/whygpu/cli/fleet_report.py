@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   whygpu fleet report snapshots/                 one file NODE.json for each node
-  whygpu fleet report snapshots/ --expect FILE   name the nodes that are missing, too
+  whygpu fleet report snapshots/ --expect hosts  name the nodes that are missing, too
   whygpu fleet report snapshots/ --html fleet.html
   whygpu fleet report snapshots/ --json | jq .drift
   whygpu fleet report snapshots/ --metrics /var/lib/node_exporter/whygpu.prom
@@ -28,7 +28,7 @@ exit codes:
   0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
-NODE_FIELDS = ("node", "nodes", "names", "folder")
+NODE_FIELDS = ("node", "nodes", "names", "unexpected", "folder")
 """Names of nodes are shown as they are: without them, nobody could find the machine."""
 
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect",
         metavar="FILE",
-        help="a list of all nodes, one on each line (- for stdin): report those without a snapshot",
+        help="a list of all nodes, such as a hostfile (- for stdin): report those that are missing",
     )
     add_report_arguments(parser)
 

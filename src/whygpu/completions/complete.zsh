@@ -209,7 +209,7 @@ _shtab_whygpu_fleet_recipe_defaults_added=0
 
 _shtab_whygpu_fleet_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--expect[a list of all nodes, one on each line (- for stdin)\: report those without a snapshot]:FILE:_files"
+  "--expect[a list of all nodes, such as a hostfile (- for stdin)\: report those that are missing]:FILE:_files"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
   "--html[also write the answer as a page for a browser]:FILE:_files"
