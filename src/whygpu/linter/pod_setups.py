@@ -7,10 +7,11 @@ import os
 import re
 from collections.abc import Iterator
 
+from whygpu.linter import gpu_signs
 from whygpu.linter.container_command import computes
-from whygpu.linter.image_setup import CPU_COMMENT, published_image
+from whygpu.linter.image_setup import CPU_COMMENT, ONLY_A_NAME, published_image
 from whygpu.linter.project_files import ProjectFiles, kind_of
-from whygpu.linter.started_script import several_processes
+from whygpu.linter.started_script import needs_gpu, program_of, several_processes
 from whygpu.linter.yaml_file import IsTemplate, NotRead, documents_of
 from whygpu.model.deployment import Grant, Reason, Setup
 from whygpu.model.requirement_file import FileLine
@@ -27,6 +28,16 @@ _HELPERS = re.compile(
 _GIVES_GPUS = re.compile(
     r"^[^#\n]{0,200}nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]", re.MULTILINE
 )
+_GPU_WORD = re.compile(r"(?:^|[._-])(?:gpu|cuda)(?:[._-]|$)", re.IGNORECASE)
+_CPU_NAME = re.compile(r"(?:^|[._/:-])cpu(?:[._/:-]|$)", re.IGNORECASE)
+_ABOUT_GPUS = re.compile(
+    r"exporter|operator|plugin|driver|monitor|metrics|scheduler|scaler|controller|manager|broker"
+    r"|gateway|proxy|api|dashboard|ui(?:$|-)|webhook|admission|detector|discovery|labeler|quota",
+    re.IGNORECASE,
+)
+"""Names of programs that look after GPUs and do not compute on them."""
+_HIGHEST = 4
+"""How many folders, from that of a manifest upwards, may be that of the program."""
 _MOST_BESIDE = 200
 """Manifests in which a patch of a pod is looked for."""
 _TEMPLATES = re.compile(r"\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
@@ -52,14 +63,14 @@ def pod_setups(path: str, text: str, files: ProjectFiles) -> Iterator[Setup]:
             return
         raise
     pods = kubernetes.read(path, documents, text)
-    for_cpu = tuple(_said_in_comments(path, text))
+    said = tuple(_said_in_comments(path, text))
     granted = {(pod.kind, pod.name) for pod in pods if _has_gpus(pod)}
     for pod in pods:
-        for setup in _containers(pod, (pod.kind, pod.name) in granted):
+        for setup in _containers(pod, (pod.kind, pod.name) in granted, files):
             elsewhere = setup.grant_elsewhere
             if setup.for_gpu and not setup.grants and not elsewhere:
                 elsewhere = _granted_beside(path, pod.name, files)
-            yield setup._replace(for_cpu=for_cpu, grant_elsewhere=elsewhere)
+            yield setup._replace(for_cpu=(*said, *setup.for_cpu), grant_elsewhere=elsewhere)
 
 
 def _granted_beside(path: str, pod: str, files: ProjectFiles) -> str:
@@ -116,15 +127,9 @@ def _only_helpers_have_gpus(containers: list[kubernetes.Container]) -> bool:
     return all(_HELPERS.search(each.image) for each in containers if each.grants)
 
 
-def _asks_the_runtime(container: kubernetes.Container) -> bool:
-    """If NVIDIA's runtime is the default of a node, this variable gives GPUs without a limit."""
-    return any(
-        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in ("", "none", "void")
-        for setting in container.variables
-    )
-
-
-def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup]:
+def _containers(
+    pod: kubernetes.Pod, has_gpus_elsewhere: bool, files: ProjectFiles
+) -> Iterator[Setup]:
     plain = [container for container in pod.containers if not container.is_init]
     initial = [container for container in pod.containers if container.is_init]
     granted = any(container.grants for container in plain)
@@ -148,16 +153,15 @@ def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup
         elsewhere = f"what reads {pod.annotation} may give it a GPU"
     elif pod.mounts_devices or any(container.is_privileged for container in plain):
         elsewhere = "it has the device files of its node"
-    elif any(_asks_the_runtime(container) for container in plain):
-        elsewhere = "the runtime of its node may give it the GPUs in NVIDIA_VISIBLE_DEVICES"
     for container in plain:
         image = None
         if container.image and not TOOL_IMAGES.search(container.image):
             image = published_image(container.image, container.image_place)
         is_beside = granted and not container.grants and not _only_helpers_have_gpus(plain)
-        reasons = (
-            () if is_beside else _reasons(pod, container, image, is_first=container is plain[0])
-        )
+        reasons: list[Reason] = []
+        if not is_beside:
+            reasons += _reasons(pod, container, image, is_first=container is plain[0])
+            reasons += _own_signs(container, image, files)
         in_init = [
             Grant(grant.text, grant.place, refused="it is in an init container, which ends before")
             for other in initial
@@ -168,7 +172,8 @@ def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup
             kind="pod",
             name="/".join(filter(None, (pod.name, container.name))),
             place=container.place,
-            for_gpu=tuple(reasons),
+            for_gpu=tuple(_by_the_default_runtime(container, reasons)),
+            for_cpu=tuple(_for_cpu(pod, container)),
             grants=(*container.grants, *in_init),
             grant_elsewhere=elsewhere,
             commented_grant=container.commented_grant,
@@ -194,6 +199,55 @@ def _reasons(
     if pod.node_choice is not None and is_first:
         doubt = "" if had_limit or image.for_gpu else "what it runs there may need none"
         yield Reason(f"{pod.node_choice_text} puts it on a node with GPUs", pod.node_choice, doubt)
-    elif pod.toleration is not None and had_limit:
+    elif pod.toleration is not None and is_first:
         # Many pods that compute nothing tolerate these nodes, so that they find room.
-        yield Reason("it tolerates nodes with GPUs", pod.toleration)
+        doubt = "" if had_limit else "what runs there may need none"
+        yield Reason("it tolerates nodes with GPUs", pod.toleration, doubt)
+    for name in (pod.name, container.name, os.path.basename(container.place.file)):
+        if _GPU_WORD.search(name) and is_first and not _ABOUT_GPUS.search(name):
+            yield Reason(f"it is called {name}", container.place, ONLY_A_NAME)
+
+
+def _own_signs(
+    container: kubernetes.Container, image: Setup | None, files: ProjectFiles
+) -> Iterator[Reason]:
+    """What its command, its variables and the program that it starts say."""
+    if image is None or image.base is None or _HELPERS.search(container.image):
+        return
+    yield from gpu_signs.of_command(container.command, container.place)
+    if not image.base.is_plain:
+        yield from gpu_signs.of_variables(container.variables)
+    program = program_of(container.command, tuple(_folders_above(container.place.file)), files)
+    if program is not None and program.needs_gpu is not None:
+        yield needs_gpu(program.needs_gpu)
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """Manifests name programs by their path in the image, which mostly begins at the project."""
+    folder = os.path.dirname(path) or os.curdir
+    for _ in range(_HIGHEST):
+        yield folder
+        if folder in (os.curdir, os.sep):
+            return
+        folder = os.path.dirname(folder) or os.curdir
+
+
+def _by_the_default_runtime(
+    container: kubernetes.Container, reasons: list[Reason]
+) -> Iterator[Reason]:
+    """If NVIDIA's runtime is the default of a node, a variable gives GPUs without a limit."""
+    named = any(
+        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in ("", "none", "void")
+        for setting in container.variables
+    )
+    doubt = gpu_signs.DEFAULT_RUNTIME if named else ""
+    yield from (reason._replace(doubt=reason.doubt or doubt) for reason in reasons)
+
+
+def _for_cpu(pod: kubernetes.Pod, container: kubernetes.Container) -> Iterator[Reason]:
+    names = (os.path.basename(container.place.file), pod.name, container.name, container.image)
+    for name in names:
+        if _CPU_NAME.search(name):
+            yield Reason(f"it is called {name}", container.place)
+    if gpu_signs.asks_for_cpu(container.command):
+        yield Reason("its command asks for the CPU", container.place)

@@ -1,0 +1,95 @@
+"""What the variables and the command of a service, a pod or a job say about a GPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from whygpu.model.deployment import Reason, VariableSetting
+from whygpu.model.requirement_file import FileLine
+
+DEFAULT_RUNTIME = "where NVIDIA's runtime is the default, the variable gives it GPUs"
+_ONLY_A_VARIABLE = "only a variable says so"
+_OFTEN_ON_CPUS = "its processes may work on the CPU as well"
+
+_DEVICE_NAME = re.compile(r"(?:[A-Za-z]\w{0,40}_)?DEVICE(?:_TYPE)?", re.IGNORECASE)
+_DEVICE = re.compile(r"(?:cuda|gpu)(?::\d{1,2})?", re.IGNORECASE)
+_SWITCH_NAME = re.compile(
+    r"(?:\w{1,40}_)?(?:USE|ENABLE|REQUIRE)_(?:GPU|CUDA)|(?:\w{1,40}_)?(?:GPU|CUDA)_ENABLED",
+    re.IGNORECASE,
+)
+_ON = frozenset({"1", "true", "yes", "on"})
+_NUMBERS = re.compile(r"\d{1,2}(?:,\d{1,2}){0,15}")
+_NO_GPUS = frozenset({"", "none", "void"})
+
+_END = r"(?=['\"\s,;)\]]|$)"
+_OPTIONS = (
+    # --device cuda, --whisper-device=cuda:0
+    r"--?(?:[a-z]{1,20}[-_]){0,2}(?:device|accelerator)[= ]['\"]?(?:cuda|gpu)(?::\d{1,2})?" + _END,
+    r"--gpus?[= ]['\"]?(?:all|auto|\d[\d,]{0,30})" + _END,
+    r"--(?:n|num)[-_]?gpus?(?:[-_]per[-_]node)?[= ][1-9]",
+    r"--(?:use|enable)[-_](?:gpu|cuda)(?:[= ](?:true|1|yes))?" + _END,
+    r"(?:-ngl|--n[-_]gpu[-_]layers)[= ][1-9]\d{0,3}",
+    r"--multi[-_]gpu" + _END,
+    r"--nproc[-_]per[-_]node[= ]gpu" + _END,
+    r"--(?:dist[-_])?backend[= ]nccl" + _END,
+    # Hydra and Lightning: device=cuda, trainer.accelerator=gpu
+    r"(?:trainer\.)?accelerator=(?:gpu|cuda)" + _END,
+    r"trainer\.gpus=[1-9]",
+    r"device=['\"]?cuda(?::\d{1,2})?" + _END,
+)
+_SAYS = re.compile(rf"(?:^|[\s'\"])(?P<what>{'|'.join(_OPTIONS)})", re.IGNORECASE)
+_NOT = re.compile(r"--gpus[= ]['\"]?0" + _END)
+"""Lightning and others mean the CPU by it."""
+_NEEDS = re.compile(
+    r"(?:^|[\s/;&|('\"])(?P<what>vllm serve|text-generation-launcher|trtllm-serve|lmdeploy serve"
+    r"|deepspeed(?: --?[\w-]{1,30}(?:[= ][\w.:,/$@{}]{1,60})?){0,6} [\w./$@{}-]{1,80}\.py"
+    r"|-m (?:vllm\.entrypoints|sglang\.launch_server)[\w.]{0,60})(?=[\s'\"]|$)"
+)
+"""Programs that end without a GPU."""
+_CHECKED = re.compile(r"(?P<what>assert torch\.cuda\.is_available\(\))")
+_MOVED = re.compile(r"(?P<what>\.cuda\(\)|\.to\(['\"]cuda['\"]\))")
+_SMI = re.compile(r"(?:^|[\s;&|('\"])(?P<what>nvidia-smi)(?![^\n;&|]{0,100}(?:\|\||2>/dev/null))")
+_CPU_OPTION = re.compile(
+    r"(?:^|\s)--?(?:[a-z]{1,20}[-_]){0,2}(?:(?:use[-_])?cpu(?:[-_]only)?|no[-_]?(?:gpu|cuda)"
+    r"|(?:device|accelerator|platform|backend)[= ]['\"]?cpu)(?=['\"\s]|$)"
+)
+_SEVERAL = re.compile(r"--nproc[-_]per[-_]node[= ](?P<what>[2-9]|1\d)(?=\s|$)")
+_LONGEST = 20_000
+
+
+def of_variables(settings: Sequence[VariableSetting]) -> Iterator[Reason]:
+    """DEVICE=cuda means a GPU; variables that only choose among GPUs may be there by habit."""
+    for setting in settings:
+        value = (setting.known or "").strip()
+        if _DEVICE_NAME.fullmatch(setting.name) and _DEVICE.fullmatch(value):
+            # DEVICE=${DEVICE:-cuda}: somebody may set another one.
+            doubt = _ONLY_A_VARIABLE if "$" in setting.place.text else ""
+            yield Reason(f"it sets {setting.name} to {value}", setting.place, doubt)
+        elif _SWITCH_NAME.fullmatch(setting.name) and value.lower() in _ON:
+            yield Reason(f"it sets {setting.name} to {value}", setting.place, _ONLY_A_VARIABLE)
+        elif setting.name == "CUDA_VISIBLE_DEVICES" and _NUMBERS.fullmatch(value):
+            yield Reason("it sets CUDA_VISIBLE_DEVICES", setting.place, _ONLY_A_VARIABLE)
+        elif setting.name == "NVIDIA_VISIBLE_DEVICES" and value not in _NO_GPUS:
+            yield Reason("it sets NVIDIA_VISIBLE_DEVICES", setting.place, DEFAULT_RUNTIME)
+        elif setting.name == "NVIDIA_DRIVER_CAPABILITIES" and value:
+            yield Reason("it sets NVIDIA_DRIVER_CAPABILITIES", setting.place, _ONLY_A_VARIABLE)
+
+
+def of_command(words: Sequence[str], place: FileLine) -> Iterator[Reason]:
+    """Options and programs that only make sense with a GPU."""
+    text = " ".join(words)[:_LONGEST]
+    if asks_for_cpu(words):
+        return
+    moved = () if "is_available" in text else (_MOVED,)
+    for pattern in (_SAYS, _NEEDS, _SMI, _CHECKED, *moved):
+        found = pattern.search(text)
+        if found is not None and not _NOT.match(found["what"]):
+            yield Reason(f"its command has {found['what'].strip()}", place)
+    several = _SEVERAL.search(text)
+    if several is not None:
+        yield Reason(f"its command starts {several['what']} processes", place, _OFTEN_ON_CPUS)
+
+
+def asks_for_cpu(words: Sequence[str]) -> bool:
+    return _CPU_OPTION.search(" ".join(words)[:_LONGEST]) is not None
