@@ -79,11 +79,11 @@ ONLY_A_NAME = "only a name says so"
 _PYTORCH_IMAGE = re.compile(r"(?:docker\.io/)?pytorch/pytorch(?::|@|$)")
 _GPU_NAME = re.compile(r"(?:^|[._/-])(?:gpu|cuda\d*|nvidia)(?:[._/-]|$)", re.IGNORECASE)
 _GPU_IMAGE = re.compile(
-    r"(?:[^:]{0,200}[._-])?gpu(?::.*)?|[^:]{0,200}:(?:.{0,100}[._-])?(?:gpu|cu(?:da)?[\d.]*)(?:[._-].*)?",
+    r"gpu(?::.*)?|[^:]{0,200}[._-](?:gpu|cuda\d{0,3})(?:[._-][^:]*)?(?::.*)?|[^:]{0,200}:(?:.{0,100}[._-])?(?:gpu|cu(?:da)?[\d.]*)(?:[._-].*)?",
     re.IGNORECASE,
 )
-"""quizbowl-gpu:1, ray:2.46-py39-gpu, server:cuda12, app:gpu-latest. A name with gpu inside, as that
-of gpu-benchmarks, says less."""
+"""quizbowl-gpu:1, app-cuda-blackwell, ray:2.46-py39-gpu, server:cuda12, app:gpu-latest. A name that
+begins with gpu, as that of gpu-benchmarks, says less."""
 _HIGHEST = 3
 """How many folders above a Dockerfile may be its build context."""
 

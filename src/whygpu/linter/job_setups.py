@@ -49,6 +49,7 @@ _GPU_MODULE = re.compile(r"(?:tensorflow|pytorch|torch|jax)[-_]gpu(?:/.*)?", re.
 _SUBMITTERS = frozenset({"sbatch", "qsub", "bsub", "srun", "salloc", "echo"})
 """They start others, and name the GPUs of those."""
 _WHOLE_NODES = "where jobs get whole nodes, it has one anyway"
+_MAY_NEED_NONE = "what it runs may need none"
 _LOADS = ("module", "ml", "singularity", "apptainer")
 _ASKS = re.compile(
     r"^#(?:SBATCH|PBS|BSUB)\s[^\n]{0,200}(?:gres[=: ]\S{0,20}gpu|--gpus|-G ?\d|ngpus=|-gpu )",
@@ -101,10 +102,10 @@ def _job_reasons(
     yield from _what_it_runs(job, beside)
     for place, text in ((job.gpu_account, "its account"), (job.node_choice, "a constraint")):
         if place is not None:
-            yield Reason(f"{text} is for GPUs", place, doubt)
+            yield Reason(f"{text} is for GPUs", place, doubt or _MAY_NEED_NONE)
     if _is_for_gpus(job.partition) and job.partition_place:
         computes = _runs_python(job) or job.commented_grant is not None
-        doubt = doubt or ("" if computes else "what it runs may need none")
+        doubt = doubt or ("" if computes else _MAY_NEED_NONE)
         yield Reason(f"it goes to {job.partition}", job.partition_place, doubt)
     yield from gpu_signs.of_variables(job.variables)
     yield from _likely(path, job, beside, files)

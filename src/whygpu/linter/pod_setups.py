@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from whygpu.linter import gpu_signs
 from whygpu.linter.container_command import computes
@@ -67,24 +68,49 @@ def pod_setups(path: str, text: str, files: ProjectFiles) -> Iterator[Setup]:
     granted = {(pod.kind, pod.name) for pod in pods if _has_gpus(pod)}
     for pod in pods:
         for setup in _containers(pod, (pod.kind, pod.name) in granted, files):
-            elsewhere = setup.grant_elsewhere
-            if setup.for_gpu and not setup.grants and not elsewhere:
-                elsewhere = _granted_beside(path, pod.name, files)
-            yield setup._replace(for_cpu=(*said, *setup.for_cpu), grant_elsewhere=elsewhere)
+            if setup.for_gpu and not setup.grants and not setup.grant_elsewhere:
+                beside = _granted_beside(path, pod.name, files)
+                reasons = (e._replace(doubt=e.doubt or beside.in_variant) for e in setup.for_gpu)
+                setup = setup._replace(for_gpu=tuple(reasons), grant_elsewhere=beside.by_patch)
+            yield setup._replace(for_cpu=(*said, *setup.for_cpu))
 
 
-def _granted_beside(path: str, pod: str, files: ProjectFiles) -> str:
-    """Another manifest may give GPUs to the object of this name: a patch, or its other variant."""
-    if not pod:
-        return ""
-    named = re.compile(
-        rf"\bname:\s{{0,5}}[\"']?{re.escape(pod)}[\"']?\s{{0,5}}(?:[,}}#]|$)", re.MULTILINE
-    )
-    for other in itertools.islice(_manifests_around(path, files), _MOST_BESIDE):
+class _Beside(NamedTuple):
+    """What other manifests give to the object of the same name."""
+
+    by_patch: str = ""
+    """A patch gives it GPUs; mostly empty."""
+    in_variant: str = ""
+    """Another complete description of it has GPUs: one of both is applied; mostly empty."""
+
+
+def _granted_beside(path: str, pod: str, files: ProjectFiles) -> _Beside:
+    variant = ""
+    for other in itertools.islice(_manifests_around(path, files), _MOST_BESIDE if pod else 0):
         text = files.read(other) or ""
-        if _GIVES_GPUS.search(text) and named.search(text):
-            return f"{other} gives GPUs to {pod}"
-    return ""
+        if not _GIVES_GPUS.search(text) or pod not in text:
+            continue
+        complete = _is_complete(other, text, pod)
+        if complete is False:
+            return _Beside(by_patch=f"{other} gives GPUs to {pod}")
+        if complete:
+            variant = variant or f"{other} has a {pod} with GPUs"
+    return _Beside(in_variant=variant)
+
+
+def _is_complete(path: str, text: str, name: str) -> bool | None:
+    """Whether a manifest describes the object of this name with its images; None if not at all."""
+    if yaml_tree.is_template(text):
+        return None
+    try:
+        documents = documents_of(path, text)
+    except NotRead:
+        return None
+    mine = [pod for pod in kubernetes.read(path, documents, text) if pod.name == name]
+    if mine:
+        return all(each.image for pod in mine for each in pod.containers)
+    # The patch of Kustomize may have another form.
+    return False if re.search(rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}\b", text) else None
 
 
 def _manifests_around(path: str, files: ProjectFiles) -> Iterator[str]:
@@ -192,19 +218,21 @@ def _reasons(
         return
     had_limit = container.commented_grant is not None
     replaces = container.replaces_program
-    if had_limit or computes(image.base, container.command, replaces_program=replaces):
+    may_compute = computes(image.base, container.command, replaces_program=replaces)
+    if had_limit or may_compute:
         yield from image.for_gpu
     if image.base.is_plain:
         return
     if pod.node_choice is not None and is_first:
         doubt = "" if had_limit or image.for_gpu else "what it runs there may need none"
         yield Reason(f"{pod.node_choice_text} puts it on a node with GPUs", pod.node_choice, doubt)
-    elif pod.toleration is not None and is_first:
+    elif pod.toleration is not None and is_first and (had_limit or may_compute):
         # Many pods that compute nothing tolerate these nodes, so that they find room.
         doubt = "" if had_limit else "what runs there may need none"
         yield Reason("it tolerates nodes with GPUs", pod.toleration, doubt)
     for name in (pod.name, container.name, os.path.basename(container.place.file)):
-        if _GPU_WORD.search(name) and is_first and not _ABOUT_GPUS.search(name):
+        is_named = _GPU_WORD.search(name) and not _ABOUT_GPUS.search(name)
+        if is_named and is_first and may_compute:
             yield Reason(f"it is called {name}", container.place, ONLY_A_NAME)
 
 

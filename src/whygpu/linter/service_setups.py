@@ -293,7 +293,11 @@ def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
     own, its = (os.path.basename(each.place.file) for each in (service, other))
     both_complete = all(each.image or each.build_folder for each in (service, other))
     is_for_gpus = bool(_GPU_WORD.search(own)) and not _GPU_WORD.search(its)
-    return both_complete and (is_for_gpus or bool(_GPU_WORD.search(service.name)))
+    is_named = is_for_gpus or bool(_GPU_WORD.search(service.name))
+    # What one file builds, another one may run as the published image.
+    can_compare = bool(service.build_folder) == bool(other.build_folder)
+    is_other_image = can_compare and not _same_image(service, other)
+    return both_complete and (is_named or is_other_image)
 
 
 def _has_gpus(service: compose.Service, beside: dict[str, list[compose.Service]]) -> bool:
