@@ -110,7 +110,8 @@ def _is_complete(path: str, text: str, name: str) -> bool | None:
     if mine:
         return all(each.image for pod in mine for each in pod.containers)
     # The patch of Kustomize may have another form.
-    return False if re.search(rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}\b", text) else None
+    named = rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}[\"']?\s{{0,5}}(?:[,}}#]|$)"
+    return False if re.search(named, text, re.MULTILINE) else None
 
 
 def _manifests_around(path: str, files: ProjectFiles) -> Iterator[str]:

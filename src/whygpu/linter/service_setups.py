@@ -46,7 +46,8 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
     beside = _granted_beside(path, files)
     services = compose.read(path, documents_of(path, text), text).services
     said = tuple(_said_above(path, text))
-    for service in services:
+    for number, service in enumerate(services):
+        before = services[:number]
         image = _image_of_service(service, path, files, judge)
         reasons = list(_image_reasons(service, image))
         program = _program(service, path, image, files)
@@ -58,7 +59,7 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
         elsewhere = service.gets_more
         if any(_is_other_role(service, each) and _has_gpus(each, beside) for each in services):
             elsewhere = "another service runs the same image with a GPU"
-        elif any(_same_image(service, other) for other in services[: services.index(service)]):
+        elif any(_is_reported_for(other, service, beside) for other in before):
             elsewhere = "another service runs the same image, and is reported"
         if given := _given_beside(service, beside):
             elsewhere = f"{given} gives it GPUs"
@@ -216,6 +217,15 @@ def _is_twin(one: compose.Service, other: compose.Service) -> bool:
 def _is_other_role(one: compose.Service, other: compose.Service) -> bool:
     """The same image for another part of the program, which may need no GPU."""
     return _same_image(one, other) and not _is_twin(one, other)
+
+
+def _is_reported_for(
+    earlier: compose.Service,
+    service: compose.Service,
+    beside: dict[str, list[compose.Service]],
+) -> bool:
+    """The same image lacks the GPU here as well: one finding is enough."""
+    return _same_image(service, earlier) and not _has_gpus(earlier, beside)
 
 
 def _for_cpu(service: compose.Service) -> list[Reason]:
