@@ -10,6 +10,7 @@ from whygpu.model.requirement_file import FileLine
 
 DEFAULT_RUNTIME = "where NVIDIA's runtime is the default, the variable gives it GPUs"
 _ONLY_A_VARIABLE = "only a variable says so"
+_LAYERS_ON_CPUS = "llama.cpp works without one as well"
 _OFTEN_ON_CPUS = "its processes may work on the CPU as well"
 
 _DEVICE_NAME = re.compile(r"(?:[A-Za-z]\w{0,40}_)?DEVICE(?:_TYPE)?", re.IGNORECASE)
@@ -29,7 +30,6 @@ _OPTIONS = (
     r"--gpus?[= ]['\"]?(?:all|auto|\d[\d,]{0,30})" + _END,
     r"--(?:n|num)[-_]?gpus?(?:[-_]per[-_]node)?[= ][1-9]",
     r"--(?:use|enable)[-_](?:gpu|cuda)(?:[= ](?:true|1|yes))?" + _END,
-    r"(?:-ngl|--n[-_]gpu[-_]layers)[= ][1-9]\d{0,3}",
     r"--multi[-_]gpu" + _END,
     r"--nproc[-_]per[-_]node[= ]gpu" + _END,
     r"--(?:dist[-_])?backend[= ]nccl" + _END,
@@ -54,6 +54,11 @@ _CPU_OPTION = re.compile(
     r"(?:^|\s)--?(?:[a-z]{1,20}[-_]){0,2}(?:(?:use[-_])?cpu(?:[-_]only)?|no[-_]?(?:gpu|cuda)"
     r"|(?:device|accelerator|platform|backend)[= ]['\"]?cpu)(?=['\"\s]|$)"
 )
+_LAYERS = re.compile(r"(?:^|\s)(?P<what>(?:-ngl|--n[-_]gpu[-_]layers)[= ][1-9]\d{0,3})")
+_SUBMITS = re.compile(
+    r"submit|\b(?:sbatch|qsub|kubectl|docker (?:run|compose)|sky|modal)\b", re.IGNORECASE
+)
+"""It starts another job or container, and names the GPUs of that one."""
 _SEVERAL = re.compile(r"--nproc[-_]per[-_]node[= ](?P<what>[2-9]|1\d)(?=\s|$)")
 _LONGEST = 20_000
 
@@ -79,14 +84,16 @@ def of_variables(settings: Sequence[VariableSetting]) -> Iterator[Reason]:
 def of_command(words: Sequence[str], place: FileLine) -> Iterator[Reason]:
     """Options and programs that only make sense with a GPU."""
     text = " ".join(words)[:_LONGEST]
-    if asks_for_cpu(words):
+    if asks_for_cpu(words) or _SUBMITS.search(text):
         return
     moved = () if "is_available" in text else (_MOVED,)
     for pattern in (_SAYS, _NEEDS, _SMI, _CHECKED, *moved):
         found = pattern.search(text)
         if found is not None and not _NOT.match(found["what"]):
             yield Reason(f"its command has {found['what'].strip()}", place)
-    several = _SEVERAL.search(text)
+    layers, several = _LAYERS.search(text), _SEVERAL.search(text)
+    if layers is not None:
+        yield Reason(f"its command has {layers['what']}", place, _LAYERS_ON_CPUS)
     if several is not None:
         yield Reason(f"its command starts {several['what']} processes", place, _OFTEN_ON_CPUS)
 

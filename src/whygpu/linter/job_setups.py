@@ -75,7 +75,7 @@ def job_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> Itera
         place=job.place,
         for_gpu=reasons,
         for_cpu=tuple(_job_for_cpu(path, job)),
-        grants=(*job.grants, *_dropped(job)),
+        grants=(*job.grants, *_dropped(path, job, files)),
         grant_elsewhere=job.grant_elsewhere or _submitted_with_gpus(path, files),
         commented_grant=job.commented_grant,
         requirements=requirements,
@@ -105,9 +105,10 @@ def _job_reasons(
             yield Reason(f"{text} is for GPUs", place, doubt or _MAY_NEED_NONE)
     if _is_for_gpus(job.partition) and job.partition_place:
         computes = _runs_python(job) or job.commented_grant is not None
-        doubt = doubt or ("" if computes else _MAY_NEED_NONE)
-        yield Reason(f"it goes to {job.partition}", job.partition_place, doubt)
-    yield from gpu_signs.of_variables(job.variables)
+        why = doubt or ("" if computes else _MAY_NEED_NONE)
+        yield Reason(f"it goes to {job.partition}", job.partition_place, why)
+    signs = gpu_signs.of_variables(job.variables)
+    yield from (each._replace(doubt=each.doubt or doubt) for each in signs)
     yield from _likely(path, job, beside, files)
 
 
@@ -252,14 +253,17 @@ def _folders(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((folder, above, os.path.dirname(above))))
 
 
-def _dropped(job: batch_job.Job) -> Iterator[Grant]:
-    """`srun --gres=none` takes the GPUs of the job from the program that it starts."""
-    if not job.grants:
-        return
-    for command in job.commands:
+def _dropped(path: str, job: batch_job.Job, files: ProjectFiles) -> Iterator[Grant]:
+    """`srun --gres=none` takes the GPUs of the job from the program that it starts.
+
+    Beside other programs, it may start the one that needs no GPU, as a server of data.
+    """
+    steps = [each for each in job.commands if _STARTS_PYTHON.search(" ".join(each.words) + " ")]
+    for command in steps if job.grants else ():
         words = " ".join(command.words)
         dropped = _DROPS.search(words) if command.words[0].endswith("srun") else None
-        if dropped is not None and _STARTS_PYTHON.search(words):
+        is_only = len(steps) == 1 or use_of_gpu(command.words, _folders(path), files) is not None
+        if dropped is not None and is_only:
             refused = "this takes the GPUs of the job from the program that srun starts"
             yield Grant(dropped[0].strip(), command.place, refused=refused)
 

@@ -248,7 +248,7 @@ def _own_signs(
         yield from gpu_signs.of_variables(container.variables)
     program = program_of(container.command, tuple(_folders_above(container.place.file)), files)
     if program is not None and program.needs_gpu is not None:
-        yield needs_gpu(program.needs_gpu)
+        yield needs_gpu(program.needs_gpu)._replace(doubt="its image may have another file")
 
 
 def _folders_above(path: str) -> Iterator[str]:

@@ -63,6 +63,9 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
             elsewhere = "another service runs the same image, and is reported"
         if given := _given_beside(service, beside):
             elsewhere = f"{given} gives it GPUs"
+        elif variant := _variant_beside(service, beside):
+            doubt = f"{variant} has a variant of it with GPUs"
+            reasons = [each._replace(doubt=each.doubt or doubt) for each in reasons]
         if reasons and not service.grants and not elsewhere:
             elsewhere = _run_elsewhere(service, path, files)
         yield Setup(
@@ -286,13 +289,23 @@ def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:
 
 def _given_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
     """The file that gives GPUs to this service, to one that extends it, or to its image."""
+    found = _others_with_gpus(service, beside)
+    return next((name for name, other in found if not _is_own_variant(service, other)), "")
+
+
+def _variant_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
+    """The file in which another variant of this service has GPUs."""
+    return next((name for name, _ in _others_with_gpus(service, beside)), "")
+
+
+def _others_with_gpus(
+    service: compose.Service, beside: dict[str, list[compose.Service]]
+) -> Iterator[tuple[str, compose.Service]]:
     for name, services in beside.items():
         for other in services:
             built = bool(service.build_folder) and _same_image(service, other)
-            named = service.name in (other.name, other.extended)
-            if (built or named) and not _is_own_variant(service, other):
-                return name
-    return ""
+            if built or service.name in (other.name, other.extended):
+                yield name, other
 
 
 def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
