@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -61,6 +62,12 @@ _SUBMITS = re.compile(
 """It starts another job or container, and names the GPUs of that one."""
 _SEVERAL = re.compile(r"--nproc[-_]per[-_]node[= ](?P<what>[2-9]|1\d)(?=\s|$)")
 _LONGEST = 20_000
+_OFFERS = re.compile(
+    r"uncomment|optional|to (?:enable|use)|if you (?:have|want)|if available|requires?\b|support",
+    re.IGNORECASE,
+)
+_MOST_AROUND = 12
+"""Lines above a line that is commented out which may speak of it."""
 
 
 def of_variables(settings: Sequence[VariableSetting]) -> Iterator[Reason]:
@@ -96,6 +103,15 @@ def of_command(words: Sequence[str], place: FileLine) -> Iterator[Reason]:
         yield Reason(f"its command has {layers['what']}", place, _LAYERS_ON_CPUS)
     if several is not None:
         yield Reason(f"its command starts {several['what']} processes", place, _OFTEN_ON_CPUS)
+
+
+def is_offer(text: str, commented: FileLine | None) -> bool:
+    """Whether the comments around a line that is commented out call it an option."""
+    if commented is None:
+        return False
+    lines = text.split("\n")[: commented.line]
+    around = itertools.takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines))
+    return _OFFERS.search("\n".join(itertools.islice(around, _MOST_AROUND))) is not None
 
 
 def asks_for_cpu(words: Sequence[str]) -> bool:

@@ -78,6 +78,7 @@ def job_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> Itera
         grants=(*job.grants, *_dropped(path, job, files)),
         grant_elsewhere=job.grant_elsewhere or _submitted_with_gpus(path, files),
         commented_grant=job.commented_grant,
+        grant_is_offered=gpu_signs.is_offer(text, job.commented_grant),
         requirements=requirements,
         verdicts=judge(file, machine_with("")) if requirements else (),
         variables=job.variables,

@@ -65,14 +65,20 @@ def pod_setups(path: str, text: str, files: ProjectFiles) -> Iterator[Setup]:
         raise
     pods = kubernetes.read(path, documents, text)
     said = tuple(_said_in_comments(path, text))
-    granted = {(pod.kind, pod.name) for pod in pods if _has_gpus(pod)}
+    granted: dict[tuple[str, str], list[kubernetes.Container]] = {}
     for pod in pods:
-        for setup in _containers(pod, (pod.kind, pod.name) in granted, files):
+        having = [each for each in pod.containers if _gets_gpus(each)]
+        granted.setdefault((pod.kind, pod.name), []).extend(having)
+    for pod in pods:
+        for setup in _containers(pod, granted[pod.kind, pod.name], files):
             if setup.for_gpu and not setup.grants and not setup.grant_elsewhere:
                 beside = _granted_beside(path, pod.name, files)
                 reasons = (e._replace(doubt=e.doubt or beside.in_variant) for e in setup.for_gpu)
                 setup = setup._replace(for_gpu=tuple(reasons), grant_elsewhere=beside.by_patch)
-            yield setup._replace(for_cpu=(*said, *setup.for_cpu))
+            yield setup._replace(
+                for_cpu=(*said, *setup.for_cpu),
+                grant_is_offered=gpu_signs.is_offer(text, setup.commented_grant),
+            )
 
 
 class _Beside(NamedTuple):
@@ -145,8 +151,13 @@ def _begins_as_manifest(text: str) -> bool:
     return first.startswith(("apiVersion:", "kind:", "metadata:"))
 
 
-def _has_gpus(pod: kubernetes.Pod) -> bool:
-    return any(grant for each in pod.containers for grant in each.grants if not grant.refused)
+def _gets_gpus(container: kubernetes.Container) -> bool:
+    return any(not grant.refused for grant in container.grants)
+
+
+def _is_twin(one: kubernetes.Container, other: kubernetes.Container) -> bool:
+    """As the master and the workers of a PyTorchJob, which start the same program."""
+    return bool(one.command) and (one.image, one.command) == (other.image, other.command)
 
 
 def _only_helpers_have_gpus(containers: list[kubernetes.Container]) -> bool:
@@ -154,8 +165,12 @@ def _only_helpers_have_gpus(containers: list[kubernetes.Container]) -> bool:
     return all(_HELPERS.search(each.image) for each in containers if each.grants)
 
 
+def _has_twin(some: list[kubernetes.Container], others: list[kubernetes.Container]) -> bool:
+    return any(_is_twin(one, other) for one in some for other in others)
+
+
 def _containers(
-    pod: kubernetes.Pod, has_gpus_elsewhere: bool, files: ProjectFiles
+    pod: kubernetes.Pod, with_gpus: list[kubernetes.Container], files: ProjectFiles
 ) -> Iterator[Setup]:
     plain = [container for container in pod.containers if not container.is_init]
     initial = [container for container in pod.containers if container.is_init]
@@ -167,7 +182,7 @@ def _containers(
         elsewhere = f"what uses this {pod.kind} may add the GPUs"
     elif "nvidia" in pod.runtime_class:
         elsewhere = "its runtime class may give it all GPUs of the node"
-    elif has_gpus_elsewhere and not granted:
+    elif with_gpus and not granted and not _has_twin(plain, with_gpus):
         # The head of a Ray cluster and the launcher of an MPI job run the image of the workers.
         elsewhere = f"another pod of this {pod.kind} has the GPUs"
     elif not all(container.image for container in plain):
@@ -189,6 +204,9 @@ def _containers(
         if not is_beside:
             reasons += _reasons(pod, container, image, is_first=container is plain[0])
             reasons += _own_signs(container, image, files)
+        if not container.grants and _has_twin([container], with_gpus):
+            text = f"another container of this {pod.kind} runs the same with a GPU"
+            reasons.append(Reason(text, container.place, "this one may be meant for the CPU"))
         in_init = [
             Grant(grant.text, grant.place, refused="it is in an init container, which ends before")
             for other in initial

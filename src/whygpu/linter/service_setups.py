@@ -81,6 +81,7 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
             grants=tuple(_runtime_grant(grant, service, image) for grant in service.grants),
             grant_elsewhere=elsewhere,
             commented_grant=service.commented_grant,
+            grant_is_offered=gpu_signs.is_offer(text, service.commented_grant),
             variables=service.variables,
             image=image,
             program=program,
