@@ -15,6 +15,7 @@ _LAYERS_ON_CPUS = "llama.cpp works without one as well"
 _OFTEN_ON_CPUS = "its processes may work on the CPU as well"
 
 _DEVICE_NAME = re.compile(r"(?:[A-Za-z]\w{0,40}_)?DEVICE(?:_TYPE)?", re.IGNORECASE)
+_CHOICE = re.compile(r"\$|#.{0,200}\bcpu\b", re.IGNORECASE)
 _DEVICE = re.compile(r"(?:cuda|gpu)(?::\d{1,2})?", re.IGNORECASE)
 _SWITCH_NAME = re.compile(
     r"(?:\w{1,40}_)?(?:USE|ENABLE|REQUIRE)_(?:GPU|CUDA)|(?:\w{1,40}_)?(?:GPU|CUDA)_ENABLED",
@@ -48,8 +49,10 @@ _NEEDS = re.compile(
     r"|-m (?:vllm\.entrypoints|sglang\.launch_server)[\w.]{0,60})(?=[\s'\"]|$)"
 )
 """Programs that end without a GPU."""
-_CHECKED = re.compile(r"(?P<what>assert torch\.cuda\.is_available\(\))")
-_MOVED = re.compile(r"(?P<what>\.cuda\(\)|\.to\(['\"]cuda['\"]\))")
+_CODE = re.compile(
+    r"(?P<what>assert torch\.cuda\.is_available\(\)|\.cuda\(\)|\.to\(['\"]cuda['\"]\))"
+)
+_HAS_A_CHOICE = re.compile(r"is_available\(\) else|if (?:not )?torch\.cuda\.is_available")
 _SMI = re.compile(r"(?:^|[\s;&|('\"])(?P<what>nvidia-smi)(?![^\n;&|]{0,100}(?:\|\||2>/dev/null))")
 _CPU_OPTION = re.compile(
     r"(?:^|\s)--?(?:[a-z]{1,20}[-_]){0,2}(?:(?:use[-_])?cpu(?:[-_]only)?|no[-_]?(?:gpu|cuda)"
@@ -75,8 +78,9 @@ def of_variables(settings: Sequence[VariableSetting]) -> Iterator[Reason]:
     for setting in settings:
         value = (setting.known or "").strip()
         if _DEVICE_NAME.fullmatch(setting.name) and _DEVICE.fullmatch(value):
-            # DEVICE=${DEVICE:-cuda}: somebody may set another one.
-            doubt = _ONLY_A_VARIABLE if "$" in setting.place.text else ""
+            # DEVICE=${DEVICE:-cuda}, or DEVICE=cuda  # or cpu: somebody may set another one.
+            is_choice = _CHOICE.search(setting.place.text) is not None
+            doubt = _ONLY_A_VARIABLE if is_choice else ""
             yield Reason(f"it sets {setting.name} to {value}", setting.place, doubt)
         elif _SWITCH_NAME.fullmatch(setting.name) and value.lower() in _ON:
             yield Reason(f"it sets {setting.name} to {value}", setting.place, _ONLY_A_VARIABLE)
@@ -91,10 +95,9 @@ def of_variables(settings: Sequence[VariableSetting]) -> Iterator[Reason]:
 def of_command(words: Sequence[str], place: FileLine) -> Iterator[Reason]:
     """Options and programs that only make sense with a GPU."""
     text = " ".join(words)[:_LONGEST]
-    if asks_for_cpu(words) or _SUBMITS.search(text):
+    if asks_for_cpu(words) or _SUBMITS.search(text) or _HAS_A_CHOICE.search(text):
         return
-    moved = () if "is_available" in text else (_MOVED,)
-    for pattern in (_SAYS, _NEEDS, _SMI, _CHECKED, *moved):
+    for pattern in (_SAYS, _NEEDS, _SMI, _CODE):
         found = pattern.search(text)
         if found is not None and not _NOT.match(found["what"]):
             yield Reason(f"its command has {found['what'].strip()}", place)
