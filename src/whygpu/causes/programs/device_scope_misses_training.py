@@ -70,7 +70,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import device_scopes, text_of
+from whygpu.causes.evidence.device_code import device_scopes, text_of, tf_name
 from whygpu.causes.evidence.runtime_starts import eager, is_keras_model
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
@@ -104,7 +104,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             continue
         first = min(own, key=lambda run: run.index)
         name = text_of(device.argument(0)) or ""
-        if not name or _where_it_runs_anyway(name):
+        if not name or _where_it_runs_anyway(name) or _divides(program, call, name):
             continue
         yield CAUSE.in_code(
             program,
@@ -120,6 +120,16 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 def _where_it_runs_anyway(name: str) -> bool:
     """TensorFlow uses the first GPU by default, if there is one."""
     return name.lower().rstrip("0").rstrip(":").endswith("gpu")
+
+
+def _divides(program: Program, made: Call, name: str) -> bool:
+    """The function that makes the model puts parts of it on other devices."""
+    return any(
+        other.scope is made.scope
+        and tf_name(other.path) == "device"
+        and text_of(other.argument(0)) != name
+        for other in program.calls()
+    )
 
 
 def _same(run: Call, made: Call) -> bool:

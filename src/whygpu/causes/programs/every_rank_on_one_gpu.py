@@ -79,7 +79,10 @@ from whygpu.model.values import Constant, Several
 
 CAUSE = cause("WG733", __name__, __doc__, severity="warning", effect="none")
 
-_ONE_GPU_EACH = late(r"CUDA_VISIBLE_DEVICES|world_size\s{0,3}=\s{0,3}1\b|WORLD_SIZE['\"]\]\s?=\s?")
+_ONE_GPU_EACH = late(
+    r"CUDA_VISIBLE_DEVICES|SLURM_|world_size\s{0,3}=\s{0,3}1\b|WORLD_SIZE['\"]\]\s?=\s?"
+)
+"""Who starts the processes may give each of them one GPU, as Slurm can."""
 
 
 @CAUSE.on_code("DistributedDataParallel")
