@@ -49,6 +49,16 @@ tf.config.set_visible_devices(cpus, "CPU")
 tf.config.set_visible_devices([], "GPU")
 ```
 
+The variable hides the GPUs.
+
+```python
+import os
+import tensorflow as tf
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+tf.config.set_visible_devices(tf.config.list_physical_devices("CPU"), "CPU")
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/api_docs/python/tf/config/set_visible_devices>

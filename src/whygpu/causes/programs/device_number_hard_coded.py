@@ -124,6 +124,19 @@ import torch
 x = torch.ones(3).cuda(1)
 ```
 
+Another function hides the GPUs, perhaps in another run.
+
+```python
+import os
+import torch
+
+def on_one_gpu():
+    os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+
+def on_two_gpus():
+    return torch.nn.DataParallel(torch.nn.Linear(2, 2), device_ids=[0, 1])
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/guide/gpu#manual_device_placement>

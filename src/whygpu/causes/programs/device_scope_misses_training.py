@@ -60,6 +60,23 @@ with tf.device("/CPU:0"):
 model.fit(x, y)
 ```
 
+The CPU only joins what the GPUs compute.
+
+```python
+import tensorflow as tf
+
+def divided(inputs, parts):
+    outputs = []
+    for number in range(parts):
+        with tf.device(f"/gpu:{number}"):
+            outputs.append(part(inputs, number))
+    with tf.device("/cpu:0"):
+        return tf.keras.Model(inputs, tf.keras.layers.Concatenate()(outputs))
+
+model = divided(tf.keras.Input((8,)), 2)
+model.fit(x, y)
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/guide/gpu#manual_device_placement>
@@ -77,21 +94,20 @@ from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.program import Program
 from whygpu.model.values import Result
+from whygpu.tables.runtime_starts import KERAS_RUNS
 
 CAUSE = cause("WG716", __name__, __doc__, severity="warning", effect="none")
 
-_RUNS = frozenset({"fit", "predict", "evaluate", "train_on_batch", "fit_generator"})
-
 
 def _possible(text: str) -> bool:
-    return any(f".{name}(" in text for name in _RUNS)
+    return any(f".{name}(" in text for name in KERAS_RUNS)
 
 
 @CAUSE.on_code("device(", needs=("tensorflow", "keras"), possible=_possible)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not eager(program) or "multi_gpu_model" in program.text:
         return
-    runs = [call for call in program.calls() if call.method in _RUNS]
+    runs = [call for call in program.calls() if call.method in KERAS_RUNS]
     for call in program.calls():
         if not is_keras_model(Result(call)):
             continue
