@@ -92,6 +92,15 @@ def _from_input(costs: StepCosts) -> Iterator[Gain]:
         )
     elif source == "tf.data":
         yield _tf_data(costs, spent)
+    elif source == "another thread":
+        yield Gain(
+            "let more threads or processes prepare batches",
+            "they can work at the same time; what limits them was not measured",
+            costs.step,
+            costs.shortest_rest,
+            costs.step,
+            at_most=True,
+        )
     elif source != "keras arrays":
         # Of arrays in memory, Keras makes the batches as fast as another pipeline could.
         yield _ahead(costs, spent, of_keras=source == "keras data")

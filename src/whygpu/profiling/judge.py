@@ -550,8 +550,9 @@ _DETAILS = {
     "tf.data": "tf.data",
     "keras data": "Keras takes the data from Python",
     "keras arrays": "Keras takes batches out of arrays in memory",
+    "another thread": "another thread or process prepares it",
     "a generator": "a generator of the program",
-    "a function": "a function of the program",
+    "a function": "a function of the program that loads data, by its name",
 }
 
 
