@@ -579,7 +579,8 @@ def _why_no_steps(profile: ProcessProfile, options: ProfileOptions) -> str:
     if not made:
         return (
             "no step was seen: whygpu knows steps of PyTorch optimizers, batches of Keras fit, "
-            "calls of tf.function and jitted functions, and runs of sessions"
+            "calls of tf.function, of jitted functions and of GradientTape.gradient(), and runs of "
+            "sessions"
         )
     if options.first is not None:
         return f"{made} steps were recorded, and fewer than 5 of them in the given range"
