@@ -33,10 +33,10 @@ _shtab_whygpu_commands() {
 
 _shtab_whygpu_fleet_commands() {
   local _commands=(
-    check:'Check every node of a cluster now, through the engine that is there, and report on them.'
+    check:'Check every node of a cluster now, and say which are not like the others.'
     explain:'What ends the jobs of a cluster? Their logs by cause, by node and by week.'
     recipe:'Print a script or manifest with which Slurm or Kubernetes takes the snapshots.'
-    report:'Judge the snapshots of many nodes: by root cause, and which are not like the others.'
+    report:'Judge the snapshots of many nodes: root causes, and which nodes are different.'
   )
   _describe 'whygpu fleet commands' _commands
 }
