@@ -33,10 +33,10 @@ _shtab_whygpu_commands() {
 
 _shtab_whygpu_fleet_commands() {
   local _commands=(
-    check:'Check every node of a cluster now, through the engine that is there, and report on them.'
+    check:'Check every node of a cluster now, and say which are not like the others.'
     explain:'What ends the jobs of a cluster? Their logs by cause, by node and by week.'
     recipe:'Print a script or manifest with which Slurm or Kubernetes takes the snapshots.'
-    report:'Judge the snapshots of many nodes: by root cause, and which are not like the others.'
+    report:'Judge the snapshots of many nodes: root causes, and which nodes are different.'
   )
   _describe 'whygpu fleet commands' _commands
 }
@@ -209,7 +209,7 @@ _shtab_whygpu_fleet_recipe_defaults_added=0
 
 _shtab_whygpu_fleet_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--expect[a list of all nodes, one on each line (- for stdin)\: report those without a snapshot]:FILE:_files"
+  "--expect[a list of all nodes, such as a hostfile (- for stdin)\: report those that are missing]:FILE:_files"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
   "--html[also write the answer as a page for a browser]:FILE:_files"
@@ -336,7 +336,7 @@ _shtab_whygpu_plan_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--python[a version (3.11\; 3.14t if free-threaded), or an interpreter or virtual environment\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--driver[the NVIDIA driver\: 535.54.03]:VERSION:"
-  "--gpu[the GPU\: \"RTX 5090\", or its compute capability\: 12.0]:MODEL:"
+  "*--gpu[the GPU\: \"RTX 5090\", or its compute capability\: 12.0\; may be repeated]:MODEL:"
   "--glibc[the C library\: 2.31]:VERSION:"
   "--platform[linux_x86_64, linux_aarch64, win_amd64, macosx_arm64 or macosx_x86_64]:PLATFORM:"
   "--snapshot[plan for a saved snapshot\'s machine]:FILE:_files"

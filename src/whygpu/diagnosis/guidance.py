@@ -13,7 +13,7 @@ from whygpu.causes.evidence.log_utilisation import Utilisation
 from whygpu.causes.evidence.mac_gpus import advice_for_a_mac, question_for_a_mac
 from whygpu.diagnosis.fragments import causes_with_words_of
 from whygpu.model.cause import Cause
-from whygpu.model.explanation import Guidance
+from whygpu.model.explanation import NOTHING_REPORTED, Guidance
 from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Line, Log
@@ -232,7 +232,7 @@ def for_unknown(
         or Guidance(
             "it has lines that look like a problem, but no known cause matches them"
             if suspicious
-            else "nothing in it reports a failure, a GPU or work being done",
+            else NOTHING_REPORTED,
             ask="What did the program do that it should not have done?",
             steps=(_WHOLE_OUTPUT, CHECK),
         )

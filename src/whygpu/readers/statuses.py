@@ -187,7 +187,7 @@ def _of_line(line: Line, sentences: _Sentences) -> Iterator[Status]:
         numbered = _by_number(match)
         if numbered and numbered[1] not in found and not (found and match["numba"]):
             status = Status(line.number, numbered[0], numbered[1], called)
-            if numbered[1][-1].isdigit():
+            if numbered[1][-1].isdecimal():
                 nameless.append(status)
                 continue
             found.add(numbered[1])

@@ -496,9 +496,9 @@ def _dotted(version: str) -> str:
     text = version.strip(" .,")
     if "," in text:
         return ".".join(part.strip() for part in text.split(","))
-    if text.isdigit() and len(text) == 4:
+    if text.isdecimal() and len(text) == 4:
         return f"{text[0]}.{int(text[1])}.{int(text[2:])}"
-    if text.isdigit() and len(text) == 5:
+    if text.isdecimal() and len(text) == 5:
         return f"{text[0]}.{int(text[1:3])}.{int(text[3:])}"
     return text
 
