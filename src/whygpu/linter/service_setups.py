@@ -318,9 +318,8 @@ def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
     both_complete = all(each.image or each.build_folder for each in (service, other))
     is_for_gpus = bool(_GPU_WORD.search(own)) and not _GPU_WORD.search(its)
     is_named = is_for_gpus or bool(_GPU_WORD.search(service.name))
-    # What one file builds, another one may run as the published image.
-    can_compare = bool(service.build_folder) == bool(other.build_folder)
-    is_other_image = can_compare and not _same_image(service, other)
+    # A file that only builds an image is for the one that runs it.
+    is_other_image = service.has_settings and not _same_image(service, other)
     return both_complete and (is_named or is_other_image)
 
 
