@@ -53,7 +53,7 @@ _CODE = re.compile(
     r"(?P<what>assert torch\.cuda\.is_available\(\)|\.cuda\(\)|\.to\(['\"]cuda['\"]\))"
 )
 _HAS_A_CHOICE = re.compile(r"is_available\(\) else|if (?:not )?torch\.cuda\.is_available")
-_SMI = re.compile(r"(?:^|[\s;&|('\"])(?P<what>nvidia-smi)(?![^\n;&|]{0,100}(?:\|\||2>/dev/null))")
+_SMI = re.compile(r"(?:^|[\s/;&|('\"])(?P<what>nvidia-smi)(?![^\n;&|]{0,100}(?:\|\||2>/dev/null))")
 _CPU_OPTION = re.compile(
     r"(?:^|\s)--?(?:[a-z]{1,20}[-_]){0,2}(?:(?:use[-_])?cpu(?:[-_]only)?|no[-_]?(?:gpu|cuda)"
     r"|(?:device|accelerator|platform|backend)[= ]['\"]?cpu)(?=['\"\s]|$)"
