@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from whygpu.model.deployment import Reason, VariableSetting
 from whygpu.model.requirement_file import FileLine
@@ -106,6 +106,18 @@ def of_command(words: Sequence[str], place: FileLine) -> Iterator[Reason]:
         yield Reason(f"its command has {layers['what']}", place, _LAYERS_ON_CPUS)
     if several is not None:
         yield Reason(f"its command starts {several['what']} processes", place, _OFTEN_ON_CPUS)
+
+
+def by_the_default_runtime(
+    settings: Sequence[VariableSetting], reasons: Iterable[Reason]
+) -> Iterator[Reason]:
+    """The reasons; if NVIDIA's runtime is the default of the machine, a variable gives GPUs."""
+    named = any(
+        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in _NO_GPUS
+        for setting in settings
+    )
+    doubt = DEFAULT_RUNTIME if named else ""
+    yield from (reason._replace(doubt=reason.doubt or doubt) for reason in reasons)
 
 
 def is_offer(text: str, commented: FileLine | None) -> bool:
