@@ -1063,3 +1063,29 @@ def test_code_in_the_command_of_a_pod(
     )
     report = project(tmp_path, {"pod.yaml": pod})
     assert [item.finding.code for item in report.findings] == codes
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "pod.yaml",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec:\n  containers:\n  - name: a\n"
+            '    image: a\n    resources: {limits: {nvidia.com/gpu: "%s"}}\n',
+        ),
+        (
+            "compose.yaml",
+            "services:\n  a:\n    image: a\n    deploy: {resources: {reservations: {devices: "
+            '[{driver: nvidia, count: "%s", capabilities: [gpu]}]}}}\n',
+        ),
+        ("job.sh", "#!/bin/bash\n#SBATCH --gpus=%s\npython train.py\n"),
+        ("requirements.txt", "tensorflow==1,==%s\n"),
+        ("poetry.lock", "x = %s\n"),
+        ("pyproject.toml", 'x = %s\n[tool.poetry.dependencies]\ntorch = "^2"\n'),
+    ],
+)
+def test_a_number_that_python_does_not_convert_ends_nothing(
+    tmp_path: pathlib.Path, name: str, text: str, number: str
+) -> None:
+    project(tmp_path, {name: text % number})

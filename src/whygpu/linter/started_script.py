@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from whygpu.linter.project_files import ProjectFiles
 from whygpu.model.deployment import Reason, StartedProgram
 from whygpu.model.requirement_file import FileLine
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.code.started_program import started_program
 
 _STARTS = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|mpirun|srun)")
@@ -96,7 +97,7 @@ def several_processes(words: Sequence[str], place: FileLine) -> Reason | None:
         if option is None:
             continue
         value = word[option.end() :] or (flat[number + 1] if number + 1 < len(flat) else "")
-        if value.isdigit() and int(value) > 1:
+        if (whole_number(value) or 0) > 1:
             return Reason(f"{word[: option.end()].rstrip('=')} is {value}", place)
     return None
 

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.deployment import Grant, ShellCommand, VariableSetting
 from whygpu.model.requirement_file import FileLine
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.deployment.shell_words import NumberedLine, commands
 
 Scheduler = Literal["Slurm", "PBS", "LSF"]
@@ -127,7 +128,7 @@ def _options(content: str) -> dict[str, str]:
             name, has_value, value = word.partition("=")
             found[name] = value
             name = "" if has_value else name
-        elif word.startswith("-") and len(word) > 1 and not word[1].isdigit():
+        elif word.startswith("-") and len(word) > 1 and not word[1].isdecimal():
             known = word if word in ("-gpu",) or len(word) == 2 else word[:2]
             found[known] = word[len(known) :].lstrip("=")
             name = known if word == known else ""
@@ -183,8 +184,8 @@ def _count(value: str) -> int | None:
         return None
     match = _GPU_COUNT.search(value.partition(",")[0].partition("(")[0])
     if match is not None:
-        return int(match[1])
-    return int(value) if value.isdigit() else 1 if value else None
+        return whole_number(match[1])
+    return whole_number(value) if value.isdecimal() else 1 if value else None
 
 
 def _commented(path: str, lines: list[NumberedLine]) -> FileLine | None:

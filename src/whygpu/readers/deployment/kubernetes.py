@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from whygpu.model.deployment import Grant, VariableSetting
 from whygpu.model.requirement_file import FileLine, LineEdit
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.deployment.yaml_tree import (
     Items,
     Map,
@@ -96,10 +97,6 @@ class Pod(NamedTuple):
     """A label or annotation about GPUs, which a scheduler may read; mostly empty."""
     mounts_devices: bool
     """It mounts device files of its node."""
-
-
-def is_manifest(documents: list[Node]) -> bool:
-    return any(text(document, "apiVersion") and text(document, "kind") for document in documents)
 
 
 def read(path: str, documents: list[Node], content: str) -> tuple[Pod, ...]:
@@ -235,7 +232,7 @@ def _grants(node: Map) -> Iterator[Grant]:
         if _is_gpu(key)
     }
     for key, (count, place) in limits.items():
-        known = int(count) if count.isdigit() else None
+        known = whole_number(count)
         yield Grant(f"{key}: {count}", place, known, _refused(key, count), _respelt(key, place))
     for key, value, place in entries(node, "resources", "requests"):
         count = value.value if isinstance(value, Text) else ""
