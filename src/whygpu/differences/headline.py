@@ -8,6 +8,7 @@ from whygpu.diagnosis.verdicts import why_unknown
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.differences import Difference, FrameworkChange, Reason, Side
 from whygpu.model.finding import Finding
+from whygpu.model.observed import Known
 from whygpu.model.report import FrameworkVerdict, Report
 from whygpu.model.standing import Standing
 
@@ -23,6 +24,20 @@ def headline_of(
     reasons: Sequence[Reason],
 ) -> tuple[str, Standing]:
     """The standing follows from the verdicts: worse is worse, also if nobody knows why."""
+    text, standing = _of_verdicts(sides, reports, frameworks, differences, reasons)
+    fewer = fewer_gpus(reports)
+    if fewer and standing in ("answered", "unknown"):
+        return f"{text}, but there {fewer}", "attention"
+    return text, standing
+
+
+def _of_verdicts(
+    sides: tuple[Side, Side],
+    reports: tuple[Report, Report],
+    frameworks: Sequence[FrameworkChange],
+    differences: Sequence[Difference],
+    reasons: Sequence[Reason],
+) -> tuple[str, Standing]:
     changed = [item for item in frameworks if item.before != item.after]
     if not reasons and not changed:
         return _nothing_new(sides, reports, frameworks, differences)
@@ -72,6 +87,8 @@ def _nothing_new(
         return f"nothing differs between {sides[0].name} and {sides[1].name}{but}", "answered"
     # All that the list counts, with free memory: a headline that counts fewer contradicts it.
     count = sum(item.comparable for item in differences)
+    if fewer_gpus(reports):
+        return _same_verdict(sides), "answered"
     one = count == 1
     only = "the only difference" if count == len(differences) else "the only known difference"
     unknown = [item for item in frameworks if item.after == "unknown"]
@@ -94,6 +111,20 @@ def _nothing_new(
         names = and_list([display_name(item.name) for item in unknown])
         limit = f", except perhaps to {names}, whose verdict is unknown"
     return f"{_same_verdict(sides)}; {which}{limit}", "answered"
+
+
+def fewer_gpus(reports: tuple[Report, Report]) -> str:
+    """are 7 GPUs instead of 8; empty if there are as many as before, or none.
+
+    Frameworks use those that are left, so it changes no verdict.
+    """
+    before, after = (report.snapshot.driver.gpus for report in reports)
+    if not isinstance(before, Known) or not isinstance(after, Known):
+        return ""
+    if not 0 < len(after.value) < len(before.value):
+        return ""
+    left = "is 1 GPU" if len(after.value) == 1 else f"are {len(after.value)} GPUs"
+    return f"{left} instead of {len(before.value)}"
 
 
 def new_remarks(reports: tuple[Report, Report]) -> list[Finding]:
