@@ -58,4 +58,4 @@ def _file_name(node: str) -> str:
 def _host(node: str) -> str:
     """The name without its domain; an address as it is."""
     host, _, domain = node.partition(".")
-    return node if host.isdigit() or not domain else host
+    return node if host.isdecimal() or not domain else host

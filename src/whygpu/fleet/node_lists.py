@@ -137,9 +137,9 @@ def _values(text: str) -> list[str]:
 
 
 def _one_range(first: str, last: str, step: int) -> list[str]:
-    if first.isdigit() != last.isdigit() or step < 1:
+    if first.isdecimal() != last.isdecimal() or step < 1:
         raise ValueError("expected a range such as [01-04] or [a:f]")
-    whole = first.isdigit()
+    whole = first.isdecimal()
     numbers = range(*((int(first), int(last) + 1) if whole else (ord(first), ord(last) + 1)), step)
     if not 0 < len(numbers) <= MOST_NODES:
         raise ValueError(f"expected a range that goes up, of at most {MOST_NODES:,} nodes")
