@@ -24,20 +24,6 @@ def headline_of(
     reasons: Sequence[Reason],
 ) -> tuple[str, Standing]:
     """The standing follows from the verdicts: worse is worse, also if nobody knows why."""
-    text, standing = _of_verdicts(sides, reports, frameworks, differences, reasons)
-    fewer = fewer_gpus(reports)
-    if fewer and standing in ("answered", "unknown"):
-        return f"{text}, but there {fewer}", "attention"
-    return text, standing
-
-
-def _of_verdicts(
-    sides: tuple[Side, Side],
-    reports: tuple[Report, Report],
-    frameworks: Sequence[FrameworkChange],
-    differences: Sequence[Difference],
-    reasons: Sequence[Reason],
-) -> tuple[str, Standing]:
     changed = [item for item in frameworks if item.before != item.after]
     if not reasons and not changed:
         return _nothing_new(sides, reports, frameworks, differences)
@@ -111,6 +97,16 @@ def _nothing_new(
         names = and_list([display_name(item.name) for item in unknown])
         limit = f", except perhaps to {names}, whose verdict is unknown"
     return f"{_same_verdict(sides)}; {which}{limit}", "answered"
+
+
+def with_fewer_gpus(
+    headline: str, standing: Standing, reports: tuple[Report, Report]
+) -> tuple[str, Standing]:
+    """The headline about the verdicts, and what they do not show."""
+    fewer = fewer_gpus(reports)
+    if not fewer or standing not in ("answered", "unknown"):
+        return headline, standing
+    return f"{headline}, but there {fewer}", "attention"
 
 
 def fewer_gpus(reports: tuple[Report, Report]) -> str:
