@@ -42,6 +42,8 @@ class Topic(NamedTuple):
     messages: tuple[Message, ...]
 
 
+_EMPTY_LIST = Link("The list of GPUs is empty", "tutorials/empty-list.md")
+
 TOPICS = (
     Topic(
         "The framework sees no GPU",
@@ -53,12 +55,12 @@ TOPICS = (
                     "tensorflow does not detect the GPU",
                     "tf.test.is_gpu_available() is False",
                 ),
-                Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
+                _EMPTY_LIST,
             ),
             Message(
                 "TensorFlow is not using my GPU",
                 ("the training runs on the CPU", "no GPU usage"),
-                Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
+                _EMPTY_LIST,
             ),
             Message(
                 "torch.cuda.is_available() returns False",

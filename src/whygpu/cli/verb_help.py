@@ -15,6 +15,7 @@ VERDICT = {"0": "nothing wrong", "1": "something found", "4": "cannot tell"}
 DONE = {"0": "done"}
 """Those of a verb that judges nothing."""
 
+
 def describe(parser: argparse.ArgumentParser, module: Any) -> None:
     """The module of a verb has a first line, EXAMPLES and EXIT_CODES."""
     parser.description = module.__doc__.partition("\n")[0]
