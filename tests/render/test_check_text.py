@@ -204,7 +204,7 @@ def test_a_long_story_is_cut_short_in_the_table_of_frameworks() -> None:
 
 def test_one_place_does_not_fill_the_screen_before_the_fix() -> None:
     saved = Path(__file__).parents[2] / "docs/examples/tensorflow-without-cuda.json"
-    report = diagnose(load_snapshot(saved))
+    report = diagnose(load_snapshot(str(saved)))
 
     def places(*, verbose: bool) -> int:
         shown = render(report, width=200, color=False, verbose=verbose)
