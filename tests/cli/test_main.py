@@ -81,13 +81,13 @@ def test_the_output_of_check_can_be_checked_again(
         (None, "cannot read"),
         ("", "is no snapshot"),
         ("{", "is no snapshot"),
-        ("[]", "expected schema 1"),
+        ("[]", "JSON of another kind"),
         ('{"schema": 99}', "expected schema 1, received 99"),
         ('{"schema": 1}', "damaged snapshot"),
         (b"\xff\xfe\x00", "is no snapshot"),
         ("[" * 200_000, "is no snapshot"),
         ('{"schema": ' + "9" * 5000 + "}", "is no snapshot"),
-        ('{"schema": NaN}', "expected schema 1, received nan"),
+        ('{"schema": NaN}', "expected schema 1, received NaN"),
     ],
 )
 def test_a_bad_snapshot_is_wrong_usage_and_says_why(

@@ -28,7 +28,7 @@ On each node: whygpu snapshot -o snapshots/$(hostname).json
 
 EXIT_CODES = VERDICT
 
-NODE_FIELDS = ("node", "nodes", "names", "folder")
+NODE_FIELDS = ("node", "nodes", "names", "unexpected", "folder")
 """Names of nodes are shown as they are: without them, nobody could find the machine."""
 
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect",
         metavar="FILE",
-        help="a list of all nodes, one on each line (- for stdin): report those without a snapshot",
+        help="a list of all nodes, such as a hostfile (- for stdin): report those that are missing",
     )
     add_report_arguments(parser)
 

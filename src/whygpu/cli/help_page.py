@@ -79,7 +79,7 @@ _FEWEST_COLUMNS = 40
 def columns_asked() -> int:
     """The width that COLUMNS asks for; 0 if it is not set, or not to a number."""
     given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 0
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 6 else 0
 
 
 def columns() -> int:

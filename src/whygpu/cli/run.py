@@ -302,7 +302,9 @@ class _Watcher:
             yield
 
     def explained(self, explanation: Explanation) -> None:
-        if self._options.quiet or explanation.verdict == "nothing-wrong":
+        # The advice for such a log is to read all of it, which has just been done.
+        says_nothing = explanation.verdict == "nothing-wrong" or explanation.reports_nothing
+        if self._options.quiet or says_nothing:
             return
         from whygpu.render.explain_text import render
         from whygpu.render.marks import MARKS, PLAIN_MARKS

@@ -34,4 +34,4 @@ def exit_codes(own: Mapping[str, str], command: str = "whygpu") -> str:
 def _place(code: str) -> int:
     """By number; what is no number (any other) comes last."""
     number = code.partition("+")[0]
-    return int(number) if number.isdigit() else 1000
+    return int(number) if number.isdecimal() else 1000

@@ -362,7 +362,8 @@ _ONEAPI = late(
     r"|Native API failed"
     r"|ZE_RESULT_ERROR_[A-Z_]{4,40}|libze_loader[^\n]{0,40}cannot open"
     r"|libsycl[^\n]{0,40}cannot open"
-    r"|at start of device string: xpu\b|not compiled with XPU|[Nn]o SYCL|XPU is not available"
+    r"|at start of device string: xpu\b|not linked with support for xpu devices"
+    r"|not compiled with XPU|[Nn]o SYCL|XPU is not available"
 )
 _ROCM_BUILD = late(r"\d\+rocm\d")
 _CUDA_ASKED = late(
