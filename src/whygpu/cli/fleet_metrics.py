@@ -37,7 +37,7 @@ def add_metrics_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--serve",
         metavar="PORT",
-        type=place,
+        type=endpoint,
         help="serve the metrics until Ctrl-C, to this machine only; ADDRESS:PORT for others",
     )
     parser.add_argument(
@@ -49,7 +49,7 @@ def add_metrics_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def place(text: str) -> Endpoint:
+def endpoint(text: str) -> Endpoint:
     address, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a port, such as 9400")
