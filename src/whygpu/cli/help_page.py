@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from whygpu.cli.verb_help import VERDICT, exit_codes
+
 SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
     "compare": "Do CPU, GPU and other backends give the same results, and how fast is each?",
@@ -67,9 +69,7 @@ examples:
 {EXAMPLES}
 `whygpu VERB --help` lists the options of a verb.
 
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
-"""
+{exit_codes(VERDICT)}"""
 
 _NAMES_WIDE = 14
 _MOST_COLUMNS = 100

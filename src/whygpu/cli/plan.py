@@ -23,11 +23,14 @@ examples:
   whygpu plan --snapshot FILE --json       another machine, from its snapshot
   whygpu plan --from requirements.txt      what of it cannot use the GPU
   whygpu plan --update                     read the package index first
-
-exit codes:
-  0 a plan   1 no plan   2 wrong usage   3 a bug   4 cannot tell
-  of --from: 0 all can use the GPU   1 something cannot   2 unreadable
 """
+
+EXIT_CODES = {
+    "0": "a plan; with --from: all of it can use the GPU",
+    "1": "no plan; with --from: something cannot",
+    "2": "wrong usage, or a file that cannot be read",
+    "4": "cannot tell",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

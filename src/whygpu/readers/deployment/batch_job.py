@@ -20,9 +20,11 @@ _COMMENTED = re.compile(
 )
 _GPU_COUNT = re.compile(r"(?:^|[:=])(\d+)\s*$")
 _PBS_GPUS = re.compile(r"\b(?:ngpus|gpus|naccelerators)=(\d+)")
-_PBS_GPU_NODES = re.compile(r"\bngpus\b|[:=+]\w{0,20}gpu", re.IGNORECASE)
-"""nodes=1:gpu and nodes=gpu04 choose nodes; gres=gpu:1 and x=GRES:gpu@1 are Moab's request."""
+_PBS_GPU_NODES = re.compile(r"\bngpus\b|[:=+]\w{0,20}gpu(?!_)", re.IGNORECASE)
+"""nodes=1:gpu and nodes=gpu04 choose nodes; gres=gpu:1 and x=GRES:gpu@1 are Moab's request.
+gpu_type=a100 only chooses among GPUs."""
 _LSF_GPUS = re.compile(r"\bnum=(\d+)|ngpus\w{0,20}=(\d+)")
+_GPU_ACCOUNT = re.compile(r"@(?:gpu|[avh]100)$|[-_]gpu$", re.IGNORECASE)
 _SELECTED = re.compile(r"\bselect=(\d+)")
 _SLURM_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "-G")
 
@@ -35,6 +37,10 @@ class Job(NamedTuple):
     partition: str
     partition_place: FileLine | None
     grant_elsewhere: str
+    node_choice: FileLine | None
+    """A constraint that chooses nodes with GPUs."""
+    gpu_account: FileLine | None
+    """An account for hours of GPUs."""
     commented_grant: FileLine | None
     variables: tuple[VariableSetting, ...]
     commands: tuple[ShellCommand, ...]
@@ -54,14 +60,20 @@ def read(path: str, content: str) -> Job | None:
         return None
     partition, where = "", None
     elsewhere = ""
+    node_choice = gpu_account = None
     for directive in mine:
         for name in ("-p", "--partition", "-q", "--qos"):
             if name in directive.options and not partition:
                 partition, where = directive.options[name], directive.place
         constraint = directive.options.get("-C", directive.options.get("--constraint", ""))
         if re.search(r"gpu|a100|v100|h100|nvidia", constraint, re.IGNORECASE):
-            elsewhere = "a constraint chooses nodes with GPUs"
-        if "--exclusive" in directive.options or "-x" in directive.options:
+            node_choice = directive.place
+        account = directive.options.get("-A", directive.options.get("--account", ""))
+        if _GPU_ACCOUNT.search(account):
+            gpu_account = directive.place
+        # -x of Slurm excludes nodes.
+        is_alone = "--exclusive" if scheduler == "Slurm" else "-x"
+        if is_alone in directive.options:
             elsewhere = "the job has its nodes for itself"
         if any("gpu" in directive.options.get(name, "").lower() for name in ("-w", "--nodelist")):
             elsewhere = "it chooses nodes with GPUs by their names"
@@ -73,6 +85,8 @@ def read(path: str, content: str) -> Job | None:
         partition,
         where,
         elsewhere,
+        node_choice,
+        gpu_account,
         _commented(path, lines),
         tuple(_variables(found)),
         found,

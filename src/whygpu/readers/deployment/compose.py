@@ -23,7 +23,7 @@ from whygpu.readers.deployment.yaml_tree import (
 )
 
 _COMMENTED = re.compile(
-    r"^\s*#.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia|^\s*#\s*gpus:)"
+    r"^\s*#(?:.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia)|\s*gpus:)"
 )
 _GPU_NODE = re.compile(r"gpu|cuda|nvidia", re.IGNORECASE)
 _BUILD_KEYS = frozenset({"build", "image", "container_name", "platform"})
