@@ -32,7 +32,7 @@ from whygpu.model.observed import Known
 from whygpu.model.report import Outcome
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import PLAIN_PIP
-from whygpu.planner.remedies import Place, fulfilled, place_of, place_of_log
+from whygpu.planner.remedies import Destination, destination_of, destination_of_log, fulfilled
 from whygpu.readers.code import source
 from whygpu.readers.log import read_text
 
@@ -173,14 +173,16 @@ def command_of(
 ) -> str | None:
     """The command for a remedy on a machine, or without facts about the machine."""
     chosen = planned_for or seen
-    remedy = _fulfilled(remedy, place_of_log(Log(())) if chosen is None else place_of(chosen))
+    remedy = _fulfilled(
+        remedy, destination_of_log(Log(())) if chosen is None else destination_of(chosen)
+    )
     return shell_text(remedy.action, PLAIN_PIP if seen is None else installer_of(seen))
 
 
 @cache
-def _fulfilled(remedy: Remedy, place: Place) -> Remedy:
+def _fulfilled(remedy: Remedy, destination: Destination) -> Remedy:
     finding = Finding("WG000", "example", "error", "machine", "", (), (remedy,), "none")
-    (remedy,) = fulfilled((finding,), lambda: place)[0].remedies
+    (remedy,) = fulfilled((finding,), lambda: destination)[0].remedies
     return remedy
 
 

@@ -122,7 +122,7 @@ def _hostile_python(served: LocalIndex) -> None:
         (_server_error, "503"),
         (_page_is_gone, "404"),
         (_page_is_empty, "1 of its 1 known releases are missing"),
-        (_no_text, "decode"),
+        (_no_text, "not UTF-8"),
         (_no_wheel, "not a sound wheel"),
         (_bomb, "a very large one"),
         (_hostile_python, "Invalid specifier"),

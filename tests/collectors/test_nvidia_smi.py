@@ -12,10 +12,11 @@ from whygpu.model.observed import Absent, Known, Unknown
 
 ASK = f"run {' '.join(nvidia_smi.command())}"
 ASK_OLD = f"run {' '.join(nvidia_smi.command(nvidia_smi.OLD_FIELDS))}"
+ASK_OLDEST = f"run {' '.join(nvidia_smi.command(nvidia_smi.OLDEST_FIELDS))}"
 MIB = 1 << 20
 
 # As printed by driver 580.159.04, but for the identifiers.
-H200 = "580.159.04, GPU-1, NVIDIA H200, 00000000:00:06.0, 143771, 5, Default, Disabled, 0, 9.0\n"
+H200 = "580.159.04, GPU-1, NVIDIA H200, 00000000:00:06.0, 143771, 5, Default, 0, Disabled, 9.0\n"
 GEFORCE = (
     "470.57.02, GPU-2, NVIDIA GeForce GTX 1080, 00000000:0A:00.0, 8192, [Unknown Error], "
     "Exclusive_Process, [N/A], [N/A]\n"
@@ -54,6 +55,30 @@ def test_an_old_driver_is_asked_for_less() -> None:
     assert isinstance(gpu.memory_used_bytes, Unknown)
     assert isinstance(gpu.ecc_uncorrected, Absent)
     assert gpu.compute_mode == Known("exclusive", nvidia_smi.SOURCE)
+
+
+def test_a_driver_before_mig_is_asked_for_even_less() -> None:
+    refused = printed('Field "mig.mode.current" is not a valid field to query.\n', code=2)
+    row = "390.157, GPU-3, GeForce GTX 1080, 00000000:0A:00.0, 8119, 9, Default, [Not Supported]\n"
+    found = ask({ASK: refused, ASK_OLD: refused, ASK_OLDEST: printed(row)})
+    assert found.version == Known("390.157", nvidia_smi.SOURCE)
+    assert isinstance(found.gpus, Known)
+    (gpu,) = found.gpus.value
+    assert gpu.mig == Known(False, nvidia_smi.SOURCE)
+    assert isinstance(gpu.ecc_uncorrected, Absent)
+
+
+def test_what_is_not_told_about_mig_is_not_taken_for_off() -> None:
+    found = ask({ASK: printed(H200.replace("Disabled", "[Unknown Error]"))})
+    assert isinstance(found.gpus, Known)
+    assert isinstance(found.gpus.value[0].mig, Unknown)
+
+
+def test_an_answer_of_another_program_of_that_name_is_no_answer() -> None:
+    assert ask({ASK: printed("x" * 200_000)}).state == Known("failed", nvidia_smi.SOURCE)
+    endless = ask({ASK: printed(H200.replace("143771", "9" * 5000))})
+    assert isinstance(endless.gpus, Known)
+    assert isinstance(endless.gpus.value[0].memory_total_bytes, Unknown)
 
 
 @each(

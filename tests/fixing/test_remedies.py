@@ -22,7 +22,11 @@ from whygpu.model.remedy import (
 )
 from whygpu.model.target import Installer
 
-PLACE = Environment("/env", Installer("/env/bin/python", "pip", False), {"JAX_PLATFORMS": "cpu"})
+PLACE = Environment(
+    "/env",
+    Installer("/env/bin/python", "pip", False),
+    {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""},
+)
 
 
 def finding(*actions: Action | None) -> Finding:
@@ -64,6 +68,7 @@ def test_what_pip_would_check_afterwards_is_left_to_the_examination() -> None:
         (LinkFile(("/env/a.so",), "/env/../usr"), "outside the environment"),
         (UnsetVariable(("CUDA_VISIBLE_DEVICES",)), "somebody has set CUDA_VISIBLE_DEVICES"),
         (SetVariable("JAX_PLATFORMS", "cuda"), "somebody has set JAX_PLATFORMS"),
+        (SetVariable("CUDA_VISIBLE_DEVICES", "0"), "somebody has set CUDA_VISIBLE_DEVICES"),
         (Install(("a b; rm",)), "not safe"),
         (Steps((Install(("a",)), command_line("sudo reboot"))), "it needs root"),
     ],

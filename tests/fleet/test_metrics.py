@@ -18,7 +18,7 @@ import pytest
 from tests.fleet.made import make_fleet
 from tests.patience import PATIENCE
 from whygpu import fleet_report
-from whygpu.cli.fleet_metrics import place
+from whygpu.cli.fleet_metrics import endpoint
 from whygpu.cli.main import main
 from whygpu.render.fleet_metrics import render
 
@@ -149,6 +149,6 @@ def test_a_port_that_is_taken_is_wrong_usage(
 
 
 def test_other_machines_are_served_only_if_an_address_is_given() -> None:
-    assert place("9400") == ("127.0.0.1", 9400)
-    assert place("0.0.0.0:9400") == ("0.0.0.0", 9400)
-    assert place("[::1]:9400") == ("::1", 9400)
+    assert endpoint("9400") == ("127.0.0.1", 9400)
+    assert endpoint("0.0.0.0:9400") == ("0.0.0.0", 9400)
+    assert endpoint("[::1]:9400") == ("::1", 9400)

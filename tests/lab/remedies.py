@@ -25,7 +25,7 @@ from tests.lab.scenario import Examined, Scenario, check, laid_out
 from tests.patience import PATIENCE
 from tests.targets import folder as targets_folder
 from tests.targets import python_of
-from whygpu.api.releases import place_of_machine, with_releases
+from whygpu.api.releases import destination_of_machine, with_releases
 from whygpu.causes import catalogue
 from whygpu.diagnosis.engine import diagnose
 from whygpu.fixing.carrying_out import carry_out
@@ -139,7 +139,7 @@ def is_first_proof(trial: Trial, rows: Sequence[LabProof] = ROWS) -> bool:
 
 def _root_causes(snapshot: Snapshot) -> tuple[Finding, ...]:
     findings = diagnose(snapshot, catalogue()).root_causes
-    return with_releases(findings, lambda: place_of_machine(snapshot))
+    return with_releases(findings, lambda: destination_of_machine(snapshot))
 
 
 def _first_sentence(text: str, examined: Examined) -> str:

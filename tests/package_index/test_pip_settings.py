@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from whygpu.errors import UsageError
 from whygpu.package_index.pip_settings import (
     PUBLIC_INDEX,
     IndexSettings,
@@ -46,3 +47,8 @@ def test_without_both_it_is_the_public_one(config: pathlib.Path) -> None:
 def test_a_password_is_no_part_of_the_url() -> None:
     found = settings_of("https://me:a%40b@example.org:8080/simple/")
     assert found == IndexSettings("https://example.org:8080/simple", "Basic bWU6YUBi")
+
+
+def test_an_address_that_is_none_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="an address that is wrong"):
+        settings_of("https://[user@index.example/simple")

@@ -35,6 +35,13 @@ def test_releases_are_final_and_in_order_of_their_versions() -> None:
     ]
 
 
+def test_a_link_that_is_no_address_and_a_version_that_is_no_number_are_passed_over() -> None:
+    page = (
+        f'<a href="http://[/x-1.0-py3-none-any.whl">x</a><a href="x-{"9" * 5000}-py3-none-any.whl">'
+    )
+    assert read_wheels(page, "https://index.example/simple/x/") == []
+
+
 def test_the_page_is_found_under_the_normalised_name(index: LocalIndex, web: Web) -> None:
     index.add_page("ml-dtypes", '<a href="ml_dtypes-0.5.0-py3-none-any.whl">x</a>')
     (release,) = published(web, f"{index.url}/simple", "ml_dtypes")

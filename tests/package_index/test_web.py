@@ -48,6 +48,12 @@ def test_a_failure_that_stays_is_reported(index: LocalIndex, web: Web) -> None:
         web.page(f"{index.url}/page")
 
 
+def test_a_page_in_another_encoding_is_not_of_an_index(index: LocalIndex, web: Web) -> None:
+    index.files["/page"] = "Accès refusé".encode("latin-1")
+    with pytest.raises(Unreadable, match="not UTF-8"):
+        web.page(f"{index.url}/page")
+
+
 def test_what_is_not_there_is_asked_for_once(index: LocalIndex, web: Web) -> None:
     with pytest.raises(Unreadable, match="404"):
         web.page(f"{index.url}/missing")

@@ -83,8 +83,12 @@ def test_pins_are_part_of_the_command_and_explained() -> None:
 def test_an_old_release_gets_its_cuda_from_conda() -> None:
     found = advised("tensorflow==2.12")
     assert shell_texts(found.preparations, found.installer) == (
-        "conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'",
+        "conda create -n tensorflow-2.12 python=3.11 -c conda-forge cudatoolkit=11.8 "
+        "'cudnn>=8.6,<9'",
+        "conda activate tensorflow-2.12",
     )
+    # Neither another Python nor another environment finds the libraries there.
+    assert texts(found) == ("python -m pip install tensorflow==2.12.1",)
     assert any("does not include the CUDA libraries" in note for note in found.notes)
     assert advised("tensorflow").preparations == ()
 
@@ -103,7 +107,8 @@ def test_cudnn_from_conda_is_the_one_on_record_or_that_of_the_release(
     version: str, cuda: str, cudnn: str, command: str
 ) -> None:
     found = advised("tensorflow", table=table_of([tensorflow(version, "3.11", cuda, cudnn=cudnn)]))
-    assert shell_texts(found.preparations, found.installer) == (f"conda install -c {command}",)
+    first, _ = shell_texts(found.preparations, found.installer)
+    assert first.endswith(f" python=3.11 -c {command}")
     assert any("from conda as shown or from NVIDIA's installers" in note for note in found.notes)
 
 
@@ -149,8 +154,8 @@ def test_without_a_known_python_the_commands_name_none() -> None:
 
 def test_a_pip_that_sees_no_wheels_is_updated_first() -> None:
     old = advised("tensorflow", machine(python="3.6", gpu=GTX_1080))
-    first, *_ = shell_texts(old.preparations, old.installer)
-    assert first == "python3.6 -m pip install --upgrade 'pip<21'"
+    *_, last = shell_texts(old.preparations, old.installer)
+    assert last == "python -m pip install --upgrade 'pip<21'"
     assert advised("tensorflow").preparations == ()
 
 
@@ -212,12 +217,16 @@ def test_what_pytorchs_index_lacks_is_a_second_step() -> None:
 
 def test_commands_for_windows_are_quoted_for_windows() -> None:
     found = advised("tensorflow==2.10", machine(python="3.10", platform="win_amd64"))
-    assert texts(found) == (
-        'py -3.10 -m pip install tensorflow==2.10.1 "numpy<2"',
-        'uv venv --python 3.10 && uv pip install tensorflow==2.10.1 "numpy<2"',
-    )
+    assert texts(found) == ('python -m pip install tensorflow==2.10.1 "numpy<2"',)
     assert shell_texts(found.preparations, found.installer, found.shell) == (
-        'conda install -c conda-forge cudatoolkit=11.2 "cudnn>=8.1,<9"',
+        "conda create -n tensorflow-2.10 python=3.10 -c conda-forge cudatoolkit=11.2 "
+        '"cudnn>=8.1,<9"',
+        "conda activate tensorflow-2.10",
+    )
+    found = advised("torch==2.8", machine(python="3.10", platform="win_amd64"))
+    assert texts(found) == (
+        "py -3.10 -m pip install torch==2.8.0 --index-url https://download.pytorch.org/whl/cu128",
+        "uv venv --python 3.10 && uv pip install torch==2.8.0 --torch-backend=cu128",
     )
 
 

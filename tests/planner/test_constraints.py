@@ -327,7 +327,7 @@ def test_a_driver_is_refused_only_for_a_floor_on_record(
 
 @each(
     ("capability", "outcome"),
-    [((4, 9), "breaks"), ((5, 0), "note"), ((9, 0), "note"), ((9, 1), "unchecked")],
+    [((4, 9), "breaks"), ((5, 0), "unchecked"), ((9, 0), "unchecked"), ((9, 1), "unchecked")],
 )
 def test_the_cuda_release_shows_what_unread_binaries_cannot_contain(
     capability: tuple[int, int], outcome: str
@@ -336,6 +336,11 @@ def test_the_cuda_release_shows_what_unread_binaries_cannot_contain(
     unread = TF_2_20._replace(architectures=(), cuda="12.5")
     gpu = PlannedGpu("a GPU", capability, None)
     assert step("architecture", unread, machine(gpu=gpu)).outcome == outcome
+
+
+def test_unread_binaries_are_enough_of_a_framework_that_compiles_its_kernels() -> None:
+    unread = TF_2_20._replace(architectures=(), cuda="12.5", framework="cupy")
+    assert step("architecture", unread, machine(gpu=GTX_1080)).outcome == "note"
 
 
 def test_the_first_constraint_in_order_is_the_one_that_is_named() -> None:

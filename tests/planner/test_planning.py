@@ -194,7 +194,9 @@ def test_a_release_with_a_defect_is_better_than_no_plan() -> None:
     rows = [
         tensorflow("2.20.0", "3.11", "12.5.1", "numpy==1"),
         tensorflow("2.21.0", "3.11", "12.5.1", "numpy==2", unsearched=("cusolver",)),
-        release("torch", "2.8.0", cuda="12.8", requires=("numpy==2",)),
+        release(
+            "torch", "2.8.0", cuda="12.8", requires=("numpy==2",), architectures=("sm_80", "sm_86")
+        ),
         *(release("numpy", version) for version in "12"),
     ]
     answer = plan("tensorflow torch", table=table_of(rows))

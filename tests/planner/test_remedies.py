@@ -16,23 +16,23 @@ from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.release import Release
 from whygpu.model.remedy import Install, InstallFramework, SetVariable, Steps
 from whygpu.planner import release_search, remedies
-from whygpu.planner.remedies import Place, fulfilled, place_of, place_of_log
+from whygpu.planner.remedies import Destination, destination_of, destination_of_log, fulfilled
 from whygpu.tables.release_defects import search_list_defect
 from whygpu.tables.releases import shipped, versions_of
 
 
-def answer(remedy: Remedy, place: Place) -> Remedy:
+def answer(remedy: Remedy, destination: Destination) -> Remedy:
     finding = Finding("WG000", "example", "error", "machine", "", (), (remedy,), "none")
-    return fulfilled((finding,), lambda: place)[0].remedies[0]
+    return fulfilled((finding,), lambda: destination)[0].remedies[0]
 
 
 def on(toml: str, wish: InstallFramework) -> Remedy:
-    return answer(Remedy("Install it.", wish), place_of(machine(toml)))
+    return answer(Remedy("Install it.", wish), destination_of(machine(toml)))
 
 
 def after(wish: InstallFramework, **versions: str) -> Remedy:
     told = tuple(Version(1, name, version) for name, version in versions.items())
-    return answer(Remedy("Install it.", wish), place_of_log(Log((), versions=told)))
+    return answer(Remedy("Install it.", wish), destination_of_log(Log((), versions=told)))
 
 
 def requirements(remedy: Remedy) -> tuple[str, ...]:
@@ -69,11 +69,11 @@ def test_what_is_not_known_of_the_machine_is_said() -> None:
 
 def test_a_log_tells_its_python_its_driver_and_windows() -> None:
     versions = (Version(1, "python", "3.11.9"), Version(2, "driver", "535.54.03"))
-    told = place_of_log(Log((), versions=versions), "win_amd64").machine
+    told = destination_of_log(Log((), versions=versions), "win_amd64").machine
     assert told.python == Known("3.11.9", "the log")
     assert told.driver == Known("535.54.03", "the log")
     assert told.platform == Known("win_amd64", "the log")
-    nothing = place_of_log(Log(())).machine
+    nothing = destination_of_log(Log(())).machine
     assert set(nothing) == {Unknown("the log does not say"), False}
 
 
@@ -81,8 +81,8 @@ def test_findings_without_a_wish_stay_as_they_are_and_no_machine_is_looked_at() 
     plain = Remedy("Set it.", SetVariable("A", "1"))
     finding = Finding("WG000", "example", "error", "machine", "", (), (plain,), "none")
 
-    def nowhere() -> Place:
-        raise AssertionError("the place was asked for")
+    def nowhere() -> Destination:
+        raise AssertionError("the destination was asked for")
 
     assert fulfilled((finding,), nowhere) == (finding,)
 
@@ -102,10 +102,10 @@ def test_a_python_that_the_log_tells_is_heeded(python: str, wanted: str) -> None
 
 def test_a_machine_without_a_gpu_gets_no_cuda_libraries() -> None:
     nothing = Absent("no NVIDIA GPU")
-    spec = place_of(machine(target("3.11.9", "580.65.06"))).machine
+    spec = destination_of(machine(target("3.11.9", "580.65.06"))).machine
     told = answer(
         Remedy("Install it.", InstallFramework("tensorflow")),
-        Place(spec._replace(driver=nothing, gpus=nothing)),
+        Destination(spec._replace(driver=nothing, gpus=nothing)),
     )
     assert requirements(told) == ("tensorflow==2.20.0",)
 
@@ -122,7 +122,7 @@ def test_a_driver_decides_which_torch_it_is() -> None:
 
 
 def test_a_release_that_is_likely_to_fail_comes_with_a_warning() -> None:
-    where = Place(small_table.machine(driver="470.82", gpu=small_table.K80))
+    where = Destination(small_table.machine(driver="470.82", gpu=small_table.K80))
     told = answer(Remedy("Install it.", InstallFramework("torch")), where)
     assert requirements(told) == ("torch==2.3.1",)
     assert " torch 2.3.1 is likely not to work on Tesla K80 (3.7): its cuDNN" in told.text
@@ -268,7 +268,7 @@ def test_a_release_that_the_table_does_not_have_is_left_alone() -> None:
 
 
 def test_what_is_installed_beside_it_has_to_go_on_working() -> None:
-    beside = place_of(machine('only = ["torch", "jax"]')).beside
+    beside = destination_of(machine('only = ["torch", "jax"]')).beside
     assert [str(wish) for wish in beside] == ["jax==0.7.2", "torch==2.8.0"]
     found = on('only = ["torch", "jax"]', InstallFramework("tensorflow"))
     assert requirements(found) == ("tensorflow[and-cuda]==2.20.0",)
@@ -281,7 +281,7 @@ def test_what_is_installed_beside_it_has_to_go_on_working() -> None:
 )
 def test_only_gpu_builds_beside_it_have_to_go_on_working(kind: str) -> None:
     toml = f'only = ["torch", "jax"]\n[target.frameworks.torch.build]\nkind = {kind}'
-    assert [str(wish) for wish in place_of(machine(toml)).beside] == ["jax==0.7.2"]
+    assert [str(wish) for wish in destination_of(machine(toml)).beside] == ["jax==0.7.2"]
 
 
 def test_what_the_planner_has_no_releases_of_is_not_kept_beside_it() -> None:
@@ -292,7 +292,7 @@ version = "0.61.0"
 [target.frameworks.numba.build]
 kind = "cuda"
 """
-    assert place_of(machine(toml)).beside == ()
+    assert destination_of(machine(toml)).beside == ()
 
 
 def test_what_does_not_go_together_is_said() -> None:
@@ -304,7 +304,7 @@ def test_what_does_not_go_together_is_said() -> None:
 
 def test_other_steps_of_a_remedy_stay() -> None:
     both = Steps((InstallFramework("torch"), SetVariable("A", "1")))
-    found = answer(Remedy("Do it.", both), place_of(machine()))
+    found = answer(Remedy("Do it.", both), destination_of(machine()))
     assert isinstance(found.action, Steps)
     assert found.action.steps[1] == SetVariable("A", "1")
 

@@ -63,11 +63,11 @@ PLAN = """\
   Python 3.11, Linux on x86_64, glibc 2.39, driver 470.82, RTX A6000 (8.6)
 
 First:
-   conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'
+   conda create -n tensorflow-2.12 python=3.11 -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'
+   conda activate tensorflow-2.12
 
-Install, with pip or with uv:
-   python3.11 -m pip install tensorflow==2.12.1
-   uv venv --python 3.11 && uv pip install tensorflow==2.12.1
+Install:
+   python -m pip install tensorflow==2.12.1
 
 Check:
    whygpu check

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from whygpu.api.machine import diagnose, snapshot
-from whygpu.api.releases import place_of_log, place_of_machine, with_releases
+from whygpu.api.releases import destination_of_log, destination_of_machine, with_releases
 from whygpu.causes import catalogue
 from whygpu.errors import UsageError
 from whygpu.host.local import LocalHost
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whygpu.model.memory_use import MemoryEnd
     from whygpu.model.snapshot import Snapshot
     from whygpu.model.system import OperatingSystem
-    from whygpu.planner.remedies import Place
+    from whygpu.planner.remedies import Destination
 
 _SYSTEMS: dict[str, OperatingSystem] = {
     "linux": "linux",
@@ -130,12 +130,12 @@ def _of_this_machine(log: Log, here: Snapshot) -> bool:
 def _ready(explanation: Explanation, log: Log, here: Snapshot | None) -> Explanation:
     """With the releases to install, for the machine that was looked at or the one in the log."""
 
-    def place() -> Place:
-        return place_of_log(log) if here is None else place_of_machine(here)
+    def destination() -> Destination:
+        return destination_of_log(log) if here is None else destination_of_machine(here)
 
     return explanation._replace(
-        root_causes=with_releases(explanation.root_causes, place),
-        symptoms=with_releases(explanation.symptoms, place),
+        root_causes=with_releases(explanation.root_causes, destination),
+        symptoms=with_releases(explanation.symptoms, destination),
         installer=PLAIN_PIP._replace(system=_SYSTEMS[log.platform])
         if here is None
         else installer_of(here),

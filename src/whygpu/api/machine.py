@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from whygpu.api.arguments import THIS_PYTHON, checked
-from whygpu.api.releases import place_of_machine, with_releases
+from whygpu.api.releases import destination_of_machine, with_releases
 from whygpu.causes import machine_catalogue
 from whygpu.diagnosis.engine import diagnose as _diagnose
 from whygpu.errors import Option, UsageError
@@ -206,7 +206,7 @@ def diagnose(snapshot: Snapshot) -> Report:
         whygpu.diagnose(whygpu.load_snapshot("machine.json"))
     """
     report = _diagnose(snapshot, machine_catalogue())
-    findings = with_releases(report.findings, lambda: place_of_machine(snapshot))
+    findings = with_releases(report.findings, lambda: destination_of_machine(snapshot))
     return report._replace(findings=findings)
 
 

@@ -48,18 +48,18 @@ def plan(
     from whygpu.planner.planning import make_plan
     from whygpu.planner.wishes import parse_all
 
-    place = place_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    basis = basis_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     wanted = parse_all(list(wishes))
-    table = place.table
-    answer = make_plan(place.spec, wanted, table, may_guess=True)._replace(table=table.edition)
+    table = basis.table
+    answer = make_plan(basis.spec, wanted, table, may_guess=True)._replace(table=table.edition)
     if answer.plan is None:
-        return answer._replace(changes=changes(place.spec, wanted, table))
+        return answer._replace(changes=changes(basis.spec, wanted, table))
     today = time.strftime("%Y-%m-%d")
-    answer = answer._replace(advice=advice(answer, answer.plan, today, place.installer))
+    answer = answer._replace(advice=advice(answer, answer.plan, today, basis.installer))
     if verify and answer.plan is not None:
         from whygpu.api.verification import verify as verify_plan
 
-        text, refuted = verify_plan(answer.plan, place.spec)
+        text, refuted = verify_plan(answer.plan, basis.spec)
         answer = answer._replace(verified=text, refuted=refuted)
     return answer
 
@@ -85,22 +85,22 @@ def why_not(
     from whygpu.planner.planning import why_not as check_release
     from whygpu.planner.wishes import parse, parse_all
 
-    place = place_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    basis = basis_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     company = parse_all(list(others)) if others else ()
-    answer = check_release(place.spec, parse(release), company, place.table)
-    return answer._replace(table=place.table.edition)
+    answer = check_release(basis.spec, parse(release), company, basis.table)
+    return answer._replace(table=basis.table.edition)
 
 
-class Place(NamedTuple):
+class Basis(NamedTuple):
     """The machine to plan for, and what is known about releases there."""
 
     spec: MachineSpec
     installer: Installer | None
-    """Of the environment to install into; None if options describe another place."""
+    """Of the environment to install into; None if options describe another machine."""
     table: Table
 
 
-def place_of(
+def basis_of(
     machine: Snapshot | None,
     python: str | None,
     *,
@@ -108,7 +108,7 @@ def place_of(
     gpu: str | None,
     glibc: str | None,
     platform: str | None,
-) -> Place:
+) -> Basis:
     from whygpu.api.release_table import current_table
     from whygpu.model.derived import installer_of
     from whygpu.model.observed import Known
@@ -136,9 +136,9 @@ def place_of(
         platform=platform,
     )
     if any((version, driver, gpu, glibc, platform)):
-        return Place(spec, None, table)
+        return Basis(spec, None, table)
     is_known = isinstance(machine.target.interpreter, Known)
-    return Place(spec, installer_of(machine) if is_known else None, table)
+    return Basis(spec, installer_of(machine) if is_known else None, table)
 
 
 def _this_machine(

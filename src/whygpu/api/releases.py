@@ -10,26 +10,28 @@ if TYPE_CHECKING:
     from whygpu.model.finding import Finding
     from whygpu.model.log import Log
     from whygpu.model.snapshot import Snapshot
-    from whygpu.planner.remedies import Place
+    from whygpu.planner.remedies import Destination
 
 
-def with_releases(findings: tuple[Finding, ...], place: Callable[[], Place]) -> tuple[Finding, ...]:
+def with_releases(
+    findings: tuple[Finding, ...], destination: Callable[[], Destination]
+) -> tuple[Finding, ...]:
     """The findings with releases chosen. The planner is imported only if a remedy needs one."""
     if not any(remedy.wishes for finding in findings for remedy in finding.remedies):
         return findings
     from whygpu.planner.remedies import fulfilled
 
-    return fulfilled(findings, place)
+    return fulfilled(findings, destination)
 
 
-def place_of_machine(machine: Snapshot) -> Place:
-    from whygpu.planner.remedies import place_of
+def destination_of_machine(machine: Snapshot) -> Destination:
+    from whygpu.planner.remedies import destination_of
 
-    return place_of(machine)
+    return destination_of(machine)
 
 
-def place_of_log(log: Log) -> Place:
+def destination_of_log(log: Log) -> Destination:
     from whygpu.causes.evidence.log_machines import gpus_in, platform_in
     from whygpu.planner import remedies
 
-    return remedies.place_of_log(log, platform_in(log), gpus_in(log))
+    return remedies.destination_of_log(log, platform_in(log), gpus_in(log))

@@ -32,14 +32,14 @@ def plan_from(
     Example:
         whygpu.plan_from("requirements.txt", driver="535.54", gpu="RTX 4090")
     """
-    from whygpu.api.plans import place_of
+    from whygpu.api.plans import basis_of
     from whygpu.planner.file_judgement import judge_file
     from whygpu.readers.requirement_files import format_of, read_requirements
 
     format_of(path)
     file = read_requirements(path, _load)
-    place = place_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
-    return judge_file(file, place.spec, place.table)
+    basis = basis_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    return judge_file(file, basis.spec, basis.table)
 
 
 def _load(path: str) -> str:

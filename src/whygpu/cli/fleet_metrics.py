@@ -23,7 +23,7 @@ _START = b"# HELP "
 """Each file of metrics begins with it."""
 
 
-class Place(NamedTuple):
+class Endpoint(NamedTuple):
     address: str
     port: int
 
@@ -37,7 +37,7 @@ def add_metrics_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--serve",
         metavar="PORT",
-        type=place,
+        type=endpoint,
         help="serve the metrics until Ctrl-C, to this machine only; ADDRESS:PORT for others",
     )
     parser.add_argument(
@@ -49,11 +49,11 @@ def add_metrics_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def place(text: str) -> Place:
+def endpoint(text: str) -> Endpoint:
     address, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a port, such as 9400")
-    return Place(address.strip("[]") or LOCAL, int(port))
+    return Endpoint(address.strip("[]") or LOCAL, int(port))
 
 
 def require_client(options: argparse.Namespace) -> None:
@@ -83,7 +83,7 @@ def save(path: str, report: FleetReport, names: tuple[str, ...]) -> None:
 
 
 def serve(
-    where: Place,
+    where: Endpoint,
     every: float,
     report: FleetReport,
     names: tuple[str, ...],

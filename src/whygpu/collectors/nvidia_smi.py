@@ -10,8 +10,10 @@ from whygpu.host.base import Completed, Host
 from whygpu.model.driver import DriverState, Gpu
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.outside_text import excerpt
+from whygpu.model.whole_numbers import whole_number
 
 SOURCE = "nvidia-smi --query-gpu"
+_NOT_THERE = "[N/A]"
 
 FIELDS = (
     "driver_version",
@@ -21,12 +23,14 @@ FIELDS = (
     "memory.total",
     "memory.used",
     "compute_mode",
-    "mig.mode.current",
     "ecc.errors.uncorrected.volatile.total",
+    "mig.mode.current",
     "compute_cap",
 )
 OLD_FIELDS = FIELDS[:-1]
 """Drivers before 510 do not know compute_cap and refuse a query that contains it."""
+OLDEST_FIELDS = FIELDS[:-2]
+"""Drivers before 450 do not know mig.mode.current either."""
 
 STATES: tuple[tuple[str, DriverState], ...] = (
     ("couldn't find libnvidia-ml", "missing"),
@@ -39,7 +43,7 @@ STATES: tuple[tuple[str, DriverState], ...] = (
 
 def ask(host: Host, *, timeout: float) -> DriverAnswer | None:
     """None if there is no nvidia-smi."""
-    for fields in (FIELDS, OLD_FIELDS):
+    for fields in (FIELDS, OLD_FIELDS, OLDEST_FIELDS):
         answer = host.run(command(fields), timeout=timeout)
         if not isinstance(answer, Known):
             return None
@@ -94,7 +98,11 @@ def _state(words: str) -> DriverState:
 def _rows(text: str) -> list[list[str]]:
     import csv
 
-    return [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if row]
+    try:
+        return [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if row]
+    except csv.Error:
+        # A field is longer than csv allows.
+        return []
 
 
 def _failed(state: DriverState, detail: str) -> DriverAnswer:
@@ -111,7 +119,7 @@ def _gpu(index: int, row: dict[str, str]) -> Gpu:
         memory_total_bytes=_mebibytes(row["memory.total"]),
         memory_used_bytes=_mebibytes(row["memory.used"]),
         compute_mode=_compute_mode(row["compute_mode"]),
-        mig=Known(row["mig.mode.current"] == "Enabled", SOURCE),
+        mig=_mig(row.get("mig.mode.current", _NOT_THERE)),
         ecc_uncorrected=_ecc(row["ecc.errors.uncorrected.volatile.total"]),
         processes=Unknown("processes are read through NVML only"),
         memory_reserved_bytes=Unknown("it is read through NVML only"),
@@ -129,9 +137,11 @@ def _field(text: str) -> Observed[str]:
 def _number(text: str, unit: int = 1) -> Observed[int]:
     field = _field(text)
     if isinstance(field, Known):
-        if not field.value.isdecimal():
-            return Unknown(f"nvidia-smi answered {field.value!r} instead of a number")
-        return Known(int(field.value) * unit, SOURCE)
+        number = whole_number(field.value)
+        if number is None:
+            answer = excerpt(field.value, 40)
+            return Unknown(f"nvidia-smi answered {answer!r} instead of a number")
+        return Known(number * unit, SOURCE)
     return field
 
 
@@ -140,7 +150,18 @@ def _mebibytes(text: str) -> Observed[int]:
 
 
 def _ecc(text: str) -> Observed[int]:
-    return Absent("error-correcting memory on this GPU") if text == "[N/A]" else _number(text)
+    return Absent("error-correcting memory on this GPU") if _lacks(text) else _number(text)
+
+
+def _mig(text: str) -> Observed[bool]:
+    if text in ("Enabled", "Disabled") or _lacks(text):
+        return Known(text == "Enabled", SOURCE)
+    return Unknown(f"nvidia-smi does not report whether MIG is on: {excerpt(text, 40)}")
+
+
+def _lacks(text: str) -> bool:
+    """Whether the GPU does not have what the field is about."""
+    return text in (_NOT_THERE, "[Not Supported]")
 
 
 def _compute_mode(text: str) -> Observed[Literal["default", "exclusive", "prohibited"]]:

@@ -120,7 +120,8 @@ def _reason(step: Step, place: Environment) -> str:
         return f"{step.into} is outside the environment"
     if isinstance(step, UnsetVariable):
         return f"somebody has set {' and '.join(step.names)}: only they know why"
-    if isinstance(step, SetVariable) and place.environ.get(step.name):
+    if isinstance(step, SetVariable) and step.name in place.environ:
+        # Also to nothing: an empty CUDA_VISIBLE_DEVICES hides every GPU.
         return f"somebody has set {step.name} to another value: only they know why"
     return ""
 

@@ -81,7 +81,7 @@ def _errors(report: Report) -> list[Finding]:
 def _remedy(finding: Finding, machine: Snapshot) -> Remedy | None:
     if not finding.remedies:
         return None
-    from whygpu.planner.remedies import fulfilled, place_of
+    from whygpu.planner.remedies import destination_of, fulfilled
 
     first = finding._replace(remedies=finding.remedies[:1])
-    return fulfilled((first,), lambda: place_of(machine))[0].remedies[0]
+    return fulfilled((first,), lambda: destination_of(machine))[0].remedies[0]

@@ -11,6 +11,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from whygpu.errors import UsageError
 from whygpu.host.local import LocalHost
 from whygpu.model.observed import Known
 
@@ -41,7 +42,10 @@ def configured_index(environ: Mapping[str, str] | None = None) -> IndexSettings:
 
 def settings_of(url: str, certificates: str = "") -> IndexSettings:
     """The settings for a URL, which may contain a user name and a password."""
-    parts = urllib.parse.urlsplit(url.strip())
+    try:
+        parts = urllib.parse.urlsplit(url.strip())
+    except ValueError as error:
+        raise UsageError(f"pip is configured with an address that is wrong: {error}") from error
     place = parts.netloc.rpartition("@")[2]
     plain = urllib.parse.urlunsplit((parts.scheme, place, parts.path, "", "")).rstrip("/")
     if parts.username is None:

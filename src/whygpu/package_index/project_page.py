@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from packaging.tags import Tag
 from packaging.utils import (
-    InvalidWheelFilename,
     canonicalize_name,
     parse_wheel_filename,
 )
@@ -44,7 +43,11 @@ class _Links(html.parser.HTMLParser):
         attributes = dict(attrs)
         href = attributes.get("href")
         if tag == "a" and href and "data-yanked" not in attributes:
-            url = urllib.parse.urljoin(self._base, href).partition("#")[0]
+            try:
+                url = urllib.parse.urljoin(self._base, href).partition("#")[0]
+            except ValueError:
+                # It is no address.
+                return
             self.found.append((url, attributes.get("data-requires-python") or ""))
 
 
@@ -57,7 +60,8 @@ def read_wheels(page: str, base: str) -> list[Wheel]:
         filename = urllib.parse.unquote(url.rpartition("/")[2])
         try:
             _, version, _, tags = parse_wheel_filename(filename)
-        except InvalidWheelFilename:
+        # InvalidWheelFilename is one; Python raises another for numbers of thousands of digits.
+        except ValueError:
             continue
         wheels.append(Wheel(filename, url, version, tags, requires_python))
     return wheels

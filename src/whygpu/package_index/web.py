@@ -69,8 +69,14 @@ class Web:
         if path and path.is_file() and time.time() - path.stat().st_mtime < self._page_age_seconds:
             return path.read_text(encoding="utf-8")
         body, _ = self._ask(url, {})
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unreadable(
+                f"{url}: the page is not UTF-8, so it is no page of an index"
+            ) from error
         self._keep(path, body)
-        return body.decode("utf-8")
+        return text
 
     def range(self, url: str, start: int, end: int) -> bytes:
         """Bytes from start up to, and without, end."""

@@ -11,6 +11,7 @@ from whygpu.model.project_commands import note_on_manager
 from whygpu.model.remedy import (
     PYTHON,
     Action,
+    Argument,
     Install,
     Steps,
     a_name,
@@ -32,15 +33,19 @@ from whygpu.tables.versions import release_numbers
 def advice(answer: PlanAnswer, plan: Plan, today: str, target: Installer | None = None) -> Advice:
     """`target` is the environment for the plan; without it, any environment with that Python."""
     python = answer.machine.python_build
-    system_cuda = [_system_cuda(item) for item in plan.chosen]
-    installer = target or _any_with(python)
+    with_cuda = next((item for item in plan.chosen if _conda_packages(item)), None)
+    in_conda = _in_conda(with_cuda, None if target else python) if with_cuda else ()
+    installer = target or (PLAIN_PIP if in_conda else _any_with(python))
     manager = installer.manager.value if isinstance(installer.manager, Known) else None
     is_managed = manager is not None and manager.certain
     return Advice(
         installer=installer,
-        preparations=_given([_newer_pip(python), *system_cuda]),
-        # In a project, a second environment is no alternative to the one that its tool manages.
-        installs=_given([_with_pip(plan), None if is_managed else _with_uv(plan, python)]),
+        preparations=_given([*in_conda, _newer_pip(python)]),
+        # In a project, a second environment is no alternative to the one that its tool manages,
+        # nor is one without the CUDA libraries from conda.
+        installs=_given(
+            [_with_pip(plan), None if is_managed or in_conda else _with_uv(plan, python)]
+        ),
         remedies=_given([_search_remedy(item) for item in plan.chosen]),
         notes=tuple(dict.fromkeys((*_notes(answer, plan, today), *_on_manager(plan, manager)))),
         shell="windows" if answer.machine.platform_name == "win_amd64" else "posix",
@@ -101,17 +106,29 @@ def _needs_system_cuda(candidate: Candidate) -> bool:
     return candidate.framework == "tensorflow" and not candidate.extra and candidate.uses == "cuda"
 
 
-def _system_cuda(candidate: Candidate) -> Action | None:
+def _in_conda(candidate: Candidate, python: str | None) -> tuple[Action, ...]:
+    """Install the CUDA libraries with conda: in a new environment with that Python, or in the
+    active one. Only a Python of the same environment finds them there.
+    """
+    packages = _conda_packages(candidate)
+    if python is None:
+        return (shell_script("conda install", *packages),)
+    name = a_name(f"{candidate.framework}-{'.'.join(candidate.version.split('.')[:2])}")
+    create = ("conda create -n ", name, " python=", a_number(python))
+    return (shell_script(*create, *packages), shell_script("conda activate ", name))
+
+
+def _conda_packages(candidate: Candidate) -> tuple[str | Argument, ...]:
+    """The options and packages of conda for the CUDA release; empty if conda does not have it."""
     channel = conda_channel(candidate.cuda)
     if channel is None or not _needs_system_cuda(candidate):
-        return None
+        return ()
     cuda = ".".join(candidate.cuda.split(".")[:2])
     floor = cudnn_floor(candidate.version) or candidate.cudnn
     # Any later release with the same major number works.
     limit = f"cudnn>={floor},<{int(floor.partition('.')[0]) + 1}" if floor else ""
     cudnn = (" ", a_requirement(limit)) if limit else ()
-    toolkit = ("conda install -c ", a_name(channel), " cudatoolkit=", a_number(cuda))
-    return shell_script(*toolkit, *cudnn)
+    return (" -c ", a_name(channel), " cudatoolkit=", a_number(cuda), *cudnn)
 
 
 def _search_remedy(candidate: Candidate) -> Action | None:
@@ -159,7 +176,7 @@ def _about(candidate: Candidate) -> Iterator[str]:
             "set LD_LIBRARY_PATH as shown, in every shell that starts it"
         )
     if _needs_system_cuda(candidate):
-        conda = "from conda as shown or " if _system_cuda(candidate) else ""
+        conda = "from conda as shown or " if _conda_packages(candidate) else ""
         yield (
             f"{name} does not include the CUDA libraries: CUDA {candidate.cuda} and cuDNN "
             f"{cudnn_floor(candidate.version) or candidate.cudnn} must be on the machine, "

@@ -18,7 +18,7 @@ from whygpu.model.requirement_file import (
     ProblemKind,
     RequirementVerdict,
 )
-from whygpu.planner.file_builds import Place
+from whygpu.planner.file_builds import FileContext
 from whygpu.planner.file_edits import Change, renamed, unknown, with_change, without
 from whygpu.planner.wishes import contains
 from whygpu.tables.conda_builds import PYTORCH_CUDA, conda_build
@@ -36,28 +36,28 @@ _DECIDE = frozenset(("pytorch-cuda", "cpuonly", "pytorch-gpu", "pytorch-cpu", "t
 
 
 def conda_verdict(
-    requirement: PinnedRequirement, kind: FileFormat, place: Place
+    requirement: PinnedRequirement, kind: FileFormat, context: FileContext
 ) -> RequirementVerdict | None:
     """None for packages that do not decide whether the GPU is used."""
     if requirement.name == "pytorch-cuda":
-        return _pytorch_cuda(requirement, place)
+        return _pytorch_cuda(requirement, context)
     row = conda_build(requirement.name)
     if row is None:
         return None
     if row.role == "cpu" or _is_cpu_build(requirement):
         reason = f"brings the build of {display_name(row.framework)} for the CPU"
         verdict = RequirementVerdict(requirement, "cannot", reason, "cpu-build")
-        return with_change(verdict, _change(requirement, row.gpu_name, kind, place))
+        return with_change(verdict, _change(requirement, row.gpu_name, kind, context))
     if row.role == "gpu" or _CUDA_BUILD.search(requirement.build.lower()):
-        return _refuted(requirement, _cuda_of_build(requirement.build), place) or unknown(
+        return _refuted(requirement, _cuda_of_build(requirement.build), context) or unknown(
             requirement,
             "is a CUDA build, but for which drivers and GPUs is not on record for conda",
         )
-    if any(name != requirement.name and name in _DECIDE for name in place.ranges):
+    if any(name != requirement.name and name in _DECIDE for name in context.ranges):
         # That package has a verdict of its own.
         return None
-    toolkit = re.search(r"\d+\.\d+", place.ranges.get("cudatoolkit", ""))
-    if toolkit is not None and (refuted := _refuted(requirement, toolkit.group(), place)):
+    toolkit = re.search(r"\d+\.\d+", context.ranges.get("cudatoolkit", ""))
+    if toolkit is not None and (refuted := _refuted(requirement, toolkit.group(), context)):
         return refuted
     reason = (
         "may be a build for the CPU: conda chooses by the driver of the machine on which the "
@@ -67,12 +67,12 @@ def conda_verdict(
     of_torch = row.framework == "torch" and requirement.channel == "pytorch"
     if of_torch and kind == "environment.yml":
         # This channel has no package pytorch-gpu: another one decides there.
-        cuda = _newest_pytorch_cuda(place)
+        cuda = _newest_pytorch_cuda(context)
         edit = LineEdit(requirement.place, f"{requirement.place.text}\n- pytorch-cuda={cuda}")
         return with_change(verdict, Change((edit,))) if cuda else verdict
     if not row.gpu_name:
         return verdict
-    return with_change(verdict, _change(requirement, row.gpu_name, kind, place))
+    return with_change(verdict, _change(requirement, row.gpu_name, kind, context))
 
 
 def _is_cpu_build(requirement: PinnedRequirement) -> bool:
@@ -88,16 +88,18 @@ def _cuda_of_build(build: str) -> str:
     return match["dotted"] or f"{match['major']}.{match['minor']}"
 
 
-def _refuted(requirement: PinnedRequirement, cuda: str, place: Place) -> RequirementVerdict | None:
+def _refuted(
+    requirement: PinnedRequirement, cuda: str, context: FileContext
+) -> RequirementVerdict | None:
     """Why no build for this CUDA release can use the GPU; None if one may."""
-    if cuda and _driver_runs(cuda, place) is False:
-        floor = floors_for(place.machine.platform_name, cuda)[0].driver
+    if cuda and _driver_runs(cuda, context) is False:
+        floor = floors_for(context.machine.platform_name, cuda)[0].driver
         reason = f"is a build for CUDA {cuda}, which needs driver {floor} or newer"
         return RequirementVerdict(requirement, "cannot", reason, "driver-too-old")
     row = built_for(cuda) if cuda else None
-    if row is None or not isinstance(place.machine.gpus, Known):
+    if row is None or not isinstance(context.machine.gpus, Known):
         return None
-    for gpu in place.machine.gpus.value:
+    for gpu in context.machine.gpus.value:
         # Code for one generation runs on its later members, and not on another generation.
         is_new = gpu.capability[0] > row.newest[0]
         if is_new or gpu.capability < row.oldest:
@@ -111,7 +113,7 @@ def _refuted(requirement: PinnedRequirement, cuda: str, place: Place) -> Require
 
 
 def _change(
-    requirement: PinnedRequirement, gpu_name: str, kind: FileFormat, place: Place
+    requirement: PinnedRequirement, gpu_name: str, kind: FileFormat, context: FileContext
 ) -> Change:
     if kind == "pixi.lock":
         wanted = gpu_name or "the CUDA build"
@@ -126,8 +128,8 @@ def _change(
             "`--virtual-package-spec`, which says that the machine has a driver."
         )
     if requirement.name == "cpuonly":
-        is_chosen = "pytorch-cuda" in place.ranges
-        cuda = None if is_chosen else _newest_pytorch_cuda(place)
+        is_chosen = "pytorch-cuda" in context.ranges
+        cuda = None if is_chosen else _newest_pytorch_cuda(context)
         return renamed(requirement, f"pytorch-cuda={cuda}") if cuda else without(requirement, kind)
     if _is_cpu_build(requirement):
         return _replaced(requirement, requirement.build, "*cuda*")
@@ -139,29 +141,29 @@ def _replaced(requirement: PinnedRequirement, old: str, new: str) -> Change:
     return Change((LineEdit(requirement.place, line),))
 
 
-def _pytorch_cuda(requirement: PinnedRequirement, place: Place) -> RequirementVerdict:
+def _pytorch_cuda(requirement: PinnedRequirement, context: FileContext) -> RequirementVerdict:
     match = re.search(r"\d+\.\d+", requirement.specifier)
-    if match is None or _driver_runs(match.group(), place) is not False:
+    if match is None or _driver_runs(match.group(), context) is not False:
         reason = "chooses a CUDA build, but for which GPUs is not on record for conda"
-        refuted = _refuted(requirement, match.group(), place) if match else None
+        refuted = _refuted(requirement, match.group(), context) if match else None
         return refuted or unknown(requirement, reason)
-    floor = floors_for(place.machine.platform_name, match.group())[0].driver
+    floor = floors_for(context.machine.platform_name, match.group())[0].driver
     reason = f"is for CUDA {match.group()}, which needs driver {floor} or newer"
     verdict = RequirementVerdict(requirement, "cannot", reason, "no-release-fits")
-    older = _newest_pytorch_cuda(place)
+    older = _newest_pytorch_cuda(context)
     if older is None:
         return verdict
     return with_change(verdict, _replaced(requirement, match.group(), older))
 
 
-def _newest_pytorch_cuda(place: Place) -> str | None:
+def _newest_pytorch_cuda(context: FileContext) -> str | None:
     """The newest release of pytorch-cuda that certainly runs on the driver, for the newest PyTorch
     that the file allows.
     """
-    wanted = place.ranges.get("pytorch", "")
+    wanted = context.ranges.get("pytorch", "")
     for release, cudas in PYTORCH_CUDA.items():
         if _allows(wanted, release):
-            return next((cuda for cuda in cudas if _driver_runs(cuda, place)), None)
+            return next((cuda for cuda in cudas if _driver_runs(cuda, context)), None)
     return None
 
 
@@ -173,10 +175,10 @@ def _allows(specifier: str, release: str) -> bool:
         return False
 
 
-def _driver_runs(cuda: str, place: Place) -> bool | None:
+def _driver_runs(cuda: str, context: FileContext) -> bool | None:
     """Whether the driver runs a CUDA release; None if the driver is not known."""
-    driver = place.machine.driver
-    floors = floors_for(place.machine.platform_name, cuda)
+    driver = context.machine.driver
+    floors = floors_for(context.machine.platform_name, cuda)
     if not isinstance(driver, Known) or not floors:
         return None
     return release_numbers(driver.value) >= release_numbers(floors[0].driver)

@@ -28,6 +28,9 @@ from whygpu.tables.reported_failures import reported_failure
 from whygpu.tables.versions import release_numbers
 from whygpu.tables.windows_driver_floors import floors_for
 
+_COMPILING = ("cupy", "jax")
+"""Frameworks whose packages contain few kernels."""
+
 
 def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
     """The check of the release alone against every constraint."""
@@ -305,11 +308,12 @@ def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
             f"whether it has PTX for {gpu} is not on record"
         )
         return FitCheck("architecture", "unchecked", reason)
-    reason = (
-        f"is built for CUDA {candidate.cuda}, which supports {gpu}; "
-        "the GPU code inside is not on record"
-    )
-    return FitCheck("architecture", "note", reason)
+    supported = f"is built for CUDA {candidate.cuda}, which supports {gpu}"
+    if candidate.framework in _COMPILING:
+        reason = f"{supported}; it compiles most kernels for the GPU in use"
+        return FitCheck("architecture", "note", reason)
+    reason = f"{supported}, but for which GPUs its own code is built is not on record"
+    return FitCheck("architecture", "unchecked", reason)
 
 
 def is_too_old(candidate: Candidate, gpu: PlannedGpu) -> bool:

@@ -51,7 +51,7 @@ class Problem(NamedTuple):
     reason: str
 
 
-class Place(NamedTuple):
+class FileContext(NamedTuple):
     """What a build depends on besides the requirement itself."""
 
     machine: MachineSpec
@@ -92,35 +92,37 @@ def is_torch_index(url: str) -> bool:
     return _TORCH_INDEX.search(url) is not None
 
 
-def build_of(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+def build_of(requirement: PinnedRequirement, context: FileContext) -> Candidate | Problem:
     """The build that pip installs for a requirement on a framework."""
     try:
         specifier_set(public_range(requirement.specifier))
     except InvalidSpecifier:
         reason = f"was not checked: the range {requirement.specifier!r} was not understood"
         return Problem("unknown", None, reason)
-    found = _FINDERS.get(requirement.name, _cupy)(requirement, place)
-    platform = place.machine.platform_name
+    found = _FINDERS.get(requirement.name, _cupy)(requirement, context)
+    platform = context.machine.platform_name
     if isinstance(found, Problem) or not platform.startswith("macosx") or found.uses == "metal":
         return found
     return on_mac(found, platform)
 
 
-def _chosen(package: str, requirement: PinnedRequirement, place: Place) -> Release | Problem:
+def _chosen(
+    package: str, requirement: PinnedRequirement, context: FileContext
+) -> Release | Problem:
     """The release that pip chooses: the newest in the range with a wheel for the machine."""
-    rows = place.table.versions(package)
-    in_file = place.range_of(requirement)
+    rows = context.table.versions(package)
+    in_file = context.range_of(requirement)
     allowed = [row for row in reversed(rows) if contains(in_file, row.version)]
     if not allowed:
         specifier = public_range(requirement.specifier)
         if in_file != specifier and any(contains(specifier, row.version) for row in rows):
             reason = (
-                f"cannot be installed: torchvision or torchaudio needs torch{place.torch_limit}"
+                f"cannot be installed: torchvision or torchaudio needs torch{context.torch_limit}"
             )
             return Problem("cannot", "conflict", reason)
-        return _not_in_table(package, specifier, rows, place.table)
-    found = next((row for row in allowed if usable(row, place.machine)), None)
-    return found if found is not None else _no_wheel(allowed[0], place)
+        return _not_in_table(package, specifier, rows, context.table)
+    found = next((row for row in allowed if usable(row, context.machine)), None)
+    return found if found is not None else _no_wheel(allowed[0], context)
 
 
 def _not_in_table(package: str, specifier: str, rows: Sequence[Release], table: Table) -> Problem:
@@ -129,9 +131,9 @@ def _not_in_table(package: str, specifier: str, rows: Sequence[Release], table: 
     return Problem("unknown", None, f"was not checked: {table.name} has no release {specifier}")
 
 
-def _no_wheel(row: Release, place: Place) -> Problem:
+def _no_wheel(row: Release, context: FileContext) -> Problem:
     """Why the newest release of the range cannot be installed."""
-    reason = wheel_problem(row, place.machine)
+    reason = wheel_problem(row, context.machine)
     return Problem("cannot", "no-release-fits", f"{row.version} {reason}")
 
 
@@ -147,7 +149,7 @@ def other_index(requirement: PinnedRequirement) -> str:
     )
 
 
-def _tensorflow(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+def _tensorflow(requirement: PinnedRequirement, context: FileContext) -> Candidate | Problem:
     if other := other_index(requirement):
         return Problem("unknown", None, f"was not checked: what {other} has is not on record")
     if requirement.name == "tensorflow-gpu" and contains(requirement.specifier, "2.12.0"):
@@ -156,7 +158,7 @@ def _tensorflow(requirement: PinnedRequirement, place: Place) -> Candidate | Pro
             "removed",
             "was removed: since 2.12 it only fails to install, and tensorflow has the GPU support",
         )
-    row = _chosen(requirement.name, requirement, place)
+    row = _chosen(requirement.name, requirement, context)
     return row if isinstance(row, Problem) else tensorflow_build(row)
 
 
@@ -175,9 +177,9 @@ def torch_source(requirement: PinnedRequirement) -> TorchSource:
     return TorchSource("", f"which of its builds {other} has is not on record" if other else "")
 
 
-def _torch(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
+def _torch(requirement: PinnedRequirement, context: FileContext) -> Candidate | Problem:
     source = torch_source(requirement)
-    platform = place.machine.platform_name
+    platform = context.machine.platform_name
     is_mac = platform.startswith("macosx")
     if source.tag == "cpu" and not is_mac:
         return Problem("cannot", "cpu-build", "is the build for the CPU")
@@ -187,18 +189,18 @@ def _torch(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
         return Problem("unknown", None, f"was not checked: {source.unknown}")
     if not source.tag or is_mac:
         # A Mac has one build, whatever the index is called.
-        row = _chosen("torch", requirement, place)
+        row = _chosen("torch", requirement, context)
         return row if isinstance(row, Problem) else torch_build(row, platform)
     if not source.tag.startswith("cu"):
         reason = f"was not checked: the build +{source.tag} is not on record"
         return Problem("unknown", None, reason)
-    found = _on_torch_index(requirement, source.tag, place)
+    found = _on_torch_index(requirement, source.tag, context)
     replaces = any(each.role in ("index", "explicit") for each in requirement.sources)
     if replaces or "+" in requirement.specifier or _is_unknown(found):
         return found
     # --extra-index-url adds to PyPI, and pip takes the newest release of both. Of the same release
     # it takes the build with a local version.
-    row = _chosen("torch", requirement, place)
+    row = _chosen("torch", requirement, context)
     if isinstance(row, Problem):
         return found
     default = release_numbers(row.version)
@@ -211,21 +213,23 @@ def _is_unknown(found: Candidate | Problem) -> bool:
     return isinstance(found, Problem) and found.ability == "unknown"
 
 
-def _on_torch_index(requirement: PinnedRequirement, tag: str, place: Place) -> Candidate | Problem:
+def _on_torch_index(
+    requirement: PinnedRequirement, tag: str, context: FileContext
+) -> Candidate | Problem:
     """The newest release in the range of which the index has a build for the machine."""
     specifier = public_range(requirement.specifier)
-    limited = place.range_of(requirement)
-    rows = [r for r in reversed(place.table.versions("torch")) if contains(limited, r.version)]
+    limited = context.range_of(requirement)
+    rows = [r for r in reversed(context.table.versions("torch")) if contains(limited, r.version)]
     if not rows:
-        return _not_in_table("torch", specifier, place.table.versions("torch"), place.table)
+        return _not_in_table("torch", specifier, context.table.versions("torch"), context.table)
     has = [index_has(tag, _minor(row.version)) for row in rows]
-    platform = place.machine.platform_name
+    platform = context.machine.platform_name
     builds = [torch_build(r, platform, tag) for r, there in zip(rows, has, strict=True) if there]
     for build in builds:
-        if all(usable(part, place.machine) for part in build.parts):
+        if all(usable(part, context.machine) for part in build.parts):
             return build
     if builds:
-        return _no_wheel(builds[0].parts[0], place)
+        return _no_wheel(builds[0].parts[0], context)
     if None in has:
         return Problem("unknown", None, f"was not checked: its build on {tag} is not on record")
     wanted = f"build {specifier}".strip()
@@ -237,15 +241,15 @@ def _minor(version: str) -> tuple[int, int]:
     return major, minor
 
 
-def _jax(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
-    row = _chosen("jax", requirement, place)
+def _jax(requirement: PinnedRequirement, context: FileContext) -> Candidate | Problem:
+    row = _chosen("jax", requirement, context)
     if isinstance(row, Problem):
         return row
-    builds = list(jax_builds(row, place.table))
-    if place.machine.platform_name.startswith("macosx"):
+    builds = list(jax_builds(row, context.table))
+    if context.machine.platform_name.startswith("macosx"):
         return builds[0]
     extras = [match for extra in requirement.extras if (match := _JAX_CUDA.fullmatch(extra))]
-    plugins = [match for name in place.ranges if (match := _JAX_PLUGIN.fullmatch(name))]
+    plugins = [match for name in context.ranges if (match := _JAX_PLUGIN.fullmatch(name))]
     if not extras and not plugins:
         return Problem("cannot", "cpu-build", "installs JAX without its plug-in for CUDA")
     if extras and not plugins and not _has_extra(row, extras[0][0]):
@@ -269,17 +273,17 @@ def _has_extra(row: Release, extra: str) -> bool:
     return any(f'extra == "{extra}"' in text for text in row.requires)
 
 
-def _onnxruntime(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
-    row = _chosen("onnxruntime-gpu", requirement, place)
+def _onnxruntime(requirement: PinnedRequirement, context: FileContext) -> Candidate | Problem:
+    row = _chosen("onnxruntime-gpu", requirement, context)
     return row if isinstance(row, Problem) else onnxruntime_build(row)
 
 
-def _cupy(requirement: PinnedRequirement, place: Place) -> Candidate | Problem:
-    row = _chosen(requirement.name, requirement, place)
+def _cupy(requirement: PinnedRequirement, context: FileContext) -> Candidate | Problem:
+    row = _chosen(requirement.name, requirement, context)
     return row if isinstance(row, Problem) else cupy_build(row)
 
 
-_FINDERS: dict[str, Callable[[PinnedRequirement, Place], Candidate | Problem]] = {
+_FINDERS: dict[str, Callable[[PinnedRequirement, FileContext], Candidate | Problem]] = {
     "tensorflow": _tensorflow,
     "tensorflow-gpu": _tensorflow,
     "torch": _torch,

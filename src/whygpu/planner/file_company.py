@@ -15,7 +15,7 @@ from whygpu.model.requirement_file import (
     RequirementVerdict,
 )
 from whygpu.planner.candidate_cache import SHARED_FOLDERS
-from whygpu.planner.file_builds import Place, public_range, torch_source
+from whygpu.planner.file_builds import FileContext, public_range, torch_source
 from whygpu.planner.file_edits import with_change, without
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import BACKENDS, keras_backend
@@ -125,7 +125,7 @@ def with_alternatives(verdicts: list[RequirementVerdict]) -> list[RequirementVer
 def together(
     verdicts: list[RequirementVerdict],
     applying: Sequence[PinnedRequirement],
-    place: Place,
+    context: FileContext,
     unchecked: list[str],
 ) -> Iterator[RequirementVerdict]:
     """Requirements that can use the GPU by themselves, but not in one environment."""
@@ -143,7 +143,7 @@ def together(
         yield from verdicts
         return
     try:
-        answer = make_plan(place.machine, tuple(wishes.values()), place.table)
+        answer = make_plan(context.machine, tuple(wishes.values()), context.table)
     except (UsageError, ValueError) as error:
         unchecked.append(f"Whether they work together was not checked: {error}.")
         yield from verdicts
@@ -151,7 +151,7 @@ def together(
     if answer.gave_up:
         unchecked.append(f"Whether they work together was not decided: {answer.gave_up}.")
     if answer.plan is not None or answer.gave_up:
-        unchecked.extend(_other_builds(usable, place))
+        unchecked.extend(_other_builds(usable, context))
         yield from verdicts
         return
     last = keras if keras is not None and "keras" in answer.conflict else usable[-1].requirement
@@ -162,11 +162,11 @@ def together(
     yield replaced
 
 
-def _other_builds(usable: Iterable[RequirementVerdict], place: Place) -> Iterator[str]:
+def _other_builds(usable: Iterable[RequirementVerdict], context: FileContext) -> Iterator[str]:
     """The plan knows what PyTorch requires on the default index. A build from one of PyTorch's own
     requires other packages of NVIDIA, or none.
     """
-    if not place.machine.platform_name.startswith("linux"):
+    if not context.machine.platform_name.startswith("linux"):
         return
     others = [v.requirement.name for v in usable if v.requirement.name in ("tensorflow", "jax")]
     for verdict in usable:

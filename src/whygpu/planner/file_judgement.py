@@ -28,7 +28,7 @@ from whygpu.planner.candidates import Table
 from whygpu.planner.conda_judgement import conda_verdict
 from whygpu.planner.constraints import is_driver_too_new, is_too_old
 from whygpu.planner.file_builds import (
-    Place,
+    FileContext,
     Problem,
     build_of,
     is_torch_index,
@@ -76,13 +76,15 @@ def judge_file(file: RequirementsFile, machine: MachineSpec, table: Table) -> Fi
     if file.format not in LOCK_FORMATS:
         applying = with_implied_torch(applying)
     ranges = {requirement.name: requirement.specifier for requirement in applying}
-    place = Place(machine, table, ranges, torch_limit(applying, table), _only_in_parts(applying))
-    judged = _Judge(file.format, place, applying)
+    context = FileContext(
+        machine, table, ranges, torch_limit(applying, table), _only_in_parts(applying)
+    )
+    judged = _Judge(file.format, context, applying)
     verdicts = [v for each in applying if (v := judged.verdict(each)) is not None]
     verdicts = with_owners(without_parts(verdicts, file.format), file.format)
     verdicts += mixed_cuda(applying)
     verdicts = with_alternatives(verdicts)
-    verdicts = list(together(verdicts, applying, judged.place, unchecked))
+    verdicts = list(together(verdicts, applying, judged.context, unchecked))
     order = {requirement: number for number, requirement in enumerate(applying)}
     verdicts.sort(key=lambda verdict: order.get(verdict.requirement, len(order)))
     return FileAnswer(machine, table.edition, file, tuple(verdicts), tuple(unchecked))
@@ -179,16 +181,16 @@ class _Judge:
     """Judges the requirements of one file, each by itself."""
 
     def __init__(
-        self, kind: FileFormat, place: Place, applying: Sequence[PinnedRequirement]
+        self, kind: FileFormat, context: FileContext, applying: Sequence[PinnedRequirement]
     ) -> None:
         self._format = kind
-        self.place = place
+        self.context = context
         self._applying = applying
 
     def verdict(self, requirement: PinnedRequirement) -> RequirementVerdict | None:
         """None for packages that do not decide whether the GPU is used."""
         if requirement.manager == "conda":
-            return conda_verdict(requirement, self._format, self.place)
+            return conda_verdict(requirement, self._format, self.context)
         row = provider(requirement.name)
         if row is None:
             return self._other(requirement)
@@ -203,8 +205,8 @@ class _Judge:
         if row.kind in ("rocm", "directml", "other"):
             reason = f"is built for {row.kind}, not for CUDA"
             return RequirementVerdict(requirement, "cannot", reason, "other-gpus")
-        if not self.place.table.versions(requirement.name):
-            return unknown(requirement, f"was not checked: it is not in {self.place.table.name}")
+        if not self.context.table.versions(requirement.name):
+            return unknown(requirement, f"was not checked: it is not in {self.context.table.name}")
         return self._framework(requirement, row.framework)
 
     def _other(self, requirement: PinnedRequirement) -> RequirementVerdict | None:
@@ -221,7 +223,7 @@ class _Judge:
         return None
 
     def _cpu(self, requirement: PinnedRequirement, framework: str) -> RequirementVerdict:
-        if self.place.machine.platform_name.startswith("macosx"):
+        if self.context.machine.platform_name.startswith("macosx"):
             return unknown(requirement, "was not checked: the table has no such build for macOS")
         reason = f"is {display_name(framework)} for the CPU only"
         verdict = RequirementVerdict(requirement, "cannot", reason, "cpu-build")
@@ -237,7 +239,7 @@ class _Judge:
     def _by_its_build(self, requirement: PinnedRequirement, framework: str) -> RequirementVerdict:
         if requirement.ignored is not None and is_torch_index(requirement.ignored.url):
             return self._without_index(requirement, requirement.ignored, framework)
-        found = build_of(requirement, self.place)
+        found = build_of(requirement, self.context)
         if isinstance(found, Problem):
             verdict = RequirementVerdict(requirement, found.ability, found.reason, found.kind)
             return verdict if found.ability == "unknown" else self._changed(verdict, framework)
@@ -248,9 +250,9 @@ class _Judge:
         self, requirement: PinnedRequirement, index: PackageSource, framework: str
     ) -> RequirementVerdict:
         """The verdict on a requirement whose line names an index of PyTorch, which pip ignores."""
-        place = requirement.place
-        text = place.text.partition(" -")[0].rstrip()
-        plain = requirement._replace(ignored=None, place=place._replace(text=text))
+        line = requirement.place
+        text = line.text.partition(" -")[0].rstrip()
+        plain = requirement._replace(ignored=None, place=line._replace(text=text))
         if "+" in plain.specifier and not plain.sources:
             reason = "cannot be installed: the default index has no build with a local version"
             verdict = RequirementVerdict(plain, "cannot", reason, "no-release-fits")
@@ -260,13 +262,13 @@ class _Judge:
         if verdict.ability != "cannot":
             return verdict._replace(requirement=requirement)
         edits = tuple(
-            edit._replace(place=place) if edit.place == plain.place else edit
+            edit._replace(place=line) if edit.place == plain.place else edit
             for edit in verdict.edits
         )
-        meant = build_of(plain._replace(sources=(index,)), self.place)
-        if isinstance(meant, Candidate) and judge(meant, self.place.machine).fits:
+        meant = build_of(plain._replace(sources=(index,)), self.context)
+        if isinstance(meant, Candidate) and judge(meant, self.context.machine).fits:
             build = f"{meant.package}=={meant.version}+{meant.torch_index}"
-            edits = (LineEdit(place, f"--extra-index-url {index.url}\n{build}"),)
+            edits = (LineEdit(line, f"--extra-index-url {index.url}\n{build}"),)
         return verdict._replace(
             requirement=requirement,
             reason=f"{verdict.reason}; pip ignores the index in this line",
@@ -277,7 +279,7 @@ class _Judge:
     def _of_build(self, requirement: PinnedRequirement, build: Candidate) -> RequirementVerdict:
         """The verdict on the release that pip installs."""
         name = f"installs {_release(build)}, which"
-        judged = judge(build, self.place.machine)
+        judged = judge(build, self.context.machine)
         if judged.breaks is not None and not judged.has_only_a_defect:
             kind = self._kind(build, judged)
             return RequirementVerdict(requirement, "cannot", f"{name} {judged.reason}", kind)
@@ -302,16 +304,16 @@ class _Judge:
         begins = {"jax": ("jax-cuda",), "tensorflow": _CUDA_LIBRARIES}.get(build.framework, ())
         if not begins or build.extra in ("",):
             return ""
-        names = [name for name in self.place.ranges if name.startswith(begins)]
-        parts = [self.place.parts.get(name, "") for name in names]
+        names = [name for name in self.context.ranges if name.startswith(begins)]
+        parts = [self.context.parts.get(name, "") for name in names]
         return parts[0] if parts and all(parts) else ""
 
     def _kind(self, build: Candidate, judged: ReleaseVerdict) -> ProblemKind:
         if judged.breaks in ("platform", "build"):
             return "cpu-build"
-        if judged.breaks == "driver" and not is_driver_too_new(self.place.machine):
+        if judged.breaks == "driver" and not is_driver_too_new(self.context.machine):
             return "driver-too-old"
-        gpus = self.place.machine.gpus
+        gpus = self.context.machine.gpus
         if judged.breaks == "architecture" and isinstance(gpus, Known):
             too_old = any(is_too_old(build, gpu) for gpu in gpus.value)
             return "gpu-too-old" if too_old else "gpu-too-new"
@@ -320,7 +322,7 @@ class _Judge:
     def _missing_libraries(self, requirement: PinnedRequirement, build: Candidate) -> str:
         """TensorFlow without its extra, or without its plug-in on a Mac, finds no GPU by itself."""
         if build.uses == "metal":
-            missing = [part for part in build.parts[1:] if part.package not in self.place.ranges]
+            missing = [part for part in build.parts[1:] if part.package not in self.context.ranges]
             return f"needs {missing[0].package}=={missing[0].version}" if missing else ""
         if build.framework != "tensorflow" or self._brings_cuda():
             return ""
@@ -333,13 +335,13 @@ class _Judge:
         )
 
     def _brings_cuda(self) -> bool:
-        return any(name.startswith(_CUDA_LIBRARIES) for name in self.place.ranges)
+        return any(name.startswith(_CUDA_LIBRARIES) for name in self.context.ranges)
 
     def _changed(self, verdict: RequirementVerdict, framework: str) -> RequirementVerdict:
         """The verdict with the smallest change that helps, if there is one."""
         requirement = verdict.requirement
         for specifier in self._ranges_to_try(requirement, framework):
-            answer = _planned(framework, specifier, self.place)
+            answer = _planned(framework, specifier, self.context)
             if answer is None or answer.plan is None or answer.needs_remedy:
                 continue
             chosen = self._easy_to_write(answer, requirement)
@@ -369,7 +371,7 @@ class _Judge:
     def _ranges_to_try(self, requirement: PinnedRequirement, framework: str) -> Iterator[str]:
         """Smallest change first: a release that goes with the rest of the file, then any."""
         near = list(dict.fromkeys((*_near(requirement.specifier), "")))
-        limit = self.place.torch_limit if framework == "torch" else ""
+        limit = self.context.torch_limit if framework == "torch" else ""
         if limit:
             yield from (",".join(filter(None, (specifier, limit))) for specifier in near)
         yield from near
@@ -399,7 +401,7 @@ class _Judge:
             Wish("keras", public_range(keras.specifier)),
         )
         try:
-            answer = make_plan(self.place.machine, wishes, self.place.table)
+            answer = make_plan(self.context.machine, wishes, self.context.table)
         except (UsageError, ValueError):
             return ""
         if answer.plan is not None or answer.gave_up:
@@ -411,14 +413,14 @@ class _Judge:
 
     def _other_python(self, requirement: PinnedRequirement) -> str:
         """The nearest Python with which the requirement can stay as it is, as a sentence."""
-        machine = self.place.machine
+        machine = self.context.machine
         mine = machine.python_minor
         if mine is None or self._format in ("environment.yml", "pixi.lock", "conda-lock.yml"):
             return ""
         others = [row.version for row in RELEASES if row.version != mine]
         for version in sorted(others, key=lambda other: _distance(other, mine)):
             python = Known(version, "a change")
-            there = self.place._replace(machine=machine._replace(python=python))
+            there = self.context._replace(machine=machine._replace(python=python))
             build = build_of(requirement, there)
             if isinstance(build, Candidate) and judge(build, there.machine).fits:
                 return f"Or keep the line and use Python {version}."
@@ -432,7 +434,7 @@ class _Judge:
         )
         if chosen.framework == "torch":
             same = same._replace(sources=sources_of(requirement, chosen))
-        found = build_of(same, self.place)
+        found = build_of(same, self.context)
         return isinstance(found, Candidate) and found.version == chosen.version
 
 
@@ -450,9 +452,9 @@ def _near(specifier: str) -> Iterator[str]:
         yield f"=={exact[1]}.{exact[2]}.*"
 
 
-def _planned(framework: str, specifier: str, place: Place) -> PlanAnswer | None:
+def _planned(framework: str, specifier: str, context: FileContext) -> PlanAnswer | None:
     try:
-        return make_plan(place.machine, (Wish(framework, specifier),), place.table)
+        return make_plan(context.machine, (Wish(framework, specifier),), context.table)
     except (UsageError, ValueError):
         # A range that no release of the table is in.
         return None

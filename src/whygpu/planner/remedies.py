@@ -34,7 +34,7 @@ _OWN_BUILD = ("torch",)
 """Frameworks whose plain package is the GPU build, without an extra."""
 
 
-class Place(NamedTuple):
+class Destination(NamedTuple):
     """The machine and environment for an installation."""
 
     machine: MachineSpec
@@ -42,7 +42,7 @@ class Place(NamedTuple):
     """Installed GPU builds of other frameworks, which must continue to work."""
 
 
-def place_of(machine: Snapshot) -> Place:
+def destination_of(machine: Snapshot) -> Destination:
     frameworks = machine.target.frameworks
     installed = frameworks.value if isinstance(frameworks, Known) else ()
     beside = [
@@ -53,14 +53,16 @@ def place_of(machine: Snapshot) -> Place:
         and framework.build.kind.value == "cuda"
         and (release := _release(framework.version))
     ]
-    return Place(from_snapshot(machine), tuple(beside))
+    return Destination(from_snapshot(machine), tuple(beside))
 
 
-def place_of_log(log: Log, platform: str = "", gpus: Sequence[PlannedGpu] = ()) -> Place:
+def destination_of_log(
+    log: Log, platform: str = "", gpus: Sequence[PlannedGpu] = ()
+) -> Destination:
     """What a log shows about the machine that wrote it."""
     unknown = Unknown("the log does not say")
     python, driver = (_version_in(log, name) for name in ("python", "driver"))
-    return Place(
+    return Destination(
         MachineSpec(
             python,
             Known(platform, "the log") if platform else unknown,
@@ -76,11 +78,13 @@ def _version_in(log: Log, name: str) -> Observed[str]:
     return Known(version, "the log") if version else Unknown("the log does not say")
 
 
-def fulfilled(findings: Sequence[Finding], place: Callable[[], Place]) -> tuple[Finding, ...]:
-    """The findings with each wish replaced; `place` is called only if there is a wish."""
+def fulfilled(
+    findings: Sequence[Finding], destination: Callable[[], Destination]
+) -> tuple[Finding, ...]:
+    """The findings with each wish replaced; `destination` is called only if there is a wish."""
     if not any(remedy.wishes for finding in findings for remedy in finding.remedies):
         return tuple(findings)
-    known = place()
+    known = destination()
     return tuple(
         finding._replace(
             remedies=tuple(
@@ -91,14 +95,14 @@ def fulfilled(findings: Sequence[Finding], place: Callable[[], Place]) -> tuple[
     )
 
 
-def _fulfil(remedy: Remedy, place: Place) -> Remedy:
+def _fulfil(remedy: Remedy, destination: Destination) -> Remedy:
     text, steps = remedy.text, list[Step]()
-    no_gpu = isinstance(place.machine.gpus, Absent) and not _is_mac(place.machine)
+    no_gpu = isinstance(destination.machine.gpus, Absent) and not _is_mac(destination.machine)
     for step in steps_of(remedy.action):
         if not isinstance(step, InstallFramework):
             steps.append(step)
             continue
-        found = _release_for(step, place)
+        found = _release_for(step, destination)
         if isinstance(found, str):
             return Remedy(f"{text} whygpu knows no command for it: {found}.")
         candidate, note = found
@@ -118,10 +122,10 @@ def _without_extras(candidate: Candidate) -> tuple[str, ...]:
     return (f"{candidate.package}=={candidate.version}",)
 
 
-def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] | str:
+def _release_for(wish: InstallFramework, destination: Destination) -> tuple[Candidate, str] | str:
     """The release with notes on it, or why there is none."""
-    others = tuple(other for other in place.beside if other.framework != wish.framework)
-    machine = _with_evidence(place.machine, wish)
+    others = tuple(other for other in destination.beside if other.framework != wish.framework)
+    machine = _with_evidence(destination.machine, wish)
     refused = ""
     for company in dict.fromkeys((others, ())):
         for versions in _ranges(wish):

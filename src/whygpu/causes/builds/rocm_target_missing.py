@@ -16,9 +16,9 @@ variable `HSA_OVERRIDE_GFX_VERSION` names a GPU of another generation, the proce
 ## Fix
 
 Install a release that has code for the GPU. For the cards of two generations (RDNA 2: `gfx1031`
-to `gfx1036`; RDNA 3: `gfx1101` to `gfx1103`) many users make the runtime take the card for the
-first of its generation, with `HSA_OVERRIDE_GFX_VERSION`. AMD does not support that: it may compute
-wrongly or hang.
+to `gfx1036`; RDNA 3: `gfx1101` to `gfx1103`) many users set `HSA_OVERRIDE_GFX_VERSION`, so that
+the runtime treats the card as the first of its generation. AMD does not support that: it may
+compute wrongly or hang.
 
 This follows AMD's and LLVM's documentation. It was not measured.
 

@@ -86,6 +86,19 @@ kernel_driver = {absent = "/sys/bus/pci/devices/0000:81:00.0/driver"}
 
 ## Quiet on (machine)
 
+A GPU that does not answer may be the card that no driver uses.
+
+```toml
+[[graphics]]
+vendor = "nvidia"
+address = "0000:81:00.0"
+device_id = "2230"
+kernel_driver = {absent = "/sys/bus/pci/devices/0000:81:00.0/driver"}
+[driver.gpus.0]
+name = "GPU that does not answer"
+pci_address = ""
+```
+
 A card that was given to virtual machines.
 
 ```toml
@@ -365,6 +378,9 @@ def _cards_left_out(machine: Snapshot) -> Iterator[Finding]:
     give a card to a virtual machine (vfio-pci) is a choice.
     """
     listed = need_or(machine.driver.gpus, ())
+    if not listed or not all(gpu.pci_address for gpu in listed):
+        # A GPU that does not answer has no address, and may be the card.
+        return
     # The virtual functions of a GPU are on its bus, and have no driver on their host.
     buses = {gpu.pci_address.rpartition(":")[0] for gpu in listed}
     left_out = [
@@ -374,7 +390,7 @@ def _cards_left_out(machine: Snapshot) -> Iterator[Finding]:
         and device.address.rpartition(":")[0] not in buses
         and (isinstance(device.kernel_driver, Absent) or _holder(device) == "nouveau")
     ]
-    if not listed or not left_out:
+    if not left_out:
         return
     cards = and_list([f"{device.address} (device id {device.device_id})" for device in left_out])
     holder = _holder(left_out[0]) or "no driver"

@@ -8,8 +8,8 @@ and the GPU take a multiple of the time.
 
 ## What it looks like
 
-Training is slower than on another machine with the same GPU, most of all where data are copied
-often. The GPU waits.
+Training is slower than on another machine with the same GPU, especially if it often copies data.
+The GPU waits for the copies.
 
 ## Fix
 

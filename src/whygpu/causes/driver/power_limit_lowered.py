@@ -8,12 +8,12 @@ is started again, or a service sets it at each start.
 
 ## What it looks like
 
-The GPU works, and its clocks fall as soon as it has much to do. A tenth less power mostly costs a
-few percent of speed, half the power a third and more.
+The GPU works, but its clocks fall under load. A tenth less power usually costs a few percent of
+speed; half the power costs a third or more.
 
 ## Fix
 
-If nobody wants it: set the default again.
+If this was not intended, set the default again.
 
 ## Fires on (machine)
 

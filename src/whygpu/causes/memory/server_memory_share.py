@@ -3,8 +3,8 @@
 ## Why it happens
 
 vLLM, SGLang and similar servers take a fixed share of the GPU's memory when they start: the
-weights first, then the cache of keys and values (KV cache) for the requests. The share counts for
-the whole GPU, not for what is free.
+weights first, then the cache of keys and values (KV cache) for the requests. It is a share of
+all the memory of the GPU, not of what is free.
 
 - Other processes already use a part of the share. The server then does not start, even if the model
   itself would fit.
@@ -22,7 +22,7 @@ the whole GPU, not for what is free.
 
 Lower the share if other programs need the rest (`--gpu-memory-utilization`), or end them. Raise it
 if the GPU is otherwise unused. A shorter context (`--max-model-len`), a quantized model, a cache in
-8 bits or more GPUs make the need smaller.
+8 bits, or more GPUs reduce what it needs.
 
 ## Fires on (log)
 

@@ -6,7 +6,7 @@ import re
 import urllib.parse
 
 from packaging.requirements import Requirement
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import parse_wheel_filename
 
 from whygpu.model.requirement_file import FileLine, PinnedRequirement, UnreadLine
 
@@ -50,6 +50,7 @@ def wheel_of(address: str) -> tuple[str, str] | None:
         return None
     try:
         name, version, _, _ = parse_wheel_filename(filename)
-    except InvalidWheelFilename:
+    # InvalidWheelFilename is one; Python raises another for numbers of thousands of digits.
+    except ValueError:
         return None
     return str(name), str(version)
