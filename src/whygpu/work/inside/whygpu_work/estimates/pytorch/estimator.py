@@ -11,7 +11,15 @@ import torch
 
 from ...inputs import parse_shapes
 from ...loading import Unusable
-from ...work_torch import call, example_inputs, leaves, make_optimizer, moved, with_rows
+from ...work_torch import (
+    call,
+    example_inputs,
+    leaves,
+    make_optimizer,
+    moved,
+    repeated,
+    with_rows,
+)
 from . import allocator
 from .meta import on_meta
 from .pretend import Pretence
@@ -128,6 +136,7 @@ class ModuleEstimator(Estimator):
         self._optimizer_name = optimizer or "adam"
         self._options = options or {}
         self._optimizer: "Any" = None
+        self._output: "Any" = None
         self._examples = _examples(module, examples, shapes)
         weights = on_meta(module)
         self.recorder.mark(weights, "weights")
@@ -135,10 +144,11 @@ class ModuleEstimator(Estimator):
             raise Unusable("the module has no weights to train: give --infer")
 
     def step(self, batch: int) -> None:
-        inputs = moved(_rows(self._examples, batch), "cuda")
+        inputs = moved(with_rows(self._examples, batch, _without_values), "cuda")
         if not self.train:
             with torch.no_grad(), self._casting():
-                call(self.module, inputs)
+                # In the usual loop, a variable keeps the output of the batch before.
+                self._output = call(self.module, inputs)
             return
         if self._optimizer is None:
             parameters = self.module.parameters()
@@ -222,16 +232,12 @@ def _dtype(name: str) -> "Any":
     return found
 
 
-def _rows(tree: "Any", count: int) -> "Any":
-    """The examples with as many rows as wanted. Whole numbers keep their values, for they may
-    be lengths; others have none, and take no memory here."""
-    if isinstance(tree, torch.Tensor) and tree.dim() and tree.is_floating_point():
-        return tree[:1].expand((count,) + tree.shape[1:])
-    if isinstance(tree, dict):
-        return {key: _rows(each, count) for key, each in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return tuple(_rows(each, count) for each in tree)
-    return with_rows(tree, count)
+def _without_values(tensor: "Any", rows: int) -> "Any":
+    """So many rows without values, which take no memory here. Whole numbers keep theirs, for they
+    may be lengths."""
+    if tensor.is_floating_point():
+        return tensor[:1].expand((rows,) + tensor.shape[1:])
+    return repeated(tensor, rows)
 
 
 def _state(optimizer: "Any") -> "list[Any]":
