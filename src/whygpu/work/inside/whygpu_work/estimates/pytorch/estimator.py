@@ -39,6 +39,12 @@ NOTES = {
     "workspace": "the working memory of cuBLAS and cuDNN",
 }
 
+_SLIGHT = 0.02
+_OF_A_LOOP = (
+    "it takes the most in a loop whose variable keeps the output of the batch before (as in "
+    "`output = module(batch)`) while the next is computed"
+)
+
 
 class Estimator(object):
     """A step at any batch size; subclasses define the step.
@@ -136,19 +142,35 @@ class ModuleEstimator(Estimator):
         self._optimizer_name = optimizer or "adam"
         self._options = options or {}
         self._optimizer: "Any" = None
-        self._output: "Any" = None
+        self._is_loop = False
+        self._kept: "Any" = None
+        """What a variable of the program's loop still holds of the batch before."""
         self._examples = _examples(module, examples, shapes)
         weights = on_meta(module)
         self.recorder.mark(weights, "weights")
         if train and not any(weight.requires_grad for weight in weights):
             raise Unusable("the module has no weights to train: give --infer")
 
+    def at(self, batch: int) -> "dict[str, Any]":
+        """At inference, a range: the loop may keep an output until it has the next one."""
+        found = super().at(batch)
+        if self.train:
+            return found
+        self._is_loop = True
+        self._run(batch)
+        most = super().at(batch)["needs_bytes"]
+        self._is_loop, self._kept = False, None
+        if most - found["needs_bytes"] > _SLIGHT * most:
+            found["most_bytes"] = most
+            found["notes"].append(_OF_A_LOOP)
+        return found
+
     def step(self, batch: int) -> None:
         inputs = moved(with_rows(self._examples, batch, _without_values), "cuda")
         if not self.train:
             with torch.no_grad(), self._casting():
-                # In the usual loop, a variable keeps the output of the batch before.
-                self._output = call(self.module, inputs)
+                output = call(self.module, inputs)
+            self._kept = output if self._is_loop else None
             return
         if self._optimizer is None:
             parameters = self.module.parameters()
