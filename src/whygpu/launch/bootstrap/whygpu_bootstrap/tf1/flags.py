@@ -57,7 +57,7 @@ def _plain(value: "Any") -> "Any":
     return value.item() if isinstance(value, numpy.generic) else value
 
 
-def _is_absls(name: str) -> bool:
+def _is_absls(name: "Any") -> bool:
     """Whether absl has such a flag, and does without its own."""
     if name == "verbosity":
         return False

@@ -300,7 +300,8 @@ class Estimator:
         return tf.train.get_or_create_global_step()
 
     def _built(self, input_fn: "Any", mode: "Any") -> "Any":
-        return self._called(*self._inputs(input_fn, mode), mode)
+        features, labels = self._inputs(input_fn, mode)
+        return self._called(features, labels, mode)
 
     def spec_for_serving(self, receiver: "Any") -> "Any":
         """What the model function makes of what is sent to an exported model."""
