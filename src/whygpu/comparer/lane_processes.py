@@ -18,7 +18,7 @@ from whygpu.launch.execution import Prepared, prepare, staged
 from whygpu.model.comparison import Lane, LaneRun, Timing
 from whygpu.model.derived import display_name
 from whygpu.model.lack import Lack
-from whygpu.model.outside_text import excerpt, without_sequences
+from whygpu.model.outside_text import excerpt
 from whygpu.model.policy import DeviceUsed
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import LaneMessage, LaneRequest, Measure, Subject, TimingMessage
@@ -327,7 +327,7 @@ def _main_line(words: str) -> str:
 
     Keras writes the layer first, then the reason, and then all arguments of the layer.
     """
-    reason = without_sequences(words).partition("Arguments received by")[0]
+    reason = words.partition("Arguments received by")[0]
     lines = [line.strip() for line in (reason.strip() or words).splitlines() if line.strip()]
     inner = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
     return excerpt(inner[-1] if inner else " ".join(lines) or "an exception without a message", 500)
