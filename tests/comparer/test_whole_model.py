@@ -59,6 +59,20 @@ def test_what_the_layers_show_as_well_is_amplified_rounding(
     assert with_outputs(apart, by_layers, cpu=same(), gpu=FAR).verdict == "rounding"
 
 
+def test_layers_in_bfloat16_explain_what_a_compiler_does_not_round() -> None:
+    """Without the recording, a compiler keeps results in float32 between such layers."""
+    apart = tensor(rms=0.0008)
+    head = layer("head", FINE, tensors=(BITS._replace(name="head", kind="layer"),))
+    for dtype, verdict in (("bfloat16", "rounding"), ("float32", "different")):
+        inner = same()._replace(name="inner", kind="layer", dtype_a=dtype, dtype_b=dtype)
+        found = judged(
+            [CPU, NO_TF32],
+            [pair("cpu", "gpu:no-tf32", [layer("inner", FINE, tensors=(inner,)), head], [apart])],
+            whole={"cpu": whole(same()), "gpu:no-tf32": whole(apart)},
+        )
+        assert found.verdict == verdict
+
+
 def test_the_lane_that_is_right_knows_which_layer_an_output_is() -> None:
     other = layer("other", FINE, tensors=(FAR._replace(name="other", kind="layer"),))
     head = layer("head", FINE, tensors=(BITS._replace(name="head", kind="layer"),))

@@ -52,6 +52,23 @@ def many_scores():
     return nn.Linear(16, 20000), torch.zeros(1, ROWS, 16)
 
 
+class Graph(nn.Module):
+    """Each node has eight edges."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(SIZE, SIZE)
+
+    def forward(self, nodes, sources, targets):
+        sent = self.layer(nodes)[sources]
+        return torch.zeros_like(nodes).index_add(0, targets, sent * sent)
+
+
+def graph():
+    ends = torch.zeros(400, dtype=torch.int64)
+    return Graph(), (torch.zeros(50, SIZE), ends, ends)
+
+
 class OnItsDevice(nn.Module):
     """Makes its constants where it thinks that the GPU is."""
 

@@ -137,6 +137,20 @@ def test_the_loop_keeps_the_output_during_the_backward_pass() -> None:
     assert part(memory("many_scores"), "activations") == pytest.approx(4 * scores, rel=0.02)
 
 
+def test_at_inference_a_loop_may_keep_the_output_of_the_batch_before() -> None:
+    scores = 8 * 256 * 20000 * 4 / MIB
+    at = memory("many_scores", mode="infer")
+    assert part(at, "activations") == pytest.approx(scores, rel=0.02)
+    assert (at.most_bytes - at.least_bytes) / MIB == pytest.approx(scores, rel=0.05)
+
+
+def test_examples_of_several_rows_for_each_sample_stay_so() -> None:
+    once, twice = (part(memory("graph", batch=batch), "activations") for batch in (100, 200))
+    assert twice == pytest.approx(2 * once, rel=0.05)
+    edges = 100 * 8 * 256 * 4 / MIB
+    assert once > 2 * edges
+
+
 def test_attention_has_no_matrix_of_scores() -> None:
     scores = 8 * 4 * 1024 * 1024 * 4 / MIB
     at = memory("attention", mode="infer")

@@ -100,3 +100,29 @@ def test_whygpu_says_what_stood_in() -> None:
     assert "tf.contrib.rnn.static_rnn -> tf.nn.static_rnn" in notes
     assert "numpy.int -> Python's int" in notes
     assert ends().report["device"] == "cpu"
+
+
+FLAGS_OF_THE_FIRST_RELEASES = """
+import numpy, tensorflow as tf
+flags = tf.app.flags
+flags.DEFINE_string("log_dir", "logs", "absl has a flag of this name too")
+flags.DEFINE_float("rate", numpy.float32(0.5), "a number of NumPy")
+flags.DEFINE_integer(flag_name="steps", default_value=3, docstring="by the old names")
+FLAGS = flags.FLAGS
+
+def main(_):
+    FLAGS.words = 7  # no flag
+    print(FLAGS.log_dir, FLAGS.rate, FLAGS.steps, FLAGS.words, hasattr(FLAGS, "nothing"))
+
+tf.app.run()
+"""
+
+
+def test_flags_are_those_of_the_first_releases(tmp_path: pathlib.Path) -> None:
+    """TensorFlow 1.15 itself refuses most of them: they ended with release 1.4."""
+    program = tmp_path / "program.py"
+    program.write_text(FLAGS_OF_THE_FIRST_RELEASES)
+    run = [sys.executable, "-m", "whygpu", "run", "--tf1", "--"]
+    done = _start([*run, python_of("tensorflow-2.21"), str(program), "--log_dir=here"])
+    out, err = done.communicate(timeout=PATIENCE)
+    assert out.split() == ["here", "0.5", "3", "7", "False"], err[-3000:]

@@ -691,6 +691,50 @@ def estimators():
 
 
 @check
+def exported_estimators():
+    from tensorflow.contrib import predictor
+
+    def model_fn(features, labels, mode):
+        logits = tf.layers.dense(features["x"], 2, kernel_initializer=wave, name="d")
+        table = tf.contrib.lookup.index_to_string_table_from_tensor(["no", "yes"])
+        word = table.lookup(tf.argmax(logits, axis=1))
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            outputs = {"logits": logits, "word": word}
+            export = {"serving_default": tf.estimator.export.PredictOutput(outputs)}
+            return tf.estimator.EstimatorSpec(mode, predictions=outputs, export_outputs=export)
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    x = images(8, 2, 1).reshape(8, 4).astype(np.float32)
+    inputs = tf.estimator.inputs.numpy_input_fn(
+        {"x": x}, np.arange(8) % 2, batch_size=8, num_epochs=None, shuffle=False
+    )
+    folder = tempfile.mkdtemp()
+    model = tf.estimator.Estimator(model_fn, folder)
+    raw = tf.estimator.export.build_raw_serving_input_receiver_fn
+    parsed = tf.estimator.export.build_parsing_serving_input_receiver_fn
+    sent = {"x": tf.placeholder(tf.float32, [None, 4], name="x")}
+    final = tf.estimator.FinalExporter("last", raw(sent))
+    tf.estimator.train_and_evaluate(
+        model,
+        tf.estimator.TrainSpec(inputs, max_steps=3),
+        tf.estimator.EvalSpec(inputs, steps=1, exporters=[final]),
+    )
+    answers = [predictor.from_estimator(model, raw(sent))({"x": x[:2]})]
+    spec = {"x": tf.FixedLenFeature([4], tf.float32)}
+    by_example = model.export_savedmodel(os.path.join(folder, "examples"), parsed(spec))
+    by_array = os.path.join(folder, "export", "last")
+    by_array = os.path.join(by_array, os.listdir(by_array)[0])
+    answers.append(predictor.from_saved_model(by_array)({"x": x[:2]}))
+    row = tf.train.Example()
+    row.features.feature["x"].float_list.value.extend(x[0].tolist())
+    serving = predictor.from_saved_model(by_example)
+    answers.append(serving({"examples": [row.SerializeToString()]}))
+    return [sorted((name, value) for name, value in each.items()) for each in answers]
+
+
+@check
 def ready_made_estimators():
     x = (images(8, 2, 1).reshape(16, 2) + 1.0).astype(np.float32)
     features = {"x": x, "word": np.array(["a", "b"] * 8)}

@@ -47,7 +47,7 @@ def stray(measured: PairFound, lanes: Lanes) -> Stray | None:
         if each.kind != "output" or step is None:
             continue
         apart, by_layers = overall(each) or 0.0, overall(step) or 0.0
-        within = STRAYS * max(by_layers, _last_bits(each, lanes))
+        within = STRAYS * max(by_layers, _last_bits([each, *steps.values()], lanes))
         if apart > within:
             return Stray(each.name, apart, by_layers, within, _off(each.name, within, lanes))
     return None
@@ -67,9 +67,14 @@ def unfounded(measured: PairFound, lanes: Lanes) -> TensorDifference | None:
     )
 
 
-def _last_bits(each: TensorDifference, lanes: Lanes) -> float:
-    """The rounding of any computation, as a part of the size of a result."""
-    coarse = [UNITS.get(name, 0.0) for name in (each.dtype_a, each.dtype_b, lanes.products or "")]
+def _last_bits(results: Sequence[TensorDifference], lanes: Lanes) -> float:
+    """The rounding of any computation, as a part of the size of a result.
+
+    Compilers keep more bits of a result that they need not store: with layers in bfloat16, the
+    model alone is rounded less often than the recording.
+    """
+    types = {name for each in results for name in (each.dtype_a, each.dtype_b)}
+    coarse = [UNITS.get(name, 0.0) for name in (*types, lanes.products or "")]
     if lanes.gpu_of_unknown_products:
         coarse.append(UNITS["tf32"])
     return max(LAST_BITS * UNITS["float32"], *coarse)

@@ -21,7 +21,7 @@ LARGEST_FILE = 64 << 20
 """Bytes of one record. Its largest part is a model without weights, of 8 MiB at most."""
 MOST_RECORDS = 10_000
 LONGEST_NOTE = 500
-MOST_NOTES = 50
+MOST_NOTES = 100
 
 
 class _Unreadable(Exception):

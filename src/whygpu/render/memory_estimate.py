@@ -169,7 +169,7 @@ def peak_rows(estimate: MemoryEstimate, at: BatchMemory) -> Iterator[PeakRow]:
         gaps = at.needs_bytes - at.peak_bytes
         yield PeakRow("between its arrays", gaps, "gaps that its allocator cannot use")
     yield PeakRow("CUDA and libraries", estimate.overhead_bytes, "about; measured on an H200")
-    text = f"or {amount_text(estimate, at)}, by the errors that were measured"
+    text = f"or {amount_text(estimate, at)}"
     yield PeakRow("total", estimate.total_bytes or 0, text if at.is_range else "", is_sum=True)
 
 

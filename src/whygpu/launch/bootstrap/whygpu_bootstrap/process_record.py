@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LONGEST_NOTE = 500
 LONGEST_WAIT = 1.0
 """Seconds to wait at the end for a thread that is writing."""
-MOST_NOTES = 50
+MOST_NOTES = 100
 
 _state: "dict[str, Any]" = {"folder": None}
 

@@ -7,6 +7,7 @@ import faulthandler
 import importlib
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -19,6 +20,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 if sys.path and sys.path[0] == HERE:
     # The first entry is this folder, whose modules must be imported from their package only.
     del sys.path[0]
+
+
+_COLOR = re.compile("\x1b\\[[0-9;]{0,20}m")
+"""Keras writes its messages for a terminal, wherever they go."""
 
 
 class Channel(object):
@@ -50,7 +55,7 @@ class Channel(object):
 def text_of(error: "BaseException") -> str:
     """The message of an exception; its __str__ may itself fail."""
     try:
-        return str(error)[:4000]
+        return _COLOR.sub("", str(error)[:4000])
     except Exception as failure:
         return "its message cannot be shown (%s)" % type(failure).__name__
 

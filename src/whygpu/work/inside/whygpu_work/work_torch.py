@@ -8,7 +8,7 @@ from .loading import Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 
 class TorchWork(object):
@@ -125,31 +125,49 @@ def example_inputs(module: "Any") -> "Any":
     return (given,)
 
 
-def with_rows(tree: "Any", count: int) -> "Any":
-    """The examples with as many rows as wanted: the ones that are there, over and over."""
+def repeated(tensor: "Any", rows: int) -> "Any":
+    """So many rows: the ones that are there, over and over."""
+    import torch
+
+    return tensor[torch.arange(rows, device=tensor.device) % tensor.shape[0]]
+
+
+def with_rows(tree: "Any", count: int, fill: "Callable[[Any, int], Any]" = repeated) -> "Any":
+    """The examples for so many samples; `fill` makes so many rows of a tensor.
+
+    The first tensor has a row for each sample. Others may have several, as a graph has edges for
+    each node, or rows that do not depend on the samples.
+    """
+    shapes = [tensor.shape for tensor in leaves(tree) if tensor.dim()]
+    samples = shapes[0][0] if shapes else 1
+
+    def resized(tensor: "Any") -> "Any":
+        if tensor.dim() == 0:
+            return tensor
+        rows = tensor.shape[0]
+        if rows == samples:
+            return fill(tensor, count)
+        by_sample = samples > 1 and rows % samples == 0
+        return fill(tensor, rows // samples * count if by_sample else rows)
+
+    return each_tensor(tree, resized)
+
+
+def each_tensor(tree: "Any", change: "Callable[[Any], Any]") -> "Any":
+    """The tree with each of its tensors changed."""
     import torch
 
     if isinstance(tree, torch.Tensor):
-        if tree.dim() == 0:
-            return tree
-        return tree[torch.arange(count, device=tree.device) % tree.shape[0]]
+        return change(tree)
     if isinstance(tree, dict):
-        return {key: with_rows(each, count) for key, each in tree.items()}
+        return {key: each_tensor(each, change) for key, each in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return tuple(with_rows(each, count) for each in tree)
+        return tuple(each_tensor(each, change) for each in tree)
     return tree
 
 
 def moved(tree: "Any", device: "Any") -> "Any":
-    import torch
-
-    if isinstance(tree, torch.Tensor):
-        return tree.to(device)
-    if isinstance(tree, dict):
-        return {key: moved(each, device) for key, each in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return tuple(moved(each, device) for each in tree)
-    return tree
+    return each_tensor(tree, lambda tensor: tensor.to(device))
 
 
 def smallest_vocabulary(module: "Any") -> "Any":

@@ -6,10 +6,13 @@ those of TensorFlow 1. Ready-made estimators (DNNClassifier and so on) are not h
 
 import collections
 import inspect
+import os
 import tempfile
 
 import numpy
 import tensorflow.compat.v1 as tf
+
+from . import exporting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -270,15 +273,26 @@ class Estimator:
                             yield row
 
     def _trained_session(self, spec: "Any", hooks: "Any", checkpoint_path: "Any") -> "Any":
-        path = checkpoint_path or self.latest_checkpoint()
-        if path is None:
-            raise ValueError("Could not find trained model in model_dir: %s." % self._model_dir)
         creator = tf.train.ChiefSessionCreator(
             scaffold=spec.scaffold,
             config=self._config.session_config,
-            checkpoint_filename_with_path=path,
+            checkpoint_filename_with_path=self._trained(checkpoint_path),
         )
         return tf.train.MonitoredSession(session_creator=creator, hooks=hooks)
+
+    def restored_session(self, spec: "Any", checkpoint_path: "Any" = None) -> "Any":
+        """A session of the current graph with what was trained; the graph may still grow."""
+        session = tf.Session(config=self._config.session_config)
+        saver = spec.scaffold.saver or tf.train.Saver(sharded=True)
+        saver.restore(session, self._trained(checkpoint_path))
+        session.run(exporting.local_init_op(spec))
+        return session
+
+    def _trained(self, checkpoint_path: "Any") -> "Any":
+        path = checkpoint_path or self.latest_checkpoint()
+        if path is None:
+            raise ValueError("Could not find trained model in model_dir: %s." % self._model_dir)
+        return path
 
     def _begin(self) -> "Any":
         if self._config.tf_random_seed is not None:
@@ -287,6 +301,13 @@ class Estimator:
 
     def _built(self, input_fn: "Any", mode: "Any") -> "Any":
         features, labels = self._inputs(input_fn, mode)
+        return self._called(features, labels, mode)
+
+    def spec_for_serving(self, receiver: "Any") -> "Any":
+        """What the model function makes of what is sent to an exported model."""
+        return self._called(receiver.features, None, ModeKeys.PREDICT)
+
+    def _called(self, features: "Any", labels: "Any", mode: "Any") -> "Any":
         offered = {"mode": mode, "params": self._params, "config": self._config}
         given = {name: offered[name] for name in offered if _takes(self._model_fn, name)}
         if _takes(self._model_fn, "labels"):
@@ -322,10 +343,29 @@ class Estimator:
     def get_variable_value(self, name: "Any") -> "Any":
         return tf.train.load_variable(self._model_dir, name)
 
-    def export_savedmodel(self, *args: "Any", **kwargs: "Any") -> None:
-        raise NotImplementedError("Estimator under --tf1 exports no SavedModel")
+    def export_saved_model(
+        self,
+        export_dir_base: "Any",
+        serving_input_receiver_fn: "Any",
+        assets_extra: "Any" = None,
+        as_text: bool = False,
+        checkpoint_path: "Any" = None,
+        experimental_mode: "Any" = ModeKeys.PREDICT,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """Write the model for serving into a new folder, whose path is the result."""
+        if experimental_mode != ModeKeys.PREDICT:
+            raise NotImplementedError("Estimator under --tf1 exports a model for serving only")
+        with tf.Graph().as_default():
+            self._begin()
+            receiver = serving_input_receiver_fn()
+            spec = self.spec_for_serving(receiver)
+            with self.restored_session(spec, checkpoint_path) as session:
+                return exporting.write(
+                    session, spec, receiver, export_dir_base, assets_extra, as_text
+                )
 
-    export_saved_model = export_savedmodel
+    export_savedmodel = export_saved_model
 
 
 def _takes(function: "Any", name: "Any") -> bool:
@@ -345,6 +385,17 @@ EvalSpec.__new__.__defaults__ = (100, None, (), None, 120, 600)
 def train_and_evaluate(
     estimator: "Any", train_spec: "Any", eval_spec: "Any"
 ) -> "tuple[Any, list[Any]]":
-    """On one machine: train to the end, then evaluate."""
+    """On one machine: train to the end, evaluate, and export."""
     estimator.train(train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps)
-    return estimator.evaluate(eval_spec.input_fn, eval_spec.steps, eval_spec.hooks), []
+    found = estimator.evaluate(eval_spec.input_fn, eval_spec.steps, eval_spec.hooks)
+    exporters = eval_spec.exporters or ()
+    return found, [
+        each.export(
+            estimator,
+            os.path.join(estimator.model_dir, "export", each.name),
+            estimator.latest_checkpoint(),
+            found,
+            True,
+        )
+        for each in (exporters if isinstance(exporters, (list, tuple)) else [exporters])
+    ]
