@@ -203,12 +203,21 @@ def test_a_command_runs_where_there_is_no_python_to_examine(tmp_path: Path) -> N
     assert (refused.returncode, refused.stdout) == (125, "")
 
 
+def test_a_script_whose_interpreter_is_not_there_is_not_called_missing(tmp_path: Path) -> None:
+    script = tmp_path / "train"
+    script.write_text("#!/nowhere/python\n")
+    script.chmod(0o755)
+    done = run([*WHYGPU, "--", "./train"], cwd=tmp_path)
+    assert done.returncode == 127
+    assert "./train: the interpreter that it names is not there" in done.stderr
+
+
 def test_a_python_file_that_cannot_be_started_was_meant_for_python(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print(1)\n")
     meant = "did you mean `whygpu run -- python train.py`?"
     named = run([*WHYGPU, "--", "train.py"], cwd=tmp_path)
     assert named.returncode == 127
-    assert meant in named.stderr
+    assert f"train.py: command not found; {meant}" in named.stderr
     denied = run([*WHYGPU, "--", "./train.py"], cwd=tmp_path)
     assert denied.returncode == 126
     assert "run -- python ./train.py" in denied.stderr

@@ -155,10 +155,14 @@ def _start(
 
 
 def _not_started(program: str, error: OSError) -> NotStarted:
-    if error.errno == errno.ENOENT and not os.path.lexists(program):
-        where = "there is no such file" if "/" in program else "command not found"
+    # A word without a slash is searched on PATH, even if the current folder has such a file.
+    is_command = "/" not in program
+    if error.errno == errno.ENOENT and (is_command or not os.path.lexists(program)):
+        where = "command not found" if is_command else "there is no such file"
         return NotStarted(f"{program}: {where}", EXIT_NOT_FOUND)
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+    if error.errno == errno.ENOENT:
+        return NotStarted(f"{program}: the interpreter that it names is not there", EXIT_NOT_FOUND)
+    if error.errno == errno.ENOTDIR:
         return NotStarted(f"{program}: {error.strerror}", EXIT_NOT_FOUND)
     return NotStarted(f"{program}: {error.strerror}", EXIT_NOT_STARTED)
 
