@@ -30,9 +30,10 @@ class TargetLeft(NamedTuple):
 
 
 def targets_left(program: Program) -> Iterator[TargetLeft]:
-    if not uses_gpu(program) or _MOVED_ELSEWHERE.search(program.text):
+    loops = training_loops(program)
+    if not loops or not uses_gpu(program) or _MOVED_ELSEWHERE.search(program.text):
         return
-    for loop in training_loops(program):
+    for loop in loops:
         yield from _in_loop(program, loop)
 
 
