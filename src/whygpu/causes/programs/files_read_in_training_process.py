@@ -108,7 +108,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 call.node,
                 subject="torch",
                 message=f"{made_by} reads files, and this DataLoader has no workers: the GPU waits "
-                "while the process that trains reads the next batch",
+                "while this process reads the next batch",
                 fix="Read ahead in other processes: num_workers=4, pin_memory=True",
             )
 
