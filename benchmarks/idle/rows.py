@@ -22,18 +22,21 @@ class Predicted(NamedTuple):
     low: float
     high: float
     at_most: bool
+    or_more: bool = False
 
     @property
     def text(self) -> str:
         if self.at_most:
             return f"at most {self.high:.1f} x"
         low, high = f"{self.low:.1f}", f"{self.high:.1f}"
-        return f"{low} x" if low == high else f"{low} to {high} x"
+        more = " or more" if self.or_more else ""
+        return f"{low} x{more}" if low == high else f"{low} to {high} x{more}"
 
     def holds(self, measured: float) -> bool:
-        """Whether the measured gain is within 25 % of the range. A limit has no lower end."""
+        """Whether the measured gain is within 25 % of the range. A limit has no lower end, and
+        "or more" no upper one."""
         low = 0.0 if self.at_most else self.low / TOLERANCE
-        return low <= measured <= self.high * TOLERANCE
+        return low <= measured and (self.or_more or measured <= self.high * TOLERANCE)
 
 
 class Row(NamedTuple):
@@ -111,7 +114,7 @@ def prediction(case: Planted, answer: dict[str, Any]) -> Predicted | None:
         if case.cure in gain["change"]:
             fast = gain["from_seconds"] / max(gain["to_low"], 1e-9)
             slow = gain["from_seconds"] / max(gain["to_high"], 1e-9)
-            return Predicted(slow, fast, gain["at_most"])
+            return Predicted(slow, fast, gain["at_most"], gain.get("or_more", False))
     return None
 
 

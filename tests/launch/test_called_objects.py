@@ -21,15 +21,39 @@ CASES = {
     "float(precise * 2)": "decimal.Decimal.item",
     "row * missing": "?",
     "float(missing)": "?",
+    "(tensor * missing).sum() + row": "torch.?.operator",
+    "make(row).T @ missing": "torch.?.operator",
+    "make(row)[0].pow(2)": "torch.?.pow",
+    "model(missing).mean() / 4": "torch.?.operator",
+    "missing(row).mean()": "?.mean",
 }
+
+
+class Tensor:
+    """Stands for torch.Tensor: only its module counts."""
+
+
+class Module:
+    def __call__(self) -> None: ...
+
+
+def make() -> None: ...
+
+
+Tensor.__module__ = Module.__module__ = make.__module__ = "torch.any"
+
+
+class Model(Module):
+    """A model of the program."""
 
 
 def described(text: str) -> str:
     """In a function without assert statements: pytest makes those read the local variables."""
     row, column, precise = 3, 4.5, decimal.Decimal(2)
+    tensor, model = Tensor(), Model()
     node = ast.parse(text, mode="eval").body
     found: str = called_objects._described(node, sys._getframe())
-    del row, column, precise
+    del row, column, precise, tensor, model
     return found
 
 

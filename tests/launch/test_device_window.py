@@ -86,6 +86,32 @@ def test_it_runs_once_for_a_second_of_steps_after_the_first_ones() -> None:
     assert len(found["pauses"]) == 2
 
 
+def test_samples_are_frequent_when_the_recording_begins() -> None:
+    """A sampler that notices the recording only when it wakes up has late samples in it, and two of
+    them may stand for a fifth of a second."""
+    program = Program(FakeProfiler(), step_seconds=0.5)
+    program.train(9)
+    assert not program.window.is_near()
+    program.window.look("torch", 10, program.clock.time)
+    assert program.window.due == "start"
+    assert program.window.is_near()
+    program.window.switch()
+    assert program.window.is_near()
+    program.train(20)
+    assert not program.window.is_near()
+
+
+def test_they_are_not_for_long_where_the_profiler_cannot_start() -> None:
+    profiler = FakeProfiler()
+    profiler.is_safe = False
+    program = Program(profiler)
+    program.train(20)
+    assert program.window.is_near()
+    program.train(100)
+    assert program.window.due == "start"
+    assert not program.window.is_near()
+
+
 def test_long_steps_are_recorded_for_longer() -> None:
     program = Program(FakeProfiler(), step_seconds=0.8)
     program.train(100)

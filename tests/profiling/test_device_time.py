@@ -32,6 +32,7 @@ def recorded(
     copies: list[Copy] | None = None,
     waits: list[tuple[float, float]] | None = None,
     calls: list[tuple[float, float]] | None = None,
+    staging: list[tuple[float, float]] | None = None,
     begin: int = 10,
     end: int = 40,
 ) -> ProcessProfile:
@@ -59,6 +60,7 @@ def recorded(
         copies=tuple(sorted(moved)),
         waits=tuple(spread(waits or [])),
         calls=tuple(spread(calls or [])),
+        staging=tuple(spread(staging or [])),
         multiprocessors=132,
     )
     bus = GpuReadings(pcie_generation=5, pcie_width=16)
@@ -144,6 +146,35 @@ def test_copies_are_named_with_their_rate() -> None:
     shown = next(share for share in found.shares if share.category == "copies")
     assert shown.detail == "from ordinary (pageable) memory, 2.0 GB/s of 54"
     assert any("pin_memory" in gain.change for gain in found.gains)
+
+
+JITTED = made.calling("jaxlib._jax.PjitFunction", "w = train_step(w, x)")
+
+
+def test_a_copy_into_pinned_memory_by_threads_of_jax_is_a_copy() -> None:
+    """The call of the jitted function waits until JAX takes the next step."""
+    profile = made.profile([(JITTED, 10)], key="jax train_step")
+    found = answer(recorded(profile, [(0, 2)], staging=[(2, 9)]))
+    assert found.total("copies") == pytest.approx(0.7, abs=0.02)
+    assert found.total("launches") == pytest.approx(0.1, abs=0.02)
+    assert found.shares[0].detail == "threads of JAX first copy the data into pinned memory"
+    assert any("jax.device_put the next batch" in gain.change for gain in found.gains)
+
+
+def test_waiting_for_a_result_while_its_data_are_staged_is_waiting_for_the_copy() -> None:
+    """Without the wait, the threads would still need as long."""
+    profile = made.profile([(JITTED, 1), (ITEM, 9)], key="jax train_step")
+    found = answer(recorded(profile, [(8, 10)], staging=[(1, 8)]))
+    assert found.total("copies") == pytest.approx(0.7, abs=0.02)
+    assert found.total("synchronisation") == pytest.approx(0, abs=0.11)
+    waits = [gain for gain in found.gains if "do not wait" in gain.change]
+    assert all(gain.to_low >= 0.7 * STEP for gain in waits)
+
+
+def test_a_copy_into_pinned_memory_costs_nothing_while_the_gpu_computes() -> None:
+    profile = made.profile([(JITTED, 10)], key="jax train_step")
+    found = answer(recorded(profile, [(0, 10)], staging=[(0, 9)]))
+    assert found.verdict == "computing"
 
 
 def test_what_is_rare_is_found_outside_of_the_recording() -> None:

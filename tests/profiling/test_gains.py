@@ -14,6 +14,7 @@ from whygpu.model.profile import (
     WorkerUse,
 )
 from whygpu.profiling.judge import judged
+from whygpu.render.profile_text import gain_text
 
 FROM_PYTHON = "func_graph_from_py_func"
 
@@ -67,6 +68,20 @@ def test_own_code_has_a_limit_and_no_promise() -> None:
 def test_evaluation_half_as_often_saves_half_of_it() -> None:
     (gain,) = gains(made.profile([(made.COMPUTING, 10), (made.own("validate"), 10)]))
     assert gain.to_low == pytest.approx(0.075, rel=0.05)
+
+
+def test_what_is_done_rarely_may_cost_nothing_at_all() -> None:
+    """Files are written while the program goes on; in each step, it waited for the disk."""
+    (gain,) = gains(made.profile([(made.COMPUTING, 10), (made.own("write_checkpoint"), 10)]))
+    assert gain.to_low == pytest.approx(0.05, rel=0.05)
+    assert gain.to_high == pytest.approx(0.064, rel=0.05)
+    assert gain_text(gain).startswith("save a tenth as often: 1.6 to 2.0 x faster or more (a step")
+
+
+def test_what_is_not_seen_without_compiling_has_no_limit() -> None:
+    tracing = CodePlace("library", "tensorflow/python/framework/func_graph.py", FROM_PYTHON, 5)
+    (gain,) = gains(made.profile([(made.COMPUTING, 1), ((tracing, made.LOOP), 9)]))
+    assert gain.or_more
 
 
 def test_small_things_are_not_offered() -> None:

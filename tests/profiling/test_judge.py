@@ -413,3 +413,82 @@ def test_without_an_optimizer_calls_of_backward_are_the_steps() -> None:
     window = answer(optimized._replace(marks=(early, *optimized.marks))).window
     assert window is not None
     assert window.made_by == "steps of an optimizer"
+
+
+QUEUE_GET = CodePlace("standard", "queue.py", "get", 171)
+LOCKED = CodePlace("standard", "threading.py", "wait", 327)
+JOINED = CodePlace("standard", "threading.py", "join", 1100)
+TAKING = CodePlace("program", "/home/me/train.py", "<module>", 20, "batches.get()")
+JOINING = CodePlace("program", "/home/me/train.py", "<module>", 20, "saver.join()")
+
+
+def test_a_batch_from_another_thread_is_waited_for() -> None:
+    """It was called the program's own code, to be made to "work on whole arrays"."""
+    taking = (LOCKED, QUEUE_GET, TAKING)
+    found = answer(made.profile([(made.COMPUTING, 4), (taking, 6)]))
+    assert found.shares[0].category == "input"
+    assert found.shares[0].detail == "another thread or process prepares it"
+    (gain,) = found.gains
+    assert gain.at_most
+    assert "more threads or processes" in gain.change
+
+
+def test_what_a_joined_thread_does_is_not_known() -> None:
+    joining = (LOCKED, JOINED, JOINING)
+    found = answer(made.profile([(made.COMPUTING, 4), (joining, 6)]))
+    assert found.total("unknown") == pytest.approx(0.6, abs=0.01)
+    assert found.verdict == "unclear"
+
+
+def test_a_function_about_results_does_not_load_data() -> None:
+    """transform_predictions() was called waiting for input, to be done in another process."""
+    for name in ("transform_predictions", "batch_statistics", "decode_outputs"):
+        found = answer(made.profile([(made.COMPUTING, 4), (made.own(name), 6)]))
+        assert found.shares[0].category == "program", name
+
+
+def test_a_part_of_a_model_is_no_checkpoint_and_no_evaluation() -> None:
+    """Activations may be checkpointed by a function of the model."""
+    model = CodePlace("library", "torch/nn/modules/module.py", "_call_impl", 1789)
+    loop = CodePlace("program", "/home/me/train.py", "<module>", 22, "model(x)")
+    for name in ("checkpoint_block", "val_embedding"):
+        leaf = CodePlace("program", "/home/me/net.py", name, 5, "a @ b", "torch.Tensor.operator")
+        found = answer(made.profile([(made.COMPUTING, 4), ((leaf, model, loop), 6)]))
+        assert found.total("computing") == pytest.approx(1, abs=0.01), name
+
+
+def test_writing_to_the_disk_for_sure_is_logging() -> None:
+    found = answer(made.profile([(made.COMPUTING, 4), (made.calling("os.fsync"), 6)]))
+    assert found.shares[0].category == "logging"
+
+
+def test_evaluations_of_trainers_are_evaluations() -> None:
+    step = CodePlace("program", "/home/me/train.py", "forward_only", 5, "x @ w", "torch.matmul")
+    loop = CodePlace("library", "lightning/pytorch/loops/evaluation_loop.py", "run", 100)
+    fit = CodePlace("program", "/home/me/train.py", "<module>", 22, "trainer.fit(model)")
+    found = answer(made.profile([(made.COMPUTING, 4), ((step, loop, fit), 6)]))
+    assert found.shares[0].category == "evaluation"
+
+
+def test_gradients_outside_of_a_tf_function_are_steps() -> None:
+    profile = made.profile([(made.COMPUTING, 4)], key="tensorflow GradientTape.gradient")
+    found = answer(profile)
+    assert found.window is not None
+    assert found.window.made_by == "calls of GradientTape.gradient()"
+    act = StepMarks("tensorflow act", 400, 1, tuple(n * 0.002 for n in range(400)), busy=5.0)
+    found = answer(profile._replace(marks=(act, *profile.marks)))
+    assert found.window is not None
+    assert found.window.made_by == "calls of GradientTape.gradient()"
+    named = act._replace(key="tensorflow train_step")
+    found = answer(profile._replace(marks=(named, *profile.marks)))
+    assert found.window is not None
+    assert found.window.made_by == "calls of a tf.function (train_step)"
+
+
+def test_too_few_steps_are_counted_without_the_calls_of_backward_before_them() -> None:
+    """LBFGS calls backward() many times before its first step ends: "only 10 steps, at least 7"."""
+    profile = made.profile([(made.COMPUTING, 4)], steps=10, key="torch backward")
+    steps = StepMarks("torch LBFGS 1", 3, 1, (0.05, 0.1, 0.15))
+    found = answer(profile._replace(marks=(*profile.marks, steps)))
+    assert found.verdict == "no-steps"
+    assert any(note.startswith("only 3 steps") for note in found.notes)

@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from whygpu.model.device_recording import ProfilerRun
+from whygpu.profiling import xplane_device as device
 from whygpu.profiling.broken_profile import BrokenProfile
 from whygpu.profiling.tf_data_profile import summary
 from whygpu.profiling.xplane import read_planes
@@ -31,23 +33,27 @@ def message(field: int, content: bytes) -> bytes:
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
-def space(plane: str, *events: tuple[str, float, float]) -> bytes:
+def space(plane: str, *events: tuple[str, float, float], line: str = "") -> bytes:
     """A profile of one plane; an event is its name, its begin and its end in milliseconds."""
     names = {name: key for key, name in enumerate(dict.fromkeys(e[0] for e in events), start=1)}
-    line = number(3, 5) + b"".join(
-        message(
-            4,
-            number(1, names[name])
-            + number(2, round(begin * 1e9))
-            + number(3, round((end - begin) * 1e9)),
+    content = (
+        message(2, line.encode())
+        + number(3, 5)
+        + b"".join(
+            message(
+                4,
+                number(1, names[name])
+                + number(2, round(begin * 1e9))
+                + number(3, round((end - begin) * 1e9)),
+            )
+            for name, begin, end in events
         )
-        for name, begin, end in events
     )
     metadata = b"".join(
         message(4, number(1, key) + message(2, number(1, key) + message(2, name.encode())))
         for name, key in names.items()
     )
-    return message(1, message(2, plane.encode()) + message(3, line) + metadata)
+    return message(1, message(2, plane.encode()) + message(3, content) + metadata)
 
 
 def test_waiting_counts_inside_functions_only() -> None:
@@ -82,6 +88,18 @@ def test_a_stage_is_charged_for_its_own_work() -> None:
     assert found is not None
     assert [stage.name for stage in found.stages] == ["Generator", "FlatMap"]
     assert found.stages[1].seconds == pytest.approx(0.01)
+
+
+def test_threads_of_jax_that_copy_into_pinned_memory_are_found() -> None:
+    marks = ((device.MARK, 0, 0.1), (device.MARK, 100, 100.1))
+    staged = (("H2D Dispatch", 10, 30), ("H2D Dispatch", 20, 40), ("Something else", 50, 60))
+    data = space("/host:CPU", *marks, *staged)
+    data += space("/device:GPU:0", ("kernel", 40, 50), line="Stream #1")
+    run = ProfilerRun(begin=5.0, end=5.1, marks=((5.0, 5.0001), (5.1, 5.1001)))
+    found = device.device_recording(read_planes(data, device.is_of_host), run)
+    assert found is not None
+    spans = [(round(span.begin, 4), round(span.end, 4)) for span in found.staging]
+    assert spans == [(5.01, 5.03), (5.02, 5.04)]
 
 
 def test_a_broken_file_is_an_error_and_never_a_crash() -> None:

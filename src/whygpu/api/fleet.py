@@ -38,7 +38,8 @@ def fleet_report(
     """
     from whygpu.api.machine import diagnose
     from whygpu.fleet.judging import report_on
-    from whygpu.fleet.snapshot_files import expected_nodes, find_snapshots
+    from whygpu.fleet.node_lists import expected_nodes
+    from whygpu.fleet.snapshot_files import find_snapshots
 
     found = find_snapshots(paths_of(snapshots))
     expected = expected_nodes(os.fspath(expect)) if expect is not None else ()

@@ -150,7 +150,13 @@ def _text(value: Any, leaf: Leaf) -> str:
 def _resolution(found: Resolution) -> str:
     if found.outcome == "loads":
         return f"loads from {found.path}"
-    return found.outcome.replace("-", " ") + (f": {found.detail}" if found.detail else "")
+    what = found.outcome.replace("-", " ")
+    if found.outcome == "not-found" or not found.detail:
+        return what
+    if found.outcome == "broken-file" and found.chain:
+        # Without the path of the file, after which its name stands: the difference has that name.
+        return f"{what}: {found.detail.rpartition(f'{found.chain[-1]}: ')[2]}"
+    return f"{what}: {found.detail}"
 
 
 def _copy(copy: LibraryCopy) -> str:

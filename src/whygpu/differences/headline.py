@@ -70,19 +70,22 @@ def _nothing_new(
         if not all(item.comparable for item in differences):
             but = ", as far as both were checked"
         return f"nothing differs between {sides[0].name} and {sides[1].name}{but}", "answered"
-    one = len(lasting) == 1
+    # All that the list counts, with free memory: a headline that counts fewer contradicts it.
+    count = sum(item.comparable for item in differences)
+    one = count == 1
+    only = "the only difference" if count == len(differences) else "the only known difference"
     unknown = [item for item in frameworks if item.after == "unknown"]
     if sides[1].verdict == "unknown":
-        which = "the only difference" if one else f"one of the {len(lasting)} differences"
+        which = only if one else f"one of the {count} differences"
         why = _why_unclear(unknown, reports) if unknown else reports[1].headline
         return f"cannot tell whether {which} matters: {why}", "unknown"
-    which = "the only difference does not matter here"
+    which = f"{only} does not matter here"
     if not one:
-        which = f"none of the {len(lasting)} differences matters here"
+        which = f"none of the {count} differences matters here"
     if new_remarks(reports):
-        which = "the only difference changes no verdict; see the note"
+        which = f"{only} changes no verdict; see the note"
         if not one:
-            which = f"none of the {len(lasting)} differences changes a verdict; see the note"
+            which = f"none of the {count} differences changes a verdict; see the note"
         return f"{_same_verdict(sides)}; {which}", "answered"
     limit = ""
     if frameworks and not all(side.was_run for side in sides):

@@ -203,6 +203,8 @@ class Gain(NamedTuple):
     """A step then takes between these; they are equal to what cannot be beaten for `at_most`."""
     at_most: bool = False
     """Only the limit is known: no step can become faster than that by this change."""
+    or_more: bool = False
+    """`to_low` is no limit: the rest of a step becomes faster as well, nobody knows by how much."""
 
 
 ProfileVerdict = Literal["waiting", "computing", "unclear", "no-steps", "nothing-recorded"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whygpu.model.device_recording import DeviceRecording, GpuReadings, Kernel
-from whygpu.profiling.device_time import DeviceTime
-from whygpu.profiling.spans import seconds_of
+from whygpu.model.device_recording import DeviceRecording, GpuReadings, Kernel, Span
+from whygpu.profiling.device_time import DeviceStates, DeviceTime
+from whygpu.profiling.spans import joined, seconds_of, without
 
 _LANE_RATES = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.97e9, 5: 3.94e9, 6: 7.56e9}
 """Bytes a second of one PCI Express lane, by generation."""
@@ -62,6 +62,8 @@ class DeviceCosts(NamedTuple):
     """For JAX: executions of compiled functions."""
     backend: str = ""
     """Of Keras."""
+    staging: float = 0.0
+    """Threads of JAX copied data into pinned memory, and the GPU was idle."""
 
     @property
     def busy(self) -> float:
@@ -117,7 +119,12 @@ def device_costs(
         *_longest(inside, steps),
         calls,
         backend,
+        seconds_of(without(joined(recording.staging), _busy(time.states))) / steps,
     )
+
+
+def _busy(states: DeviceStates) -> list[Span]:
+    return joined((*states.computing, *states.copying))
 
 
 def _longest(kernels: Sequence[Kernel], steps: float) -> tuple[str, float]:

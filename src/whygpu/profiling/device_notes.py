@@ -30,7 +30,7 @@ def with_device_details(shares: Sequence[TimeShare], costs: StepCosts) -> tuple[
     details = {
         "computing": _computing(costs.device),
         "launches": _launches(costs.device),
-        "copies": _copies(costs.device),
+        "copies": _copies(costs, costs.device),
     }
     return tuple(
         _without_line(share._replace(detail=share.detail or details.get(share.category, "")))
@@ -56,7 +56,9 @@ def _launches(device: DeviceCosts) -> str:
     )
 
 
-def _copies(device: DeviceCosts) -> str:
+def _copies(costs: StepCosts, device: DeviceCosts) -> str:
+    if device.staging >= MOSTLY * costs.seconds("copies"):
+        return "threads of JAX first copy the data into pinned memory"
     if not device.pageable_bytes or not device.pageable_seconds:
         return ""
     rate = device.pageable_bytes / device.pageable_seconds

@@ -150,7 +150,7 @@ def _resolved(
     for sample in samples:
         busy: State = "copying" if sample.end in copying else "idle"
         state: State = "computing" if sample.end in computing else busy
-        thread = reasons.of_thread(sample)
+        thread = reasons.of_thread(sample, state)
         category = _category(thread, state, reasons, sample.end)
         waits = thread == "synchronisation"
         resolved = _as(sample, category, inner_source)
@@ -168,10 +168,13 @@ class _Reasons:
         self._calls = Lookup(recording.calls)
         self._has_calls = bool(recording.calls)
 
-    def of_thread(self, sample: Sample) -> Category:
+    def of_thread(self, sample: Sample, state: State) -> Category:
         category, moment = sample.kind.category, sample.end
         if category == "computing" and moment in self._waits:
             return "synchronisation"
+        if category == "synchronisation" and state == "idle" and moment in self._staging:
+            # The GPU waits as well: for the data that another thread prepares for its copy.
+            return "copies"
         if category == "synchronisation" and self._calls_nothing(moment):
             # tolist() of a tensor that is on the CPU, for example.
             return "program"

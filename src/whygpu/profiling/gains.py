@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from whygpu.model.profile import Category, Gain
 from whygpu.profiling import device_gains
@@ -89,9 +90,21 @@ def _from_input(costs: StepCosts) -> Iterator[Gain]:
             costs.step,
             remaining,
             remaining + IMPERFECT * costs.input_sources[source],
+            # The pages that a process shares with a new one are copied when it writes to them, and
+            # the new ones take cores while they start.
+            or_more=True,
         )
     elif source == "tf.data":
         yield _tf_data(costs, spent)
+    elif source == "another thread":
+        yield Gain(
+            "let more threads or processes prepare batches",
+            "they can work at the same time; what limits them was not measured",
+            costs.step,
+            costs.shortest_rest,
+            costs.step,
+            at_most=True,
+        )
     elif source != "keras arrays":
         # Of arrays in memory, Keras makes the batches as fast as another pipeline could.
         yield _ahead(costs, spent, of_keras=source == "keras data")
@@ -181,25 +194,37 @@ def _from_compilation(costs: StepCosts) -> Iterator[Gain]:
             costs.step,
             costs.step - max(seconds, longest),
             costs.step - 0.8 * seconds,
+            or_more=True,
         )
 
 
-_RARE: tuple[tuple[Category, str, float], ...] = (
-    ("evaluation", "evaluate half as often", 0.5),
-    ("checkpointing", "save a tenth as often", 0.9),
-    ("logging", "log every tenth step", 0.9),
+class _Rare(NamedTuple):
+    """Work that need not be done in each step."""
+
+    category: Category
+    change: str
+    saved: tuple[float, float]
+    """The part of its time that the change saves: at least, at most. What is done rarely may cost
+    less each time: files are written while the program goes on."""
+    or_more: bool = False
+
+
+_RARE = (
+    _Rare("evaluation", "evaluate half as often", (0.4, 0.5)),
+    # A save fills the caches with what it writes, and takes new memory: the next steps are slower.
+    _Rare("checkpointing", "save a tenth as often", (0.72, 1.0), or_more=True),
+    _Rare("logging", "log every tenth step", (0.72, 1.0)),
 )
-"""(category, change, the part of the time that the change saves)"""
 
 
 def _from_rare_work(costs: StepCosts) -> Iterator[Gain]:
-    for category, change, saved in _RARE:
-        seconds = costs.seconds(category)
+    for each in _RARE:
+        seconds = costs.seconds(each.category)
         if costs.matters(seconds):
-            low = costs.step - saved * seconds
-            high = costs.step - 0.8 * saved * seconds
-            assuming = "it, and the rest of a step, take as long as they did here"
-            yield Gain(change, assuming, costs.step, low, high)
+            least, most = each.saved
+            low, high = costs.step - most * seconds, costs.step - least * seconds
+            assuming = "the rest of a step takes as long as it did here"
+            yield Gain(each.change, assuming, costs.step, low, high, or_more=each.or_more)
 
 
 def _from_own_code(costs: StepCosts) -> Iterator[Gain]:
@@ -207,7 +232,7 @@ def _from_own_code(costs: StepCosts) -> Iterator[Gain]:
     if seconds >= 2 * SMALLEST_SHARE * costs.step:
         yield Gain(
             "take this code out of the step, or make it work on whole arrays",
-            "how much faster it can become is not known",
+            "how much faster it can become is not known, and the rest is expected to stay as it is",
             costs.step,
             # Without this code, the program launches a step while the GPU still computes another.
             max(

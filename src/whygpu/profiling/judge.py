@@ -46,8 +46,6 @@ from whygpu.profiling.steps import (
 
 FEWEST_SAMPLES = 40
 """With fewer, a share of 10 % would be two to six samples."""
-RARE = 10.0
-"""A stretch without a sample that is so many times as long as usual."""
 LARGEST_UNKNOWN = 0.25
 WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
@@ -110,7 +108,6 @@ def _answer(
     samples = _samples(profile, steps, steps.begin, steps.end, on_gpu)
     notes = (*notes, *_named_like_evaluation(functions_of_the_step(profile, steps)))
     samples, steps = _without_pauses(samples, steps, profile)
-    samples, steps = _without_late_samples(samples, steps, profile)
     samples, once = _without_single_compilation(samples)
     if once >= 0.05 * steps.window.seconds:
         notes = (*notes, f"{once:.1f} s of compilation came once, and is not counted")
@@ -241,28 +238,6 @@ def _without_pauses(
             kept.append(part(each, 1 - paused / each.seconds))
     window = [Span(steps.begin, steps.end)]
     return kept, _shorter(steps, seconds_of(common(pauses, window)))
-
-
-def _without_late_samples(
-    samples: list[Sample], steps: StepsFound, profile: ProcessProfile
-) -> tuple[list[Sample], StepsFound]:
-    """Leave out the beginning of the recording if samples were still rare there: the thread that
-    takes them notices the recording late, and a few of them would stand for a large part of it.
-
-    A program that keeps other threads from running has such stretches until the end; they stay.
-    """
-    run = profile.recording
-    inside = [each for each in samples if run.begin < each.end <= run.end]
-    if not inside:
-        return samples, steps
-    usual = sorted(each.seconds for each in inside)[len(inside) // 2]
-    rare = [number for number, each in enumerate(inside) if each.seconds > RARE * usual]
-    early, late = (inside[: rare[-1] + 1], inside[rare[-1] + 1 :]) if rare else ([], inside)
-    left_out = sum(each.seconds for each in early)
-    if len(late) < FEWEST_SAMPLES or left_out > sum(each.seconds for each in late):
-        return samples, steps
-    dropped = {each.end for each in early}
-    return [each for each in samples if each.end not in dropped], _shorter(steps, left_out)
 
 
 def _without_recording(
@@ -575,8 +550,9 @@ _DETAILS = {
     "tf.data": "tf.data",
     "keras data": "Keras takes the data from Python",
     "keras arrays": "Keras takes batches out of arrays in memory",
+    "another thread": "another thread or process prepares it",
     "a generator": "a generator of the program",
-    "a function": "a function of the program",
+    "a function": "a function of the program that loads data, by its name",
 }
 
 
@@ -603,7 +579,8 @@ def _why_no_steps(profile: ProcessProfile, options: ProfileOptions) -> str:
     if not made:
         return (
             "no step was seen: whygpu knows steps of PyTorch optimizers, batches of Keras fit, "
-            "calls of tf.function and jitted functions, and runs of sessions"
+            "calls of tf.function, of jitted functions and of GradientTape.gradient(), and runs of "
+            "sessions"
         )
     if options.first is not None:
         return f"{made} steps were recorded, and fewer than 5 of them in the given range"

@@ -61,6 +61,31 @@ _LOADING = frozenset(
         "fetch",
     )
 )
+_RESULTS = frozenset(
+    (
+        "prediction",
+        "predictions",
+        "pred",
+        "preds",
+        "output",
+        "outputs",
+        "result",
+        "results",
+        "logits",
+        "loss",
+        "losses",
+        "metric",
+        "metrics",
+        "statistics",
+        "stats",
+        "reward",
+        "rewards",
+        "gradient",
+        "gradients",
+        "weights",
+    )
+)
+"""Words for what a step computes: a function with one of them in its name does not load data."""
 _DATA_FUNCTIONS = frozenset({"__getitem__", "__next__", "__iter__"})
 
 _COMPILING = (
@@ -114,7 +139,13 @@ _LOCKS_OF_LOGGING = ("_acquireLock", "_releaseLock", "_after_at_fork_child_reini
 """A fork takes the locks of logging and gives them back, and calls these for that."""
 _EVENT_LOOP = ("asyncio/base_events.py", "uvloop/")
 _METRIC_FUNCTIONS = ("pythonify_logs", "_flush_futures")
-_LOGGING_CALLS = ("builtins.print", "_io.TextIOWrapper.write", "_io.TextIOWrapper.flush")
+_LOGGING_CALLS = (
+    "builtins.print",
+    "_io.TextIOWrapper.write",
+    "_io.TextIOWrapper.flush",
+    "os.fsync",
+    "os.fdatasync",
+)
 _DATA_FILES = (
     "torch/utils/data/",
     "tensorflow/python/data/",
@@ -132,12 +163,31 @@ KERAS_ARRAYS = (
     "keras/src/trainers/data_adapters/array_slicing.py",
 )
 """How fit takes batches from arrays that the program gave to it."""
+_TAKES_FROM_OTHERS = (
+    ("queue.py", ("get",)),
+    ("concurrent/futures/_base.py", ("result", "result_iterator", "as_completed", "wait")),
+    ("multiprocessing/pool.py", ("get", "next")),
+    ("multiprocessing/queues.py", ("get",)),
+    ("multiprocessing/connection.py", ("recv", "recv_bytes", "poll", "wait")),
+)
+"""(file, functions) that return what another thread or process of the program has prepared."""
+_TAKING_CALLS = ("_queue.SimpleQueue.get",)
+_WAITS_FOR_OTHERS = ("threading.py", "queue.py", "multiprocessing/")
+_WAITING_FOR_OTHERS = ("join", "wait", "acquire", "put", "_wait_for_tstate_lock", "poll")
+"""Functions of those files that wait until a thread or process has ended, or gives way."""
+_LOCK_CALLS = ("_thread.",)
 _EVALUATION_FUNCTIONS = (
     ("keras/src/backend/", "evaluate"),
     ("keras/src/backend/", "predict"),
     ("keras/src/engine/training.py", "evaluate"),
     ("keras/src/engine/training.py", "predict"),
+    ("lightning/pytorch/loops/evaluation_loop.py", "run"),
+    ("pytorch_lightning/loops/evaluation_loop.py", "run"),
+    ("transformers/trainer.py", "evaluate"),
+    ("transformers/trainer.py", "predict"),
 )
+_MODELS = ("torch/nn/modules/module.py", "keras/src/layers/", "flax/linen/", "flax/nnx/")
+"""What these call belongs to a model: a part of it may be called checkpoint or val_embedding."""
 _TRAINING_FILES = ("torch/optim/", "torch/autograd/__init__.py", "optax/")
 _DRIVERS = (
     "keras/src/utils/traceback_utils.py",
@@ -250,8 +300,9 @@ def kind_of(stack: Stack, enclosing: Collection[tuple[str, str]], on_gpu: bool) 
 
     if not stack or stack[0].origin == "whygpu":
         return found("unknown")
+    named = _outside_of_models(stack, called)
     for category, applies in _ENCLOSING:
-        if applies(stack, called):
+        if applies(stack, named):
             return found(category)
     source = _data_source(stack, called)
     if source:
@@ -262,12 +313,38 @@ def kind_of(stack: Stack, enclosing: Collection[tuple[str, str]], on_gpu: bool) 
     if _in(leaf, ("selectors.py", *_EVENT_LOOP)) and any(_in(each, _EVENT_LOOP) for each in stack):
         # What the event loop waits for is not on the stack.
         return found("unknown")
+    if _waits_for_others(stack):
+        # It is not known what the other thread does meanwhile.
+        return found("unknown")
     if any(_computes(frame) for frame in stack):
         waits = _waits_for_metrics(stack) or _waits_for_value(stack)
         return found(_waiting(on_gpu) if waits else "computing")
     if leaf.file.partition("/")[0] in _FRAMEWORKS:
         return found("computing")
     return found("program") if own else found("unknown")
+
+
+def _outside_of_models(stack: Stack, called: Stack) -> Stack:
+    """The program's functions that no model calls."""
+    models = (number for number, frame in enumerate(stack) if _in(frame, _MODELS))
+    outermost = max(models, default=-1)
+    outside = {id(frame) for frame in stack[outermost + 1 :]}
+    return [frame for frame in called if id(frame) in outside]
+
+
+def _waits_for_others(stack: Stack) -> bool:
+    leaf = stack[0]
+    if leaf.origin == "program":
+        return leaf.calls.startswith(_LOCK_CALLS)
+    return _in(leaf, _WAITS_FOR_OTHERS) and leaf.function in _WAITING_FOR_OTHERS
+
+
+def _takes_from_others(stack: Stack) -> bool:
+    return stack[0].calls in _TAKING_CALLS or any(
+        _in(frame, (file,)) and frame.function in functions
+        for frame in stack
+        for file, functions in _TAKES_FROM_OTHERS
+    )
 
 
 def _in(frame: CodePlace, files: tuple[str, ...]) -> bool:
@@ -367,12 +444,18 @@ def _data_source(stack: Stack, called: Stack) -> str:
     if any(_computes(frame) for frame in stack):
         # A function of the model may have such a name, too: load_state, transform.
         return ""
+    if _takes_from_others(stack):
+        return "another thread"
     for frame in called:
         if frame.generator:
             return "a generator"
-        if frame.function in _DATA_FUNCTIONS or words_of(frame.function) & _LOADING:
+        if frame.function in _DATA_FUNCTIONS or _names_loading(words_of(frame.function)):
             return "a function"
     return ""
+
+
+def _names_loading(words: frozenset[str]) -> bool:
+    return bool(words & _LOADING) and not words & _RESULTS
 
 
 def _of_dataloader(stack: Stack) -> str:

@@ -24,6 +24,7 @@ FEWEST_COMPARED = 10
 _FAMILIES = ("keras", "torch", "session", "tensorflow", "jax")
 """The first of these that made steps: Keras makes steps of its backend, too."""
 _WITHOUT_OPTIMIZER = "torch backward"
+_OF_TAPE = "tensorflow GradientTape.gradient"
 _MADE_BY = {
     "keras": "batches of fit",
     "torch": "steps of an optimizer",
@@ -47,7 +48,9 @@ class StepsFound(NamedTuple):
     @property
     def step_name(self) -> str:
         """The function whose calls are the steps; empty if they are something else."""
-        return _name(self.marks) if self.family in ("tensorflow", "jax") else ""
+        name = _name(self.marks) if self.family in ("tensorflow", "jax") else ""
+        # Of a method, as it stands in the program: tape.gradient(...).
+        return name.rpartition(".")[2]
 
 
 def find_steps(
@@ -69,8 +72,8 @@ def find_steps(
 
 
 def most_steps(profile: ProcessProfile) -> int:
-    made = (marks.seen for marks in profile.marks if marks.key.partition(" ")[0] in _FAMILIES)
-    return max(made, default=0)
+    kinds = [marks for marks in profile.marks if marks.key.partition(" ")[0] in _FAMILIES]
+    return max((marks.seen for marks in _without_backward(kinds)), default=0)
 
 
 def steps_between(marks: StepMarks, begin: float, end: float) -> int:
@@ -97,20 +100,39 @@ def _meets(pauses: Sequence[Sequence[float]], begin: float, end: float) -> bool:
 
 def _training(family: str, kinds: Sequence[StepMarks], called: Mapping[str, float]) -> StepMarks:
     """The kind of step that the training consists of."""
+    if family == "tensorflow":
+        kinds = _without_tape(kinds)
     if family in ("session", "tensorflow"):
         return max(kinds, key=lambda marks: marks.busy)
     if family == "torch":
-        # Until the first step of an optimizer, calls of backward() are marked.
-        kinds = [marks for marks in kinds if marks.key != _WITHOUT_OPTIMIZER] or kinds
+        kinds = _without_backward(kinds)
     if family != "jax":
         return max(kinds, key=lambda marks: marks.seen)
 
     def weight(marks: StepMarks) -> tuple[bool, float, int]:
         # Operations outside a jitted function are executions as well, and there may be more.
         name = _name(marks)
-        return any(word in name.lower() for word in _STEP_WORDS), called.get(name, 0.0), marks.seen
+        return _names_step(name), called.get(name, 0.0), marks.seen
 
     return max(kinds, key=weight)
+
+
+def _without_backward(kinds: Sequence[StepMarks]) -> Sequence[StepMarks]:
+    """Until the first step of an optimizer, calls of backward() are marked."""
+    return [marks for marks in kinds if marks.key != _WITHOUT_OPTIMIZER] or kinds
+
+
+def _without_tape(kinds: Sequence[StepMarks]) -> Sequence[StepMarks]:
+    """Gradients that no tf.function computes are the steps, unless one is named like a step."""
+    tape = [marks for marks in kinds if marks.key == _OF_TAPE and marks.seen >= FEWEST]
+    others = [marks for marks in kinds if marks.key != _OF_TAPE]
+    if tape and not any(_names_step(_name(marks)) for marks in others):
+        return tape
+    return others or kinds
+
+
+def _names_step(name: str) -> bool:
+    return any(word in name.lower() for word in _STEP_WORDS)
 
 
 def _name(marks: StepMarks) -> str:
@@ -133,6 +155,8 @@ def _window(family: str, marks: StepMarks, options: ProfileOptions) -> StepsFoun
     made_by = _MADE_BY[family]
     if marks.key == _WITHOUT_OPTIMIZER:
         made_by = "calls of backward()"
-    if family in ("tensorflow", "jax"):
+    if marks.key == _OF_TAPE:
+        made_by = "calls of GradientTape.gradient()"
+    elif family in ("tensorflow", "jax"):
         made_by += f" ({_name(marks)})"
     return StepsFound(family, StepWindow(made_by, first, last, end - begin), begin, end, marks)

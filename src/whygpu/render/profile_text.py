@@ -98,7 +98,11 @@ def gain_text(gain: Gain) -> str:
     factor = f"{slow:.1f}" if f"{slow:.1f}" == f"{fast:.1f}" else f"{slow:.1f} to {fast:.1f}"
     low, high = duration_text(gain.to_low), duration_text(gain.to_high)
     after = low if low == high else f"{low} to {high}"
-    return f"{gain.change}: {factor} x faster (a step from {now} to {after}), if {gain.assuming}"
+    more = (" or more", " or less") if gain.or_more else ("", "")
+    return (
+        f"{gain.change}: {factor} x faster{more[0]} (a step from {now} to {after}{more[1]}), "
+        f"if {gain.assuming}"
+    )
 
 
 def method_lines(answer: ProfileAnswer) -> Iterator[str]:

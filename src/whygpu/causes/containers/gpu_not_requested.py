@@ -352,7 +352,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
         return
     commented = setup.commented_grant
     reason = next((each for each in setup.for_gpu if not each.doubt), setup.for_gpu[0])
-    doubt = reason.doubt if commented is None else ""
+    doubt = reason.doubt if commented is None or setup.grant_is_offered else ""
     yield CAUSE.in_setup(
         commented or setup.place,
         subject=MACHINE,

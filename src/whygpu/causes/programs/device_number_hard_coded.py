@@ -406,7 +406,7 @@ def _visible(program: Program) -> _Visible | None:
     if word is None:
         return None
     entries = [entry.strip() for entry in word.split(",") if entry.strip()]
-    if not all(entry.isdigit() for entry in entries):
+    if not all(entry.isdecimal() for entry in entries):
         return _Visible(0, settings) if entries == ["-1"] else None
     return _Visible(len(entries), settings)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from whygpu.model.deployment import Grant, VariableSetting
 from whygpu.model.requirement_file import FileLine
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.deployment.shell_words import substituted
 from whygpu.readers.deployment.yaml_tree import (
     Items,
@@ -22,7 +23,7 @@ from whygpu.readers.deployment.yaml_tree import (
 )
 
 _COMMENTED = re.compile(
-    r"^\s*#.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia|^\s*#\s*gpus:)"
+    r"^\s*#(?:.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia)|\s*gpus:)"
 )
 _GPU_NODE = re.compile(r"gpu|cuda|nvidia", re.IGNORECASE)
 _BUILD_KEYS = frozenset({"build", "image", "container_name", "platform"})
@@ -173,7 +174,7 @@ def _reserved(device: Node) -> Iterator[Grant]:
             listed |= {item.value for item in inner.nodes if isinstance(item, Text)}
     count = text(device, "count")
     ids = len(items(device, "device_ids")) or None
-    known = int(count) if count.isdigit() else ids
+    known = whole_number(count) if count.isdecimal() else ids
     driver = text(device, "driver")
     place = device.place
     if any("$" in word for word in (*listed, count, driver)):

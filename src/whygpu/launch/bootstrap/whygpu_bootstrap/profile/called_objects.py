@@ -20,6 +20,8 @@ READS_LOCALS = frozenset(("locals", "vars", "exec", "eval"))
 """Functions whose users could notice that the snapshot of the local variables was emptied."""
 COMPOUND = ("for ", "async for ", "with ", "while ")
 NUMBERS = ("builtins.float", "builtins.int")
+FRAMEWORKS = ("torch", "jax", "jaxlib", "tensorflow", "keras")
+"""What their functions and models return is theirs, too."""
 CALLS = ("CALL", "PRECALL", "FOR_ITER", "BINARY", "COMPARE", "UNARY", "STORE_SUBSCR")
 """How the names of those instructions begin that can spend time without a frame."""
 
@@ -123,20 +125,52 @@ def _converted(node: "Any", name: str, frame: "types.FrameType") -> str:
 
 def _of_operands(node: "Any", frame: "types.FrameType", method: str, plain: str) -> str:
     """A method of the operand that is not of Python itself; `plain` if all of them are."""
-    operands = _operands(node, frame)
-    for value in operands:
-        if value is not UNKNOWN and type(value).__module__ != "builtins":
-            return "%s.%s" % (_type_name(value), method)
-    return "?" if any(value is UNKNOWN for value in operands) else plain
+    kinds = [_kind(each, frame) for each in _operands(node)]
+    for kind in kinds:
+        if kind and not kind.startswith("builtins."):
+            return "%s.%s" % (kind, method)
+    return plain if all(kinds) else "?"
 
 
-def _operands(node: "Any", frame: "types.FrameType") -> "list[Any]":
+def _operands(node: "Any") -> "list[Any]":
     """What an expression such as (a * b) % 7 is computed from."""
     if isinstance(node, ast.BinOp):
-        return _operands(node.left, frame) + _operands(node.right, frame)
+        return _operands(node.left) + _operands(node.right)
     if isinstance(node, ast.UnaryOp):
-        return _operands(node.operand, frame)
-    return [node.value if isinstance(node, ast.Constant) else _value(node, frame)]
+        return _operands(node.operand)
+    return [node]
+
+
+def _kind(node: "Any", frame: "types.FrameType") -> str:
+    """The type of an expression's value. Of what a framework returns only the framework is known,
+    as "torch.?". Empty if nothing shows it."""
+    if isinstance(node, ast.Constant):
+        return _type_name(node.value)
+    value = _value(node, frame)
+    if value is not UNKNOWN:
+        return _type_name(value)
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return _framework_of(_kind(node.value, frame))
+    if isinstance(node, ast.Call):
+        return _framework_of(_of_model(node.func, frame) or _named(node.func, frame))
+    if isinstance(node, ast.BinOp):
+        kinds = [_framework_of(_kind(each, frame)) for each in _operands(node)]
+        return next((kind for kind in kinds if kind), "")
+    return ""
+
+
+def _framework_of(name: str) -> str:
+    first = name.partition(".")[0]
+    return first + ".?" if first in FRAMEWORKS else ""
+
+
+def _of_model(node: "Any", frame: "types.FrameType") -> str:
+    """For a model that the program has made from a framework's class: the name of that class."""
+    value = _value(node, frame)
+    for base in type(value).__mro__:
+        if _framework_of(base.__module__):
+            return "%s.%s" % (base.__module__, base.__name__)
+    return ""
 
 
 def _named(node: "Any", frame: "types.FrameType") -> str:
@@ -149,7 +183,7 @@ def _named(node: "Any", frame: "types.FrameType") -> str:
         if owner is not UNKNOWN and not isinstance(owner, type):
             return "%s.%s" % (_type_name(owner), node.attr)
         if value is UNKNOWN:
-            return "?.%s" % node.attr
+            return "%s.%s" % (_kind(node.value, frame) or "?", node.attr)
     if value is UNKNOWN:
         return "?"
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):

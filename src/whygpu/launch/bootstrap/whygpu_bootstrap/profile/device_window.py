@@ -48,6 +48,8 @@ class Window:
         self._chosen: "Any" = None
         self._state = "waiting"
         self._begun = (0, 0.0)
+        self._wanted = float("inf")
+        """When it was first due to start."""
         self._steps = 0
         self._thread = 0
         self._call = _callback_type(self._in_main_thread)
@@ -56,8 +58,14 @@ class Window:
     def add(self, family: str, profiler: "Any") -> None:
         self._profilers[family] = profiler
 
-    def is_running(self) -> bool:
-        return self._state == "running"
+    def is_near(self) -> bool:
+        """Whether the recording runs, or should start at the end of this step: from then on the
+        stack is sampled often, so that the recording does not begin before the samples do.
+
+        A step that is very long, or in which the profiler cannot start, is not worth that cost."""
+        if self._state in ("starting", "running"):
+            return True
+        return self.due == "start" and self._now() - self._wanted < LONGEST
 
     def look(self, family: str, steps: int, now: float) -> None:
         """Is it time to start, or to stop? Called about ten times a second."""
@@ -67,6 +75,8 @@ class Window:
         if self._state == "waiting" and steps >= self._first_step:
             self._chosen = self._profilers.get(family)
             self.due = "start" if self._chosen is not None and self._chosen.ready() else ""
+            if self.due:
+                self._wanted = min(self._wanted, now)
         elif self._state == "running":
             elapsed = now - self._begun[1]
             enough = steps >= self._begun[0] + FEWEST_STEPS and elapsed >= SHORTEST
@@ -103,17 +113,20 @@ class Window:
         self.due = ""
 
     def _start(self) -> None:
-        self._state = "done"
+        self._state = "starting"
         before = self._now()
         self._thread = threading.get_ident()
         try:
             self._chosen.wait()
             self._chosen.start()
-            self._state = "running"
             self._mark()
+            self._state = "running"
         except Exception as error:
             self._fail(error)
             return
+        finally:
+            if self._state == "starting":
+                self._state = "done"
         self._begun = (self._steps, self._now())
         self._pause(before)
         self._record["begin"] = self._begun[1]

@@ -196,7 +196,7 @@ def _between(now: float) -> bool:
     steps = _steps_by_family()
     family = next((name for name in FAMILIES if name in steps), "")
     _state["window"].look(_profiled_by(family), steps.get(family, 0), now)
-    _state["sampler"].hurry(_state["window"].is_running())
+    _state["sampler"].hurry(_state["window"].is_near())
     return _state["saving"].look(now)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 SHORTEST_PERIOD = 0.005
 HURRIED_PERIOD = 0.002
-"""While the framework's profiler runs, which is short."""
+"""While the framework's profiler runs, which is short, and just before."""
 SETTLED_PERIOD = 0.02
 ENOUGH_SAMPLES = 1000
 """After so many since the last start of the training, the period is the settled one."""

@@ -1,5 +1,9 @@
-"""Steps of TensorFlow: calls of a tf.function, runs of a session, batches of its own Keras."""
+"""Steps of TensorFlow: calls of a tf.function, runs of a session, batches of its own Keras.
 
+A program that computes its gradients without any of these calls GradientTape.gradient().
+"""
+
+import functools
 import sys
 import threading
 import time
@@ -15,6 +19,7 @@ FUNCTION = (
     ("tensorflow.python.eager.polymorphic_function.polymorphic_function", "Function"),
     ("tensorflow.python.eager.def_function", "Function"),
 )
+TAPE = "tensorflow.python.eager.backprop"
 SESSION = ("tensorflow.python.client.session", "tensorflow_core.python.client.session")
 OWN_KERAS = ("tensorflow.python.keras.callbacks", "tensorflow_core.python.keras.callbacks")
 """The Keras of TensorFlow 1; later ones are packages of their own."""
@@ -28,6 +33,8 @@ def start(tensorflow: "Any") -> None:
         return
     with process_record.noted("marking the calls of functions"):
         _mark_functions()
+    with process_record.noted("marking the gradients of tapes"):
+        _mark_tapes(tensorflow)
     with process_record.noted("marking the runs of sessions"):
         _mark_sessions()
     with process_record.noted("marking the batches of TensorFlow's Keras"):
@@ -63,6 +70,25 @@ def _marking_call(call: "Callable[..., Any]") -> "Callable[..., Any]":
                 recorder.mark("tensorflow %s" % name, seconds)
 
     return __call__
+
+
+def _mark_tapes(tensorflow: "Any") -> None:
+    kind = getattr(sys.modules.get(TAPE), "GradientTape", None)
+    eager = getattr(tensorflow, "executing_eagerly", None)
+    if kind is None or eager is None:
+        return
+    gradient = kind.gradient
+
+    # With the name of its module, from which AutoGraph knows that it need not convert it.
+    @functools.wraps(gradient)
+    def marked(*arguments: "Any", **named: "Any") -> "Any":
+        result = gradient(*arguments, **named)
+        if eager():
+            # Not while a tf.function is traced, which is marked itself.
+            recorder.mark("tensorflow GradientTape.gradient")
+        return result
+
+    kind.gradient = marked
 
 
 def _traces(function: "Any") -> int:
