@@ -5,8 +5,9 @@
 
 Everything happens in empty folders, with the wheel in `dist` and its dependencies in a folder of
 wheels, which is the only index: the network is not measured. Of several runs the shortest time
-counts, because other programs can only make it longer. `--write` puts the tables into
-docs/install.md. pipx and uv are installed for it, into an environment of their own.
+counts, because other programs can only make it longer. They add little to the processor time, which
+is measured too. `--write` puts the tables into docs/install.md. pipx and uv are installed for it,
+into an environment of their own.
 """
 
 from __future__ import annotations
@@ -35,11 +36,17 @@ for package in metadata.distributions():
 """Run by the Python of the new environment."""
 
 
+class Cost(NamedTuple):
+    seconds: float
+    processor: float
+    """Seconds of processor time, of all processes of the command."""
+
+
 class Timing(NamedTuple):
     command: str
-    first: float
-    again: float | None
-    """Seconds; None if a second time would do nothing."""
+    first: Cost
+    again: Cost | None
+    """None if a second time would do nothing."""
 
 
 class Weight(NamedTuple):
@@ -88,16 +95,22 @@ class Programs:
         return str(self._bin / name)
 
 
-def _run(words: object, environ: Mapping[str, str], folder: pathlib.Path | None = None) -> float:
+def _run(words: object, environ: Mapping[str, str], folder: pathlib.Path | None = None) -> Cost:
     assert isinstance(words, list | tuple)
-    start = time.perf_counter()
+    start, before = time.perf_counter(), _processor_time()
     done = subprocess.run(
         [str(word) for word in words], env=environ, cwd=folder, capture_output=True, text=True
     )
     seconds = time.perf_counter() - start
     if done.returncode not in (0, 1, 4):
         raise SystemExit(f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return seconds
+    return Cost(seconds, _processor_time() - before)
+
+
+def _processor_time() -> float:
+    """Of all processes that this one has started, and that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def measure(folder: pathlib.Path) -> tuple[list[Timing], list[Weight]]:
@@ -124,18 +137,26 @@ def shortest(runs: list[list[Timing]]) -> list[Timing]:
     return [
         Timing(
             same[0].command,
-            min(timing.first for timing in same),
-            min((timing.again for timing in same if timing.again is not None), default=None),
+            _least([timing.first for timing in same]),
+            _least(again) if (again := [t.again for t in same if t.again is not None]) else None,
         )
         for same in zip(*runs, strict=True)
     ]
 
 
+def _least(costs: list[Cost]) -> Cost:
+    """The shortest time and the least processor time, which may be of different runs."""
+    return Cost(min(cost.seconds for cost in costs), min(cost.processor for cost in costs))
+
+
 def tables(timings: list[Timing], weights: list[Weight], wheel_bytes: int, how: str) -> str:
-    lines = ["| command | first time | again |", "| --- | ---: | ---: |"]
+    lines = [
+        "| command | first time | processor | again | processor |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
     for row in timings:
-        again = "" if row.again is None else _seconds(row.again)
-        lines.append(f"| `{row.command}` | {_seconds(row.first)} | {again} |")
+        cells = [_seconds(value) for cost in (row.first, row.again) if cost for value in cost]
+        lines.append(f"| `{row.command}` | {' | '.join(cells + [''] * (4 - len(cells)))} |")
     lines += ["", "| package | version | MB |", "| --- | --- | ---: |"]
     lines += [f"| {row.package} | {row.version} | {_mb(row.bytes)} |" for row in weights]
     total = sum(row.bytes for row in weights)

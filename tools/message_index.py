@@ -42,6 +42,8 @@ class Topic(NamedTuple):
     messages: tuple[Message, ...]
 
 
+_EMPTY_LIST = Link("The list of GPUs is empty", "tutorials/empty-list.md")
+
 TOPICS = (
     Topic(
         "The framework sees no GPU",
@@ -53,12 +55,17 @@ TOPICS = (
                     "tensorflow does not detect the GPU",
                     "tf.test.is_gpu_available() is False",
                 ),
-                Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
+                _EMPTY_LIST,
+            ),
+            Message(
+                "How do I check if TensorFlow, Keras, PyTorch or JAX uses the GPU?",
+                ("how to check if tensorflow uses gpu", "check whether pytorch uses the gpu"),
+                _EMPTY_LIST,
             ),
             Message(
                 "TensorFlow is not using my GPU",
                 ("the training runs on the CPU", "no GPU usage"),
-                Link("Does my session use the GPU?", "tutorials/session-on-the-cpu.md"),
+                _EMPTY_LIST,
             ),
             Message(
                 "torch.cuda.is_available() returns False",
@@ -96,7 +103,11 @@ TOPICS = (
         (
             Message(
                 "libcudnn.so.8: cannot open shared object file: No such file or directory",
-                ("libcudnn.so.9", "Could not load library libcudnn_ops_infer.so.8"),
+                (
+                    "libcudnn.so.9",
+                    "Could not load dynamic library 'libcudnn.so.8'",
+                    "Could not load library libcudnn_ops_infer.so.8",
+                ),
             ),
             Message(
                 "Could not load dynamic library 'cudnn64_8.dll'; dlerror: cudnn64_8.dll not found",

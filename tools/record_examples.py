@@ -16,6 +16,7 @@ from tests.lab.scenarios.libraries import SCENARIOS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "examples"
 RECORDED = {
+    "no-cuda-libraries": "tensorflow-without-cuda.json",
     "official-install-of-2.21": "tensorflow-2.21.json",
     "tensorflow-1.15-without-cuda-10": "tensorflow-1.15.json",
 }

@@ -549,6 +549,10 @@ def test_the_values_that_people_are_asked_for_show_a_build_without_cuda(
         # PyTorch for AMD has no CUDA, and a GPU.
         "print(torch.version.cuda, torch.version.hip, torch.cuda.is_available())\nNone 6.1 False",
         "print(torch.version.cuda, torch.cuda.is_available())\nNone True",
+        ">>> torch.version.cuda, torch.version.hip\n(None, '6.1.40091-a8dbc0c19')",
+        # A Mac has no CUDA; its GPU is there.
+        "print(torch.version.cuda, torch.backends.mps.is_available())\nNone True",
+        "MacBook-Pro:~ me$ python3 -c 'import torch; print(torch.version.cuda)'\nNone",
         ">>> torch.__version__, torch.version.cuda\n('2.5.0+xpu', None)",
         # The build has CUDA; something else is wrong.
         "print(torch.cuda.is_available(), torch.version.cuda)\nFalse 12.1",

@@ -179,3 +179,111 @@ def test_what_the_library_of_the_driver_lacks_follows_from_the_cluster() -> None
 def test_the_evidence_of_a_waiting_pod_is_short() -> None:
     (root,) = explained("\n".join([NO_FREE_GPU] * 6)).root_causes
     assert [evidence.line for evidence in root.evidence] == [1, 2, 3, 4]
+
+
+def fixes(log: str) -> str:
+    """The texts and commands of all remedies for a log."""
+    roots = explained(log).root_causes
+    return "\n".join(f"{remedy.text} {remedy.action}" for root in roots for remedy in root.remedies)
+
+
+WSL = "5.15.167.4-microsoft-standard-WSL2"
+OF_IMAGE = "root@3c2b1d2e3f4a:/app# python train.py"
+REFUSED_COMPAT = "Error 804: forward compatibility was attempted on non supported HW"
+NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system."
+
+
+@each(
+    "place",
+    [
+        OF_IMAGE,
+        "== PyTorch ==\nNVIDIA Release 23.05 (build 60708168)",
+        "$ docker run --gpus all -it nvcr.io/nvidia/pytorch:23.05-py3",
+        "/opt/pytorch/pytorch/c10/cuda/CUDAFunctions.cpp:109",
+    ],
+)
+def test_a_container_with_newer_libraries_is_not_restarted(place: str) -> None:
+    log = f"{place}\nRuntimeError: Unexpected error from cudaGetDeviceCount(). {REFUSED_COMPAT}\n"
+    assert causes(log)[0] == "driver-too-old-for-cuda"
+    assert "reboot" not in fixes(log)
+
+
+def test_outside_a_container_the_restart_comes_after_the_question_for_one() -> None:
+    log = f"RuntimeError: {REFUSED_COMPAT}\n"
+    root = explained(log).root_causes[0]
+    assert root.cause == "driver-library-version-mismatch"
+    assert "container" in root.remedies[0].text
+    assert "reboot" in str(root.remedies[1].action)
+
+
+def test_two_versions_of_a_driver_are_normal_under_wsl() -> None:
+    log = (
+        f"{WSL}\nE cuda_driver.cc:282] failed call to cuInit: CUDA_ERROR_NOT_FOUND: named symbol "
+        "not found\nI cuda_diagnostics.cc:241] libcuda reported version is: 555.42.2\n"
+        "I cuda_diagnostics.cc:245] kernel reported version is: 555.85\n"
+    )
+    assert causes(log) == ["wsl-no-gpu"]
+    assert "1.15 or newer" in fixes(log)
+    assert "modprobe" not in fixes(log)
+
+
+@each("place", [f"{OF_IMAGE}\n{WSL}", f"PS C:\\Users\\me> docker compose up\n{OF_IMAGE}"])
+def test_docker_on_windows_needs_no_toolkit(place: str) -> None:
+    advice = fixes(f"{place}\n{NO_DRIVER}\n")
+    assert "Start the container with GPUs" in advice
+    assert "nvidia-ctk" not in advice
+    assert "/usr/lib/wsl/lib" not in advice
+
+
+@each(
+    "line",
+    [
+        "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: no",
+        "nvidia-container-cli: initialization error: WSL environment detected but no adapters were "
+        "found: unknown.",
+    ],
+)
+def test_the_toolkit_that_reports_an_error_is_installed(line: str) -> None:
+    assert "install NVIDIA's container toolkit" not in fixes(line)
+    assert "nvidia-ctk" not in fixes(line)
+
+
+def test_an_image_with_k8s_in_its_name_runs_in_docker() -> None:
+    log = (
+        "$ docker run --rm --gpus=all nvcr.io/nvidia/k8s/cuda-sample:nbody\n"
+        "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: no\n"
+    )
+    assert "pod" not in fixes(log)
+
+
+TPU = "COLAB_TPU_1VM=1\nTPU_ACCELERATOR_TYPE=v2-8\n"
+NO_DEVICE = "RuntimeError: No CUDA GPUs are available\n"
+
+
+@each(
+    ("log", "code"),
+    [
+        (TPU + NO_DEVICE, "WG808"),
+        (TPU + "AssertionError: Torch not compiled with CUDA enabled\n", "WG808"),
+        ("/kaggle/working/run.py\n" + NO_DEVICE, "WG808"),
+        ("KeyError: 'COLAB_TPU_ADDR'\n" + NO_DEVICE, "WG808"),
+        ("AssertionError: Torch not compiled with CUDA enabled\n/content/x.py\n", "WG301"),
+        ("/content/x.py\n%env CUDA_VISIBLE_DEVICES=-1\n" + NO_DEVICE, "WG401"),
+    ],
+)
+def test_a_runtime_of_a_notebook_service_may_have_no_gpu(log: str, code: str) -> None:
+    assert explained(log).root_causes[0].code == code
+
+
+def test_a_program_that_looked_for_a_tpu_has_found_none() -> None:
+    message = explained("KeyError: 'COLAB_TPU_ADDR'\n" + NO_DEVICE).root_causes[0].message
+    assert "was started without a GPU" in message
+
+
+def test_a_runtime_with_a_gpu_is_fine() -> None:
+    ready = (
+        "/content/notebook\nI gpu_device.cc:2021] Created device /job:localhost/replica:0/task:0/"
+        "device:GPU:0 with 9 MB memory:  -> device: 0, name: Tesla T4, pci bus id: 0000:00:04.0,"
+        f" compute capability: 7.5\n{PROGRESS}\n"
+    )
+    assert explained(ready).verdict == "nothing-wrong"

@@ -590,3 +590,60 @@ def test_a_refused_request_is_why_no_algorithm_was_found() -> None:
         "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 3759489792 bytes.\n"
     )
     assert roots(refused + NO_ALGORITHM) == ["oom-model-too-big"]
+
+
+def test_what_bitsandbytes_says_of_its_setup_gives_no_reason() -> None:
+    explanation = explained("RuntimeError: CUDA Setup failed despite GPU being available.\n")
+    assert explanation.verdict == "unknown"
+    assert "python -m bitsandbytes" in explanation.headline
+
+
+@each(
+    ("error", "cause"),
+    [
+        ("CURANDError: CURAND_STATUS_INITIALIZATION_FAILED", "cudnn-init-failed-oom"),
+        ("RuntimeError: CUDA error: CURAND_STATUS_ALLOCATION_FAILED", "cudnn-init-failed-oom"),
+        ("CURANDError: CURAND_STATUS_LAUNCH_FAILURE", "kernel-bug-illegal-access"),
+        ("RuntimeError: No valid execution plans built.", "cudnn-version-mismatch"),
+        (
+            "RuntimeError: cuDNN Frontend error: [cudnn_frontend] Error: No execution plans "
+            "support the graph.",
+            "cudnn-version-mismatch",
+        ),
+    ],
+)
+def test_errors_of_curand_and_of_cudnns_plans_have_a_possible_cause(error: str, cause: str) -> None:
+    first = explained(error).root_causes[0]
+    assert (first.cause, first.confidence) == (cause, "possible")
+    assert first.ask
+
+
+def test_a_licence_explains_what_the_gpu_refuses_later() -> None:
+    log = (
+        "nvidia-gridd[10]: Failed to acquire license from dls.example.com\n"
+        "RuntimeError: CUDA error: operation not permitted\n"
+    )
+    explanation = explained(log)
+    assert [root.code for root in explanation.root_causes] == ["WG119"]
+    assert [symptom.code for symptom in explanation.symptoms] == ["WG211"]
+
+
+def test_ollama_that_had_no_room_says_so() -> None:
+    log = (
+        'level=INFO source=types.go:130 msg="inference compute" id=GPU-1 library=cuda compute=9.0 '
+        'name="NVIDIA H100" total="79.1 GiB" available="1.2 GiB"\n'
+        "level=INFO source=server.go:175 msg=offload library=cuda layers.offload=0 "
+        'memory.available="[{}]" memory.required.full="21.5 GiB"\n'
+        "load_tensors: offloaded 0/49 layers to GPU\n"
+    )
+    assert explained(log.format("1.2 GiB")).root_causes[0].cause == "oom-other-process"
+    assert explained(log.format("40.0 GiB")).root_causes[0].cause == "gpu-unused"
+
+
+def test_the_library_at_the_top_of_a_native_stack_is_named() -> None:
+    log = (
+        'Thread 2 "python3" received signal SIGSEGV, Segmentation fault.\n'
+        "#0  0x00007fffae2b40a7 in hip::FatBinaryInfo::AddDevProgram(int) ()\n"
+        "   from /env/lib/python3.10/site-packages/torch/lib/libamdhip64.so\n"
+    )
+    assert "crashed in libamdhip64.so" in explained(log).headline

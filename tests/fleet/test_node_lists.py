@@ -88,6 +88,13 @@ def test_a_list_without_a_name_is_wrong_usage(tmp_path: pathlib.Path) -> None:
         names(tmp_path, "# nothing\n[gpus]\n")
 
 
+def test_thousands_of_nodes_that_do_not_follow_each_other_are_one_list(
+    tmp_path: pathlib.Path,
+) -> None:
+    odd = [f"{number:05}" for number in range(1, 10_000, 2)]
+    assert len(names(tmp_path, f"gpu[{','.join(odd)}]\n")) == 5_000
+
+
 def test_many_ranges_are_bounded_together(tmp_path: pathlib.Path) -> None:
     with pytest.raises(UsageError, match="more than 200,000 nodes"):
         names(tmp_path, "a[1-150000]\nb[1-150000]\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cases import each
 from tests.kit import command_of, machine, machine_causes, machine_examples
-from whygpu import diagnose
+from whygpu import diagnose, load_snapshot
 from whygpu.model.cause import Cause
 from whygpu.render.check_text import render
 
@@ -198,3 +200,15 @@ def test_a_long_story_is_cut_short_in_the_table_of_frameworks() -> None:
     assert "xxx ... (-v)" in table
     assert len(table) < 600
     assert "... (-v)" not in text(toml, verbose=True)
+
+
+def test_one_place_does_not_fill_the_screen_before_the_fix() -> None:
+    saved = Path(__file__).parents[2] / "docs/examples/tensorflow-without-cuda.json"
+    report = diagnose(load_snapshot(str(saved)))
+
+    def places(*, verbose: bool) -> int:
+        shown = render(report, width=200, color=False, verbose=verbose)
+        return shown.count("libtensorflow_framework.so.2: needs lib")
+
+    assert places(verbose=False) == 2
+    assert places(verbose=True) > 2

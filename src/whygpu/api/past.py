@@ -11,8 +11,9 @@ from whygpu.api.arguments import checked
 from whygpu.errors import UsageError
 from whygpu.host import state_folder
 from whygpu.model.codec import DecodeError, decode, encode
+from whygpu.model.derived import usable_gpu
 from whygpu.model.history import History, PastRun, SinceGood
-from whygpu.model.observed import Known
+from whygpu.model.observed import Absent, Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.past_runs.store import HistoryError, Store
 from whygpu.readers import bounded_json
@@ -121,7 +122,9 @@ def since_good_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) ->
     if not report.exit_code and not report.fallback:
         return None
     public = _public(machine)
-    since = _compared(_last_good(public, _program(argv)), public)
+    # On a machine with a GPU, a run on the CPU of another one is no example.
+    verdicts = ("gpu", "cpu") if _has_no_gpu(machine) else ("gpu",)
+    since = _compared(_last_good(public, _program(argv), verdicts), public)
     if since is None or not any(
         reason.sets for reason in since.answer.reasons if reason.present == "after"
     ):
@@ -161,11 +164,16 @@ def remember_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) -> N
             verdict=report.device,
             summary=f"{', '.join(sorted(used)) or 'no framework'}; exit code {report.exit_code}",
             exit_code=report.exit_code,
-            good=not report.exit_code and report.device == "gpu",
+            good=not report.exit_code
+            and (report.device == "gpu" or (report.device == "cpu" and _has_no_gpu(machine))),
             here=True,
         ),
         machine,
     )
+
+
+def _has_no_gpu(machine: Snapshot) -> bool:
+    return isinstance(usable_gpu(machine), Absent)
 
 
 def machine_of(prepared: Prepared) -> Snapshot:

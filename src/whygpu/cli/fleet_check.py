@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
             stress=options.stress,
             node_limit=options.node_limit,
             keep=options.keep,
+            expect=options.expect,
             on_progress=counting(),
         )
 

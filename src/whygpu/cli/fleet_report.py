@@ -39,16 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a folder of snapshots (its .json files, also in folders below), or a snapshot",
     )
+    add_report_arguments(parser)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which nodes should be in the report, and how it is shown."""
     parser.add_argument(
         "--expect",
         metavar="FILE",
         help="a list of all nodes, such as a hostfile (- for stdin): report those that are missing",
     )
-    add_report_arguments(parser)
-
-
-def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """How the report is shown."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="name every node and every value"

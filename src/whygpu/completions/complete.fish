@@ -144,6 +144,7 @@ complete -c whygpu -n '_shtab_whygpu_using fleet check' -l python -xka "(__fish_
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l no-probe -d 'read files only; do not run the frameworks (leaves some things unknown)'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l timeout -x -d 'time limit for running each framework (default: 120)'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l stress -x -d 'also put each unused GPU under load, for this many seconds (default: 10): its speed, its clocks, and whether its results are right'
+complete -c whygpu -n '_shtab_whygpu_using fleet check' -l expect -xka "(__fish_complete_path (commandline -ct))" -d 'a list of all nodes, such as a hostfile (- for stdin): report those that are missing'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l json -d 'print the report as JSON'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -s v -l verbose -d 'name every node and every value'
 complete -c whygpu -n '_shtab_whygpu_using fleet check' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'also write the answer as a page for a browser'

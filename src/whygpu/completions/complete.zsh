@@ -169,6 +169,7 @@ _shtab_whygpu_fleet_check_options=(
   "--no-probe[read files only\; do not run the frameworks (leaves some things unknown)]"
   "--timeout[time limit for running each framework (default\: 120)]:SECONDS:"
   "--stress[also put each unused GPU under load, for this many seconds (default\: 10)\: its speed, its clocks, and whether its results are right]:SECONDS:"
+  "--expect[a list of all nodes, such as a hostfile (- for stdin)\: report those that are missing]:FILE:_files"
   "--json[print the report as JSON]"
   {-v,--verbose}"[name every node and every value]"
   "--html[also write the answer as a page for a browser]:FILE:_files"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.log_cpu_builds import shown_with_gpu
@@ -14,6 +15,7 @@ from whygpu.diagnosis.fragments import causes_with_words_of
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import NOTHING_REPORTED, Guidance
 from whygpu.model.finding import Remedy
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Line, Log
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.complaints import (
@@ -268,6 +270,18 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
             steps=(_WHOLE_OUTPUT,),
         )
     if failure.kind == "signal":
+        inside = crashed_in(log)
+        if inside:
+            return Guidance(
+                f"the program crashed in {inside}; the log does not say why",
+                candidates=(
+                    "a GPU that this build of the library does not support",
+                    "a library of another release than the rest",
+                    "a bug of the library",
+                ),
+                ask="Which GPU is it, and does a small program of the framework work on it?",
+                steps=(CHECK, _WHERE_IT_CRASHES),
+            )
         return Guidance(
             f"the program crashed at line {failure.line}, but nothing says in which code",
             ask="Which function is it in when it crashes?",
@@ -287,6 +301,23 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
         steps=(_WHOLE_OUTPUT, CHECK),
     )
+
+
+_NATIVE_FRAME = late(
+    r"^\W{0,4}#\d{1,3}\s{1,4}0x[0-9a-f]{4,16} in [^\n]{1,400}?"
+    r"(?:\n\s{1,8})?\sfrom (?P<library>/\S{3,300})$",
+    re.MULTILINE,
+)
+_OF_THE_SYSTEM = re.compile(r"/(?:libc|libpthread|libgcc_s|libstdc\+\+|ld-linux)[^/]*$")
+
+
+def crashed_in(log: Log) -> str:
+    """The library at the top of the stack that a debugger printed; empty if there is none."""
+    for match in log.find(_NATIVE_FRAME):
+        library = match.groups["library"] or ""
+        if not _OF_THE_SYSTEM.search(library):
+            return library.rpartition("/")[2]
+    return ""
 
 
 def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:

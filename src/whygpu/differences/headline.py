@@ -8,6 +8,7 @@ from whygpu.diagnosis.verdicts import why_unknown
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.differences import Difference, FrameworkChange, Reason, Side
 from whygpu.model.finding import Finding
+from whygpu.model.observed import Known
 from whygpu.model.report import FrameworkVerdict, Report
 from whygpu.model.standing import Standing
 
@@ -72,6 +73,8 @@ def _nothing_new(
         return f"nothing differs between {sides[0].name} and {sides[1].name}{but}", "answered"
     # All that the list counts, with free memory: a headline that counts fewer contradicts it.
     count = sum(item.comparable for item in differences)
+    if fewer_gpus(reports):
+        return _same_verdict(sides), "answered"
     one = count == 1
     only = "the only difference" if count == len(differences) else "the only known difference"
     unknown = [item for item in frameworks if item.after == "unknown"]
@@ -94,6 +97,30 @@ def _nothing_new(
         names = and_list([display_name(item.name) for item in unknown])
         limit = f", except perhaps to {names}, whose verdict is unknown"
     return f"{_same_verdict(sides)}; {which}{limit}", "answered"
+
+
+def with_fewer_gpus(
+    headline: str, standing: Standing, reports: tuple[Report, Report]
+) -> tuple[str, Standing]:
+    """The headline about the verdicts, and what they do not show."""
+    fewer = fewer_gpus(reports)
+    if not fewer or standing not in ("answered", "unknown"):
+        return headline, standing
+    return f"{headline}, but there {fewer}", "attention"
+
+
+def fewer_gpus(reports: tuple[Report, Report]) -> str:
+    """are 7 GPUs instead of 8; empty if there are as many as before, or none.
+
+    Frameworks use those that are left, so it changes no verdict.
+    """
+    before, after = (report.snapshot.driver.gpus for report in reports)
+    if not isinstance(before, Known) or not isinstance(after, Known):
+        return ""
+    if not 0 < len(after.value) < len(before.value):
+        return ""
+    left = "is 1 GPU" if len(after.value) == 1 else f"are {len(after.value)} GPUs"
+    return f"{left} instead of {len(before.value)}"
 
 
 def new_remarks(reports: tuple[Report, Report]) -> list[Finding]:

@@ -31,7 +31,8 @@ _COUNT_OF_HOSTS = re.compile(r"hosts \(\d{1,9}\):")
 _SETTING = re.compile(r"[\w.-]{1,100}=.{0,1000}")
 _PORT_OR_SLOTS = re.compile(r"([^:]{0,300}):\d{1,9}")
 """node1:8 (MPICH), node1:2222 (Ansible); an address of IPv6 has more colons."""
-_BRACKETS = re.compile(r"\[([^\[\]]{1,4000})\]")
+_BRACKETS = re.compile(r"\[([^\[\]]{1,100000})\]")
+"""Slurm writes thousands of nodes that do not follow each other into one pair."""
 _RANGE = re.compile(r"([0-9]{1,18}|[a-z])(?:[-:]([0-9]{1,18}|[a-z])(?::([0-9]{1,9}))?)?")
 _NAME = re.compile(r"[^\s\[\]{},;=\"'<>|]{1,300}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from whygpu.model.deployment import Reason, VariableSetting
 from whygpu.model.requirement_file import FileLine
@@ -53,7 +53,7 @@ _CODE = re.compile(
     r"(?P<what>assert torch\.cuda\.is_available\(\)|\.cuda\(\)|\.to\(['\"]cuda['\"]\))"
 )
 _HAS_A_CHOICE = re.compile(r"is_available\(\) else|if (?:not )?torch\.cuda\.is_available")
-_SMI = re.compile(r"(?:^|[\s;&|('\"])(?P<what>nvidia-smi)(?![^\n;&|]{0,100}(?:\|\||2>/dev/null))")
+_SMI = re.compile(r"(?:^|[\s/;&|('\"])(?P<what>nvidia-smi)(?![^\n;&|]{0,100}(?:\|\||2>/dev/null))")
 _CPU_OPTION = re.compile(
     r"(?:^|\s)--?(?:[a-z]{1,20}[-_]){0,2}(?:(?:use[-_])?cpu(?:[-_]only)?|no[-_]?(?:gpu|cuda)"
     r"|(?:device|accelerator|platform|backend)[= ]['\"]?cpu)(?=['\"\s]|$)"
@@ -106,6 +106,18 @@ def of_command(words: Sequence[str], place: FileLine) -> Iterator[Reason]:
         yield Reason(f"its command has {layers['what']}", place, _LAYERS_ON_CPUS)
     if several is not None:
         yield Reason(f"its command starts {several['what']} processes", place, _OFTEN_ON_CPUS)
+
+
+def by_the_default_runtime(
+    settings: Sequence[VariableSetting], reasons: Iterable[Reason]
+) -> Iterator[Reason]:
+    """The reasons; if NVIDIA's runtime is the default of the machine, a variable gives GPUs."""
+    named = any(
+        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in _NO_GPUS
+        for setting in settings
+    )
+    doubt = DEFAULT_RUNTIME if named else ""
+    yield from (reason._replace(doubt=reason.doubt or doubt) for reason in reasons)
 
 
 def is_offer(text: str, commented: FileLine | None) -> bool:

@@ -33,7 +33,9 @@ _ELSEWHERE = frozenset({"docker-machine", "ssh", "eval", "cml", "cml-runner", "s
 """Commands after which others may run on another machine."""
 _NEEDS_GPU = re.compile(r"^(?:sudo )?nvidia-smi(?: -L)?$|^(?:sudo )?docker run (?:.* )?--gpus[= ]")
 _MODULE_NAME = re.compile(r"(cuda|cudatoolkit|cudnn)[/-](\d+\.\d+)[\w.-]*", re.IGNORECASE)
-_GPU_PARTITION = re.compile(r"gpu|[avhp]100", re.IGNORECASE)
+_GPU_PARTITION = re.compile(
+    r"gpu|[avhpb][12]00|(?<![a-z0-9])(?:a40|a6000|l40|k80|dgx|rtx|titan)", re.IGNORECASE
+)
 _CPU_PARTITION = re.compile(r"cpu|no-?gpu|non-?gpu", re.IGNORECASE)
 _CPU_NAME = re.compile(r"(?:^|[._-])cpu(?:[._-]|$)", re.IGNORECASE)
 _SUBMITS = re.compile(
@@ -42,7 +44,8 @@ _SUBMITS = re.compile(
     re.MULTILINE,
 )
 _JOB_WANTS_GPU = re.compile(
-    r"^(?:nvidia-smi|nvcc)$|^(?:cuda|cudnn|nvhpc)(?:[/\d.-]|$)|--(?:nv|gpus?)$", re.IGNORECASE
+    r"^(?:/\S{1,100}/)?(?:nvidia-smi|nvcc)$|^(?:cuda|cudnn|nvhpc)(?:[/\d.-]|$)|--(?:nv|gpus?)$",
+    re.IGNORECASE,
 )
 
 _GPU_MODULE = re.compile(r"(?:tensorflow|pytorch|torch|jax)[-_]gpu(?:/.*)?", re.IGNORECASE)
@@ -129,7 +132,7 @@ def _what_it_runs(job: batch_job.Job, beside: Sequence[str]) -> Iterator[Reason]
         if not any(map(_JOB_WANTS_GPU.search, words)):
             continue
         reason = Reason(f"it runs {' '.join(words[:4])}", command.place, doubt)
-        if words[0] == "nvidia-smi" or (words[0] in _LOADS and had_request):
+        if os.path.basename(words[0]) == "nvidia-smi" or (words[0] in _LOADS and had_request):
             yield reason
         elif "--nv" in words:
             yield reason._replace(doubt="--nv does nothing where there is no GPU")

@@ -94,9 +94,7 @@ def _granted_beside(path: str, pod: str, files: ProjectFiles) -> _Beside:
     variant = ""
     for other in itertools.islice(_manifests_around(path, files), _MOST_BESIDE if pod else 0):
         text = files.read(other) or ""
-        if not _GIVES_GPUS.search(text) or pod not in text:
-            continue
-        complete = _is_complete(other, text, pod)
+        complete = _is_complete(other, text, pod) if _GIVES_GPUS.search(text) else None
         if complete is False:
             return _Beside(by_patch=f"{other} gives GPUs to {pod}")
         if complete:
@@ -106,18 +104,18 @@ def _granted_beside(path: str, pod: str, files: ProjectFiles) -> _Beside:
 
 def _is_complete(path: str, text: str, name: str) -> bool | None:
     """Whether a manifest describes the object of this name with its images; None if not at all."""
-    if yaml_tree.is_template(text):
+    named = rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}[\"']?\s{{0,5}}(?:[,}}#]|$)"
+    if not re.search(named, text, re.MULTILINE):
         return None
+    if yaml_tree.is_template(text):
+        return True
     try:
         documents = documents_of(path, text)
     except NotRead:
-        return None
+        return True
     mine = [pod for pod in kubernetes.read(path, documents, text) if pod.name == name]
-    if mine:
-        return all(each.image for pod in mine for each in pod.containers)
-    # The patch of Kustomize may have another form.
-    named = rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}[\"']?\s{{0,5}}(?:[,}}#]|$)"
-    return False if re.search(named, text, re.MULTILINE) else None
+    # A patch of Kustomize may have another form.
+    return bool(mine) and all(each.image for pod in mine for each in pod.containers)
 
 
 def _manifests_around(path: str, files: ProjectFiles) -> Iterator[str]:
@@ -217,7 +215,7 @@ def _containers(
             kind="pod",
             name="/".join(filter(None, (pod.name, container.name))),
             place=container.place,
-            for_gpu=tuple(_by_the_default_runtime(container, reasons)),
+            for_gpu=tuple(gpu_signs.by_the_default_runtime(container.variables, reasons)),
             for_cpu=tuple(_for_cpu(pod, container)),
             grants=(*container.grants, *in_init),
             grant_elsewhere=elsewhere,
@@ -277,18 +275,6 @@ def _folders_above(path: str) -> Iterator[str]:
         if folder in (os.curdir, os.sep):
             return
         folder = os.path.dirname(folder) or os.curdir
-
-
-def _by_the_default_runtime(
-    container: kubernetes.Container, reasons: list[Reason]
-) -> Iterator[Reason]:
-    """If NVIDIA's runtime is the default of a node, a variable gives GPUs without a limit."""
-    named = any(
-        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in ("", "none", "void")
-        for setting in container.variables
-    )
-    doubt = gpu_signs.DEFAULT_RUNTIME if named else ""
-    yield from (reason._replace(doubt=reason.doubt or doubt) for reason in reasons)
 
 
 def _for_cpu(pod: kubernetes.Pod, container: kubernetes.Container) -> Iterator[Reason]:

@@ -55,7 +55,7 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
             reasons.append(needs_gpu(program.needs_gpu))
         reasons += _gpu_names(service, services)
         reasons += _own_signs(service, services, image)
-        reasons = list(_by_the_default_runtime(service, reasons))
+        reasons = list(gpu_signs.by_the_default_runtime(service.variables, reasons))
         elsewhere = service.gets_more
         if any(_is_other_role(service, each) and _has_gpus(each, beside) for each in services):
             elsewhere = "another service runs the same image with a GPU"
@@ -138,16 +138,6 @@ def _is_helper(image: Setup | None) -> bool:
     """An image of a system or a Python, as it is, has nothing that uses a GPU."""
     base = image.base if image is not None else None
     return base is not None and base.is_plain and not (image and image.commands)
-
-
-def _by_the_default_runtime(service: compose.Service, reasons: list[Reason]) -> Iterator[Reason]:
-    """If NVIDIA's runtime is the default of the machine, a variable of the service gives GPUs."""
-    named = any(
-        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in ("", "none", "void")
-        for setting in service.variables
-    )
-    doubt = gpu_signs.DEFAULT_RUNTIME if named else ""
-    yield from (reason._replace(doubt=reason.doubt or doubt) for reason in reasons)
 
 
 def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) -> list[Reason]:
@@ -318,9 +308,8 @@ def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
     both_complete = all(each.image or each.build_folder for each in (service, other))
     is_for_gpus = bool(_GPU_WORD.search(own)) and not _GPU_WORD.search(its)
     is_named = is_for_gpus or bool(_GPU_WORD.search(service.name))
-    # What one file builds, another one may run as the published image.
-    can_compare = bool(service.build_folder) == bool(other.build_folder)
-    is_other_image = can_compare and not _same_image(service, other)
+    # A file that only builds an image is for the one that runs it.
+    is_other_image = service.has_settings and not _same_image(service, other)
     return both_complete and (is_named or is_other_image)
 
 

@@ -14,8 +14,8 @@ from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.code.started_program import started_program
 
 _STARTS = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|mpirun|srun)")
-_IN_A_FOLDER = re.compile(r"^\$(?:\w{1,60}|\{\w{1,60}\})/")
-"""$PROJECT/src/train.py"""
+_IN_A_FOLDER = re.compile(r"^.{0,200}\$[^/]{1,60}/")
+"""$PROJECT/src/train.py, /home/${USER}/project/train.py"""
 _USES = re.compile(
     r"cuda\.is_available\(\)|['\"]cuda(?::\d)?['\"]|\.cuda\(|accelerator=['\"](?:gpu|cuda|auto)"
     r"|list_physical_devices\(['\"]GPU|\b(?:pl|L|lightning)\.Trainer\(|\bAccelerator\("

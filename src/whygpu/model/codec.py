@@ -44,7 +44,7 @@ def shown(received: Any) -> str:
 
 
 def _words_of(kind: Any) -> str:
-    return _PLAIN.get(kind) or getattr(kind, "__name__", str(kind))
+    return _PLAIN.get(kind) or str(getattr(kind, "__name__", kind))
 
 
 def encode(value: Any) -> Any:

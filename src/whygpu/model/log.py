@@ -138,6 +138,7 @@ ShownOf = Literal[
     "tensorflow-version",
     "tensorflow-built",
     "gpu-there",
+    "other-gpu-there",
     "gpu-count",
     "gpu-list",
     "devices",
@@ -145,8 +146,8 @@ ShownOf = Literal[
     "keras-backend",
 ]
 """What an expression asks for: the release of a framework, the CUDA or HIP that PyTorch was built
-for (None: for none), whether a build has GPU code, whether there is a GPU, and on what JAX and
-Keras work."""
+for (None: for none), whether a build has GPU code, whether there is a GPU (of NVIDIA or AMD, or of
+another maker), and on what JAX and Keras work."""
 
 
 class Shown(NamedTuple):

@@ -3,6 +3,7 @@
 # fmt: off
 # ruff: noqa: E501
 WORDS: dict[str, tuple[str, ...]] = {
+    '00cf84337b0': ('memory.required.full="',),
     '0150deb2320': ('memory growth cannot differ between gpu devices',),
     '02a5ad034c0': ('memory usage: ',),
     '02b5f8e7290': ('cuda runtime error (8)', 'thcudacheck fail'),
@@ -399,6 +400,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '9a8824c52f0': ('setup: warning! libcudart.so not found',),
     '9acd3f11551': ('cuda',),
     '9af29396211': ('poetry', 'version solving failed'),
+    '9b143b3a290': (' tree learner was not enabled',),
     '9b8bc2431780': (' failed. status: out of memory', 'cuda_error_out_of_memory'),
     '9c073c8e12f0': ('.so: cannot open shared object file', 'could not find the bitsandbytes cuda binary at', 'could not find the bitsandbytes cuda binary at ', 'required library version not found: libbitsandbytes_cuda'),
     '9c6d765c1270': (' does not exist', "' object has no attribute '", "' with arguments from the 'cuda' ", 'no such operator '),
@@ -434,6 +436,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'a9b620261e0': ('implemented for the mps device',),
     'a9d07eea470': ("an unexpected keyword argument '", "multiple values for argument '"),
     'aa1031165c0': ('backward', 'epoch', 'fit(', 'gradient', 'in fit', 'loss', 'optimizer', 'train'),
+    'aa21775e360': ('compile with cuda', 'use_cuda=1'),
     'aa8027de9d0': ('autograph could not ', 'could not be transformed and will be executed as-is', 'please report this to the '),
     'aa9d491f6d0': ('unsupported operations when trying to compile graph ',),
     'aabadde3970': ('[cudnn_frontend] error: no valid e', 'no execution plans ', 'no valid execution plans '),
@@ -584,6 +587,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'e6dbae26a0': ('+rocm',),
     'e76d53193b0': ('last reason: ',),
     'e77ffd354f0': ("could not dlopen library 'libcuda.", 'failed call to cuinit'),
+    'e7b914d0330': ('sbatch', 'slurm', 'slurm_', 'srun'),
     'e94516f0790': ('cuda context', 'cudasetdevice() on gpu:', 'cudeviceprimaryctxretain'),
     'e95922ac200': ('cannot import name ',),
     'e988a556460': ('a100', 'compute capability', 'rtx 30', 'rtx a'),
@@ -604,6 +608,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'ef16bcc3250': ("function: '",),
     'ef2745fd3e0': ('is_built_with_cuda', 'is_gpu_available', 'placement'),
     'f06598b63d0': ('gpu is not accessible. was the library installed correctly?',),
+    'f077a646350': ('gpu offload support', 'no usable gpu found, --gpu-layers'),
     'f17b69273d0': ('requested device appears to be a gpu, but cuda is not enabled',),
     'f1c3328d471': ('_multi_tensor', 'addcmul', 'exp_avg', 'in adam', 'in sgd', 'optim', 'optimizer.step'),
     'f200ffea191': ('gpu:',),

@@ -42,7 +42,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"|\b(?:CUDA|GPU) (?:is |was )?not (?:available|found|detected|enabled)\b"
             r"|\bdid not (?:find|detect|see) (?:a|any) GPUs?\b"
             r"|\b[Pp]lease install GPU version of T(?:F|ensor[Ff]low)\b"
-            r"|^device_type: \"CPU\"$"
+            r"|^device_type: \"CPU\"$|\binference compute\"[^\n]{0,40} library=cpu\b"
             r"|\bGPU will not be used\b|Device mapping: no known devices",
             re.IGNORECASE,
         ),
@@ -136,6 +136,8 @@ _CPU_DEVICE = re.compile(r"CpuDevice|\bcpu\b", re.IGNORECASE)
 
 def _of_value(shown: Shown) -> DeviceWord | None:
     """What the value of an expression says; None if it says nothing about the devices in use."""
+    if shown.of == "other-gpu-there":
+        return "gpu" if shown.value == "True" else None
     if shown.of == "gpu-there":
         return "gpu" if shown.value == "True" else "no-gpu"
     if shown.of == "gpu-count":

@@ -158,7 +158,7 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
     text = "\n".join(line.text for line in lines)
     outline = outline_of(text)
     codes = statuses(lines)
-    shown = shown_values(lines)
+    values = shown_values(lines)
     refused = allocations(lines) if may_match(ABOUT_MEMORY, outline) else ()
     refused = tuple(sorted((*refused, *by_status(codes, refused)), key=lambda each: each.line))
     return Log(
@@ -168,8 +168,8 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
         statuses=codes,
         allocations=refused,
         devices=devices(lines),
-        reports=device_reports(lines, shown),
-        shown=shown,
+        reports=device_reports(lines, values),
+        shown=values,
         versions=versions(lines),
         failures=failures(lines, exceptions, worked),
         progress=worked,

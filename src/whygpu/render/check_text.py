@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import display_name, installer_of
-from whygpu.model.finding import MACHINE, Finding, Remedy
+from whygpu.model.finding import MACHINE, Evidence, Finding, Remedy
 from whygpu.model.observed import Known
 from whygpu.model.report import STATUSES, Outcome, Report
 from whygpu.model.snapshot import Snapshot
@@ -46,6 +46,7 @@ HEADLINE_STYLES: dict[Standing, str] = {
     "unknown": f"{BOLD};{YELLOW}",
 }
 _MOST_EVIDENCE = 6
+_MOST_FROM_ONE_PLACE = 2
 _LONGEST_EVIDENCE = 360
 """Evidence beyond these limits is shown with -v only."""
 _LONGEST_SUMMARY = 200
@@ -129,7 +130,7 @@ def _root(page: Page, number: int, root: Finding, report: Report, verbose: bool)
         about += f", {root.confidence}"
     title(page, number, root, about)
     page.hanging("", root.message, _INDENT)
-    shown = root.evidence if verbose else root.evidence[:_MOST_EVIDENCE]
+    shown = root.evidence if verbose else _telling(root.evidence)
     for evidence in shown:
         text = f"{evidence.where}: {evidence.text}"
         labelled(page, "seen", text if verbose else shortened(text))
@@ -141,6 +142,17 @@ def _root(page: Page, number: int, root: Finding, report: Report, verbose: bool)
     names = dict.fromkeys(f"{f.code} {f.cause} ({display_name(f.subject)})" for f in followers)
     if names:
         labelled(page, "so", f"explains {', '.join(names)}")
+
+
+def _telling(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The first ones, but few from one place: they mostly repeat it for another library or GPU."""
+    places = Counter[str]()
+    shown = []
+    for item in evidence:
+        places[item.where] += 1
+        if places[item.where] <= _MOST_FROM_ONE_PLACE:
+            shown.append(item)
+    return shown[:_MOST_EVIDENCE]
 
 
 def title(page: Page, number: int, root: Finding, about: str) -> None:

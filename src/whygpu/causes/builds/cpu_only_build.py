@@ -187,6 +187,7 @@ from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
 from whygpu.model.observed import Absent, Unknown, need
+from whygpu.model.remedy import PYTHON, command_line
 from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import OperatingSystem
@@ -538,9 +539,41 @@ def _fell_back(log: Log, statement: Match) -> Finding:
     )
 
 
+_LLAMA = Remedy(
+    "Install llama-cpp-python with its code for CUDA, which needs nvcc; for llama.cpp itself, "
+    "configure its build with -DGGML_CUDA=ON.",
+    command_line(
+        PYTHON,
+        "-m pip install --force-reinstall --no-cache-dir llama-cpp-python -C "
+        "cmake.args=-DGGML_CUDA=on",
+    ),
+)
+_LIGHTGBM = Remedy(
+    "Install LightGBM (4.0 or newer) with its code for GPUs, which needs OpenCL; for device='cuda', "
+    "write USE_CUDA instead of USE_GPU.",
+    command_line(
+        PYTHON,
+        "-m pip install --force-reinstall --no-binary lightgbm lightgbm -C cmake.define.USE_GPU=ON",
+    ),
+)
+_MXNET = Remedy(
+    "Install the package of MXNet for the installed CUDA, such as mxnet-cu112 for CUDA 11.2, and "
+    "uninstall mxnet first. MXNet has no releases any more: newer GPUs have no build.",
+)
+_OTHER_PROGRAMS = (
+    (late(r"GPU offload support|no usable GPU found, --gpu-layers"), _LLAMA),
+    (late(r"(?:GPU|CUDA) Tree Learner was not enabled"), _LIGHTGBM),
+    (late(r"(?i:mxnet)[^\n]{0,300}(?:USE_CUDA=1|compile with CUDA)"), _MXNET),
+)
+"""Programs that are no frameworks of the planner have builds of their own."""
+
+
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     removes = (log.framework,) if log.framework in ("onnxruntime", "torch") else ()
     cpu = Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu').")
+    of_program = next((remedy for words, remedy in _OTHER_PROGRAMS if log.says(words)), None)
+    if of_program is not None:
+        return (of_program, cpu)
     if log.platform == "macos":
         return (advice_for_a_mac(log), cpu)
     if log.says(OTHER_CARD) or log.says(AMD_MODEL):

@@ -139,7 +139,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.container_advice import (
+    NEWER_TOOLKIT,
     NVIDIA_RUNTIME_ON_NODE,
+    START_UNDER_WSL,
     WINDOWS_DRIVER,
     runtime_in_log,
 )
@@ -664,6 +666,8 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
             Remedy("Check that the driver works in Windows.", command_line("nvidia-smi")),
             WINDOWS_DRIVER,
         )
+    if log.platform == "windows" or story_of(log).place == "wsl":
+        return (START_UNDER_WSL, WINDOWS_DRIVER, NEWER_TOOLKIT)
     host = Remedy("First check that the driver works on the host.", command_line("nvidia-smi"))
     if _TOOLKIT_RUNS.search(text):
         return (host, _REPAIR_DRIVER, _OTHER_DAEMON)

@@ -147,7 +147,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.container_advice import WINDOWS_DRIVER
+from whygpu.causes.evidence.container_advice import (
+    NEWER_TOOLKIT,
+    START_UNDER_WSL,
+    WINDOWS_DRIVER,
+)
 from whygpu.causes.evidence.cuda_start_suspects import suspected
 from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
@@ -393,27 +397,16 @@ def _log_message(log: Log, blocked: tuple[int, ...], plain: tuple[int, ...]) -> 
     )
 
 
-_START_WITH_GPUS = Remedy(
-    "Start the container with GPUs. Docker Desktop contains NVIDIA's container toolkit, so that "
-    "nothing has to be installed for it.",
-    command_line("docker run --gpus all ..."),
-)
-_NEWER_TOOLKIT = Remedy(
-    "Update Docker Desktop to 4.31 or newer or, for a Docker Engine inside WSL, NVIDIA's container "
-    "toolkit to 1.15 or newer: older ones do not work with drivers since 555."
-)
-
-
 def _symbol_missing(log: Log) -> bool:
     return any(status.call in STARTING_CALLS for status in named(log, NOT_FOUND, SYMBOL_NOT_FOUND))
 
 
 def _log_remedies(log: Log, blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
     if _symbol_missing(log):
-        return (_NEWER_TOOLKIT, WINDOWS_DRIVER)
+        return (NEWER_TOOLKIT, WINDOWS_DRIVER)
     if story_of(log).in_container:
-        start = () if blocked else (_START_WITH_GPUS,)
-        return (*start, WINDOWS_DRIVER, _NEWER_TOOLKIT)
+        start = () if blocked else (START_UNDER_WSL,)
+        return (*start, WINDOWS_DRIVER, NEWER_TOOLKIT)
     path = Remedy(
         "Put the folder of the Windows driver first in the library path.",
         PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),

@@ -108,13 +108,14 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, gpu_for, gpu_proven_by, usable_gpu
 from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe, ProbeName, ProbeOperation
 from whygpu.model.remedy import PYTHON, Action, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind
+from whygpu.model.units import logged_size
 from whygpu.tables.gpu_vocabulary import message_is_about_gpu
 
 CAUSE = cause("WG404", __name__, __doc__, severity="error", effect="cpu")
@@ -284,11 +285,19 @@ def _not_requested(log: Log) -> Iterator[Finding]:
     )
 
 
+_OFFERED = late(
+    r"memory\.available=\"\[(?P<free>[\d.]{1,8} [KMG]iB)\]\"[^\n]{0,200}"
+    r"memory\.required\.full=\"(?P<needed>[\d.]{1,8} [KMG]iB)\""
+)
+"""Ollama writes what is free on its only GPU, and what the whole model needs."""
 _NO_LAYERS = late(r"\boffloaded 0/\d{1,4} layers")
 
 
 def _without_layers(log: Log, lines: tuple[int, ...]) -> Finding:
     """llama.cpp and programs around it decide themselves how much of a model the GPU gets."""
+    offered = log.first(_OFFERED)
+    if offered is not None and _too_little(offered):
+        return _without_room(log, lines, offered)
     return CAUSE.finding(
         subject=subject_of(log),
         message="the program sees a GPU, but keeps all layers of the model on the CPU: its part for "
@@ -307,6 +316,35 @@ def _without_layers(log: Log, lines: tuple[int, ...]) -> Finding:
         confidence="possible",
         ask="Does the log have a line 'load_backend: loaded CUDA backend'? If not, that part is "
         "missing or does not fit the driver.",
+    )
+
+
+def _too_little(offered: Match) -> bool:
+    free, needed = (_bytes(offered.groups[name] or "") for name in ("free", "needed"))
+    return free is not None and needed is not None and free < needed
+
+
+def _bytes(text: str) -> int | None:
+    number, _, unit = text.partition(" ")
+    return logged_size(number, unit)
+
+
+def _without_room(log: Log, lines: tuple[int, ...], offered: Match) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the program keeps all layers of the model on the CPU, because {offered.groups['free']} "
+        f"of the GPU's memory were free and the model needs {offered.groups['needed']}",
+        evidence=log.evidence(offered.line, *lines),
+        remedies=(
+            Remedy(
+                "Check which processes hold the memory, and end those that are not needed.",
+                command_line("nvidia-smi"),
+            ),
+            Remedy("If the GPU is too small, use a smaller or more strongly quantized model."),
+        ),
+        confidence="likely",
+        ask="Does another program hold the rest (`nvidia-smi`)?",
+        kind_of="oom-other-process",
     )
 
 

@@ -45,6 +45,15 @@ WINDOWS_DRIVER = Remedy(
     "Install NVIDIA's current driver in Windows, and no driver inside WSL. Then, in PowerShell:",
     shell_script("wsl --update; wsl --shutdown", everywhere=True),
 )
+START_UNDER_WSL = Remedy(
+    "Start the container with GPUs. Docker Desktop contains NVIDIA's container toolkit, so that "
+    "nothing has to be installed for it.",
+    command_line("docker run --gpus all ..."),
+)
+NEWER_TOOLKIT = Remedy(
+    "Update Docker Desktop to 4.31 or newer or, for a Docker Engine inside WSL, NVIDIA's container "
+    "toolkit to 1.15 or newer: older ones do not work with drivers since 555."
+)
 NVIDIA_RUNTIME_ON_NODE = Remedy(
     "On the node, make NVIDIA's runtime the default of containerd, and restart it; then restart "
     "the plugin.",

@@ -113,10 +113,11 @@ _OTHER_GPUS = ("+rocm", "+xpu")
 def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
     """Values that say that a build has no GPU code.
 
-    A build of PyTorch for AMD or Intel was built for no CUDA either.
+    A build of PyTorch for AMD, Intel or a Mac was built for no CUDA either.
     """
     of_torch = log.shown_of("torch-cuda", "torch-built")
-    if _other_gpus(log) or any(seen.value == "True" for seen in log.shown_of("gpu-there")):
+    there = log.shown_of("gpu-there", "other-gpu-there")
+    if log.platform == "macos" or _other_gpus(log) or any(s.value == "True" for s in there):
         of_torch = ()
     return tuple(
         seen

@@ -60,6 +60,7 @@ def install_cudnn(log: Log, text: str, major: str, versions: str) -> Remedy:
     if cuda in _CUDNN_FOR.get(number, ()):
         return Remedy(text, Install((f"{wheel_of('cudnn', cuda or 0)}{versions}",)))
     if number in _CUDNN_FOR and cuda is None:
-        names = " or ".join(f"nvidia-cudnn-cu{release}" for release in _CUDNN_FOR[number])
+        wanted = versions or f"=={number}.*"
+        names = " or ".join(f"nvidia-cudnn-cu{release}{wanted}" for release in _CUDNN_FOR[number])
         return Remedy(f"{text} Its package is {names}, by the CUDA release of the framework.")
     return Remedy(text)

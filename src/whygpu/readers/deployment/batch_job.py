@@ -68,6 +68,8 @@ def read(path: str, content: str) -> Job | None:
         constraint = directive.options.get("-C", directive.options.get("--constraint", ""))
         if re.search(r"gpu|a100|v100|h100|nvidia", constraint, re.IGNORECASE):
             node_choice = directive.place
+        if scheduler == "PBS" and "gpu_type=" in directive.options.get("-l", ""):
+            node_choice = directive.place
         account = directive.options.get("-A", directive.options.get("--account", ""))
         if _GPU_ACCOUNT.search(account):
             gpu_account = directive.place

@@ -53,6 +53,8 @@ class Service(NamedTuple):
     """The service that it extends; mostly empty."""
     is_only_built: bool
     """It names the image that it builds, and nothing says how to run it."""
+    has_settings: bool
+    """Something says how to run it, and not only what to build or to run."""
     gets_more: str
     """What may give it GPUs although the file does not ask for them; mostly empty."""
     commented_grant: FileLine | None
@@ -97,6 +99,7 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         has_default_memory=_has_default_memory(node),
         extended=text(node, "extends", "service") or text(node, "extends"),
         is_only_built=_is_only_built(node),
+        has_settings=any(name not in _BUILD_KEYS for name, _, _ in entries(node)),
         gets_more=_gets_more(node),
         commented_grant=_commented(path, lines, place.line + 1),
     )
