@@ -16,6 +16,8 @@ from tests.kit import (
 )
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
+from whygpu.linter.judge import is_about_gpus, possible, relevant, words_in
+from whygpu.linter.text_words import TextWords
 from whygpu.model.cause import Cause
 from whygpu.tables.variables import row_of
 
@@ -180,11 +182,19 @@ def the_code_on_its_page_does_what_it_says(cause: Cause) -> None:
     for example in chosen:
         found = lint(example.text, cause)
         assert bool(found) is (example.expectation == "fires"), (found, example.text)
+        assert not found or may_be_in(cause, example.text), "its words keep lint from parsing this"
         for item in found:
             assert item.finding.code == cause.code
             assert item.finding.message
             assert item.finding.remedies
             assert item.finding.evidence[0].kind == "code"
+
+
+def may_be_in(cause: Cause, text: str) -> bool:
+    """Whether lint parses a file of a folder with this text for the cause."""
+    words = TextWords(text)
+    chosen = possible([cause], words)
+    return is_about_gpus(text) and bool(relevant(chosen, words_in(chosen, words), text))
 
 
 def the_files_on_its_page_are_judged_as_it_says(cause: Cause) -> None:

@@ -121,3 +121,16 @@ def test_a_function_of_another_file_that_may_set_a_variable_is_a_remark(
         f"torch.ones(1).cuda()\n{function}(torch.device('cuda'))\n"
     )
     assert found(tmp_path, text, devices_py=SELECT) == [("WG710", severity)]
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [("torch.float16", "x stays as it was"), ("'cuda'", "x stays on its device")],
+)
+def test_a_dropped_conversion_is_not_called_a_move(
+    tmp_path: pathlib.Path, argument: str, words: str
+) -> None:
+    file = tmp_path / "main.py"
+    file.write_text(f"import torch\nx = torch.ones(3)\nx.to({argument})\n")
+    (item,) = lint_files([str(file)], Settings()).findings
+    assert words in item.finding.message

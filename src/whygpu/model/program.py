@@ -16,6 +16,7 @@ from whygpu.model.events import (
     Assignment,
     Call,
     Event,
+    Frame,
     Import,
     Mention,
     Setting,
@@ -301,6 +302,21 @@ class Program:
 def conditions(event: Event) -> list[tuple[ast.AST, int]]:
     """The conditions under which it happens."""
     return [(frame.node, frame.arm) for frame in event.context if frame.kind in CONDITIONAL]
+
+
+def is_conditional(event: Event) -> bool:
+    """Whether it may not happen when the file is run as a program."""
+    return any(frame.kind in CONDITIONAL and not _asks_for_main(frame) for frame in event.context)
+
+
+def _asks_for_main(frame: Frame) -> bool:
+    """if __name__ == "__main__":"""
+    test = frame.test if frame.arm == 0 else None
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.Eq)
+        and getattr(test.left, "id", "") == "__name__"
+    )
 
 
 def surely_before(first: Event, second: Event) -> bool:

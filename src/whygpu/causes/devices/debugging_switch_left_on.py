@@ -135,6 +135,16 @@ os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
 import torch
 ```
 
+```python
+import torch
+
+def main():
+    torch.autograd.set_detect_anomaly(True)
+
+if __name__ == "__main__":
+    main()
+```
+
 ## Quiet on (code)
 
 Only for debugging, and turned off again.
@@ -204,7 +214,7 @@ from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
-from whygpu.model.program import Program, conditions
+from whygpu.model.program import Program, is_conditional
 from whygpu.model.remedy import UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
@@ -327,7 +337,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         return
     for call in program.calls():
         switched = _switch(call)
-        if switched is None or conditions(call) or _switched_off_later(program, call):
+        if switched is None or is_conditional(call) or _switched_off_later(program, call):
             continue
         if call.method == "compile" and _only_called(program, call):
             continue
@@ -341,7 +351,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         )
     for setting in program.settings():
         row = next((row for row in _VARIABLES if row.name == setting.path), None)
-        if row is None or setting.unset or conditions(setting):
+        if row is None or setting.unset or is_conditional(setting):
             continue
         if (text_of(setting.value) or "").lower() in row.on:
             yield CAUSE.in_code(

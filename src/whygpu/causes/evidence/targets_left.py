@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from whygpu.causes.evidence.runtime_starts import may_be_cuda
 from whygpu.causes.evidence.training_loops import TrainingLoop, training_loops, uses_gpu
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
@@ -30,16 +31,17 @@ class TargetLeft(NamedTuple):
 
 
 def targets_left(program: Program) -> Iterator[TargetLeft]:
-    if not uses_gpu(program) or _MOVED_ELSEWHERE.search(program.text):
+    loops = training_loops(program)
+    if not loops or not uses_gpu(program) or _MOVED_ELSEWHERE.search(program.text):
         return
-    for loop in training_loops(program):
+    for loop in loops:
         yield from _in_loop(program, loop)
 
 
 def _in_loop(program: Program, loop: TrainingLoop) -> Iterator[TargetLeft]:
     batch = _batch_names(loop.node)
     assigned = _assignments(loop)
-    moved = {name for name in batch if name in assigned and _moves(assigned[name], name)}
+    moved = {name for name in batch if name in assigned and _moves(program, assigned[name], name)}
     left = batch - moved - _touched(loop.node)
     for statement in loop.every_step:
         for call in ast.walk(statement):
@@ -82,7 +84,7 @@ def _assignments(loop: TrainingLoop) -> dict[str, ast.expr]:
     return found
 
 
-def _moves(value: ast.expr, name: str) -> bool:
+def _moves(program: Program, value: ast.expr, name: str) -> bool:
     """x.to(device) or x.cuda(), of this variable."""
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
@@ -91,10 +93,10 @@ def _moves(value: ast.expr, name: str) -> bool:
         return False
     if value.func.attr == "cuda":
         return True
-    return (
-        value.func.attr == "to"
-        and len(value.args) == 1
-        and bool(_GPU_WORD.search(ast.unparse(value.args[0])))
+    if value.func.attr != "to" or len(value.args) != 1:
+        return False
+    return bool(_GPU_WORD.search(ast.unparse(value.args[0]))) or any(
+        call.node is value and may_be_cuda(call.argument(0)) for call in program.calls()
     )
 
 

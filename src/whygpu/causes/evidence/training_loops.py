@@ -36,11 +36,13 @@ def training_loops(program: Program) -> tuple[TrainingLoop, ...]:
 
 
 def _training_loops(tree: ast.Module) -> Iterator[TrainingLoop]:
-    for node in _loops(tree):
-        statements = tuple(_every_step(node.body))
+    for node in statements(tree):
+        if not isinstance(node, _LOOPS):
+            continue
+        every_step = tuple(_every_step(node.body))
         losses = frozenset(
             call.func.value.id
-            for statement in statements
+            for statement in every_step
             for call in ast.walk(statement)
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
@@ -48,16 +50,19 @@ def _training_loops(tree: ast.Module) -> Iterator[TrainingLoop]:
             and isinstance(call.func.value, ast.Name)
         )
         if losses:
-            yield TrainingLoop(node, losses, statements)
+            yield TrainingLoop(node, losses, every_step)
 
 
-def _loops(parent: ast.AST) -> Iterator[ast.For | ast.While]:
-    """All loops, found by looking at statements only, which are a tenth of the nodes."""
-    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
-        for node in getattr(parent, field, ()):
-            if isinstance(node, _LOOPS):
-                yield node
-            yield from _loops(node)
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements, with the clauses that contain some; they are a tenth of the nodes."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        parent = waiting.pop()
+        for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inner = getattr(parent, field, ())
+            if isinstance(inner, list):
+                yield from inner
+                waiting += inner
 
 
 def _every_step(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -76,6 +76,15 @@ torch.backends.cudnn.enabled = False
 print(torch.backends.cudnn.enabled)
 ```
 
+The message is about the package.
+
+```python
+import tensorflow as tf
+
+if tf.test.is_built_with_cuda():
+    print("The installed version of TensorFlow includes GPU support.")
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/api_docs/python/tf/test/is_built_with_cuda>
@@ -102,7 +111,9 @@ _CLAIMS_GPU = late(
     r"\b(uses?|using|on|have|has|with|found|detected)\b[^\n]*?\b(gpus?)\b|\bgpus?\s*[:=?]",
     re.IGNORECASE,
 )
-_ABOUT_BUILD = late(r"buil[dt]|compil", re.IGNORECASE)
+_ABOUT_BUILD = late(
+    r"buil[dt]|compil|\binstalled (?:version|package)|\b(?:version|package) of\b", re.IGNORECASE
+)
 _NAMES_GPU = late(
     r"^(?!.*buil[dt])(?:.*(?:use|has|have|is|with|on|any)_?(?:gpu|cuda)\w*|.*(?:gpu|cuda)_?"
     r"(?:avail|enabled|ok|found|used|ready|present|support)\w*|gpus?)$",

@@ -389,7 +389,7 @@ def _for_several(call: Call) -> bool:
 class _Visible(NamedTuple):
     """CUDA_VISIBLE_DEVICES, which this program sets to a constant."""
 
-    count: int
+    gpus: int
     settings: tuple[Setting, ...]
 
 
@@ -415,4 +415,4 @@ def _visible_at(call: Call, hidden: _Visible | None) -> int | None:
     """How many GPUs the variable leaves at this call; None if it may not be set there."""
     if hidden is None or not any(surely_before(setting, call) for setting in hidden.settings):
         return None
-    return hidden.count
+    return hidden.gpus

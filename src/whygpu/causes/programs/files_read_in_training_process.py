@@ -78,9 +78,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.training_loops import may_train, training_loops, uses_gpu
+from whygpu.causes.evidence.training_loops import may_train, statements, training_loops, uses_gpu
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
 from whygpu.model.program import Program
 from whygpu.model.values import Constant
 
@@ -95,15 +96,11 @@ _READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode"
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not uses_gpu(program) or not training_loops(program):
         return
+    serial = [call for call in program.calls(_LOADER) if _is_serial(call)]
+    if not serial:
+        return
     reading = _READS_FILES | set(_reading_classes(program))
-    for call in program.calls(_LOADER):
-        workers = call.keywords.get("num_workers")
-        serial = workers is None or (isinstance(workers, Constant) and workers.value == 0)
-        if not serial or not call.node.args:
-            continue
-        if any(keyword.arg is None for keyword in call.node.keywords):
-            # **options may have it.
-            continue
+    for call in serial:
         made_by = _class_of(program, call.node.args[0])
         if made_by in reading:
             yield CAUSE.in_code(
@@ -111,14 +108,22 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 call.node,
                 subject="torch",
                 message=f"{made_by} reads files, and this DataLoader has no workers: the GPU waits "
-                "while the process that trains reads the next batch",
+                "while this process reads the next batch",
                 fix="Read ahead in other processes: num_workers=4, pin_memory=True",
             )
 
 
+def _is_serial(call: Call) -> bool:
+    """It has no workers, and no **options that may give it some."""
+    workers = call.keywords.get("num_workers")
+    none = workers is None or (isinstance(workers, Constant) and workers.value == 0)
+    spreads = any(keyword.arg is None for keyword in call.node.keywords)
+    return none and not spreads and bool(call.node.args)
+
+
 def _reading_classes(program: Program) -> Iterator[str]:
     """The data sets of the file whose __getitem__ opens files or decodes images."""
-    for node in ast.walk(program.tree):
+    for node in statements(program.tree):
         if not isinstance(node, ast.ClassDef):
             continue
         for method in node.body:
@@ -136,7 +141,7 @@ def _class_of(program: Program, node: ast.expr) -> str:
         return ""
     values = [
         each.value
-        for each in ast.walk(program.tree)
+        for each in statements(program.tree)
         if isinstance(each, ast.Assign)
         and any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
     ]

@@ -424,7 +424,7 @@ _GPU_OPTIONS = frozenset(
 @CAUSE.on_code(
     *(name.removeprefix("config.") for name in _SETTERS),
     *("ConfigProto", "memory_fraction"),
-    needs=("tensorflow", "keras"),
+    needs=("tensorflow", "keras", "torch"),
 )
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     yield from _too_late(program)

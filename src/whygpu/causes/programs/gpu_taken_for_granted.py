@@ -97,6 +97,7 @@ from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
+from whygpu.model.text_lines import has_line
 
 CAUSE = cause("WG743", __name__, __doc__, severity="info", effect="none")
 
@@ -106,6 +107,7 @@ _CHECKS = (
 )
 _CHECKED = late(r"\bmps\b|no[-_]cuda|use[-_](?:cuda|gpu)|\bgpu_ids?\b")
 """Something is asked about the GPU, or somebody chooses."""
+_is_checked = has_line(("mps", "cuda", "gpu"), _CHECKED)
 _NEEDS_GPU = late(
     r"\bnccl\b|torch\.distributed|DistributedDataParallel|init_process_group|set_device\("
     r"|\bimport (?:triton|apex|deepspeed|cupy|pycuda|flash_attn|horovod|bitsandbytes|xformers)"
@@ -113,6 +115,14 @@ _NEEDS_GPU = late(
     r"|cpp_extension|torch\.cuda\.(?:Stream|Event|CUDAGraph|amp|graph)|DataParallel"
 )
 """The program is written for GPUs, so that a check would not let it run elsewhere."""
+_needs_gpu = has_line(
+    (
+        *("nccl", "torch.distributed", "DataParallel", "init_process_group", "set_device("),
+        *("triton", "apex", "deepspeed", "cupy", "pycuda", "flash_attn", "horovod"),
+        *("bitsandbytes", "xformers", "cpp_extension", "torch.cuda."),
+    ),
+    _NEEDS_GPU,
+)
 
 
 _NOT_SURE = ("if", "handler", "case", "try", "function")
@@ -122,7 +132,7 @@ _NOT_SURE = ("if", "handler", "case", "try", "function")
 def _possible(text: str) -> bool:
     if any(word in text for word in _CHECKS):
         return False
-    return not _CHECKED.search(text) and not _NEEDS_GPU.search(text)
+    return not _is_checked(text) and not _needs_gpu(text)
 
 
 @CAUSE.on_code("cuda", needs=("backward",), possible=_possible)

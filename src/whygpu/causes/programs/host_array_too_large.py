@@ -69,9 +69,9 @@ _WORDS = (
 )
 _NOT_SMALL = late(
     r"(?:ones|full|rand|randn|random|random_sample)\("
-    r"(?!\s{0,9}\(?\s{0,9}(?:\d{1,3}\s{0,9},?\s{0,9}){0,3}\)?\s{0,9}[,)])"
+    r"(?!\s{0,9}\(?\s{0,9}(?:\d{1,3}(?!\d)\s{0,9},?\s{0,9}){0,3}\))"
 )
-"""Not up to three numbers of three digits."""
+"""Not up to three numbers of three digits, and nothing after them."""
 
 
 _FRAMEWORKS = ("tensorflow", "torch", "jax", "keras")

@@ -82,13 +82,16 @@ for number in range(9):
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.runtime_starts import is_keras_model
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
+from whygpu.model.text_lines import has_line
 
 CAUSE = cause("WG742", __name__, __doc__, severity="info", effect="none")
 
@@ -99,7 +102,20 @@ _SHOWING = frozenset({"imshow", "subplot", "title", "set_title", "show", "mimsav
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-@CAUSE.on_code(".predict(", needs=("tensorflow", "keras"))
+_LOOP = late(r"^[ \t]{0,200}for\b", re.MULTILINE)
+_MODELS = ("Sequential", "Model", "load_model", "applications")
+_predicts_inside = has_line((".predict(",), late(r"^[ \t]|\bfor\b"))
+
+
+def _possible(text: str) -> bool:
+    return (
+        any(name in text for name in _MODELS)
+        and _predicts_inside(text)
+        and _LOOP.search(text) is not None
+    )
+
+
+@CAUSE.on_code(".predict(", needs=("tensorflow", "keras"), possible=_possible)
 def detect(program: Program) -> Iterator[CodeFinding]:
     reported = set()
     for call in program.calls():

@@ -63,11 +63,14 @@ def move(thing):
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.runtime_starts import may_be_cuda
 from whygpu.causes.evidence.torch_tensors import is_tensor
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Edit, Place, Program
 from whygpu.model.text_lines import has_line
@@ -84,6 +87,7 @@ _STATEMENT = late(
     r"\.(?:to|cuda|cpu)\(|;\s{0,9}\w{1,200}\.(?:to|cuda|cpu)\("
 )
 """A variable is moved at the start of a statement."""
+_DEVICE = late(r"device|cuda|cpu|gpu", re.IGNORECASE)
 
 
 @CAUSE.on_code(*_WORDS, needs=("torch",), possible=has_line(_WORDS, _STATEMENT))
@@ -106,7 +110,14 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             call.node,
             subject="torch",
             message=f".{call.method}() returns a copy of a tensor, but the result is not used: "
-            f"{name} stays on its device",
+            f"{name} stays {'on its device' if _moves(program, call) else 'as it was'}",
             fix=f"Keep the result: {name} = {program.source(call.node)}",
             edits=(Edit(Place(start, start), f"{name} = "),),
         )
+
+
+def _moves(program: Program, call: Call) -> bool:
+    """Whether it is about a device: x.to(torch.float16) converts the numbers."""
+    given = call.argument(0, "device")
+    about = " ".join(program.source(each) for each in call.node.args)
+    return call.method != "to" or may_be_cuda(given) or bool(_DEVICE.search(about))
