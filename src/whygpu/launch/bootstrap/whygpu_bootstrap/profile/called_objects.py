@@ -165,8 +165,7 @@ def _framework_of(name: str) -> str:
 
 
 def _of_model(node: "Any", frame: "types.FrameType") -> str:
-    """For a model that the program has made from a framework's class, or a method of it: the name of
-    that class."""
+    """For a model of the program, or a method of one: the class of a framework that it extends."""
     owners = [node, node.value] if isinstance(node, ast.Attribute) else [node]
     for owner in owners:
         for base in type(_value(owner, frame)).__mro__:
