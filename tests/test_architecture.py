@@ -23,6 +23,12 @@ def test_every_module_says_what_it_is_for() -> None:
         assert docstring.match(text), f"{path} does not say what it is for"
 
 
+def test_no_text_is_taken_for_a_number_that_int_refuses() -> None:
+    """str.isdigit() is true for "²", and int("²") raises."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        assert ".isdigit()" not in path.read_text(encoding="utf-8"), path
+
+
 PAST_THE_EXIT = {"print", "Redactor", "sys.stdout.write", "sys.stderr.write", "os.replace"}
 
 

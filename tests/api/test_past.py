@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from tests.kit import machine
 from tests.test_recorded_machines import judged
 from whygpu.api import past
 from whygpu.model.observed import Absent
@@ -64,3 +65,25 @@ def test_another_program() -> None:
     since = past.since_good_run(FAILED, seen("h200-hidden-empty"), other)
     assert since is not None
     assert since.run.program == "python3 -m package.train"
+
+
+ON_CPU = GOOD._replace(device="cpu")
+NO_GPU = 'start = "no-gpu"\nprobes_left_out = "not run"\n'
+LEGACY = '[environment.variables.TF_USE_LEGACY_KERAS]\nvalue = "1"'
+
+
+def test_a_run_on_the_cpu_is_good_where_there_is_no_gpu() -> None:
+    past.remember_run(ON_CPU, machine(NO_GPU), TRAIN)
+    past.remember_run(ON_CPU, machine('probes_left_out = "not run"'), TRAIN)
+    assert [run.good for run in past.history().runs] == [False, True]
+    since = past.since_good_run(FAILED, machine(NO_GPU + LEGACY), TRAIN)
+    assert since is not None
+    assert since.run.number == 1
+    (reason,) = since.answer.reasons
+    assert since.answer.differences[reason.sets[0][0]].title == "TF_USE_LEGACY_KERAS"
+
+
+def test_a_run_on_the_cpu_is_no_example_for_a_machine_with_a_gpu() -> None:
+    past.remember_run(ON_CPU, machine(NO_GPU), TRAIN)
+    with_gpu = machine('probes_left_out = "not run"\n' + LEGACY)
+    assert past.since_good_run(FAILED, with_gpu, TRAIN) is None

@@ -521,3 +521,44 @@ def test_a_cupy_that_reports_an_error_of_cuda_is_installed(error: str) -> None:
     assert "WG323" not in [
         root.code for root in explained(f"ValueError: {error}\n{status}").root_causes
     ]
+
+
+@each(
+    ("text", "confidence"),
+    [
+        (
+            "$ python -c 'print(torch.cuda.is_available(), torch.version.cuda)'\nFalse None",
+            "certain",
+        ),
+        (">>> torch.version.cuda, torch.cuda.is_available()\n(None, False)", "certain"),
+        (">>> tf.test.is_built_with_cuda()\nFalse", "certain"),
+        ("2.3.1 None False 0", "likely"),
+        ("False None", "possible"),
+    ],
+)
+def test_the_values_that_people_are_asked_for_show_a_build_without_cuda(
+    text: str, confidence: str
+) -> None:
+    first = explained(text).root_causes[0]
+    assert (first.cause, first.confidence) == ("cpu-only-build", confidence)
+
+
+@each(
+    "text",
+    [
+        # PyTorch for AMD has no CUDA, and a GPU.
+        "print(torch.version.cuda, torch.version.hip, torch.cuda.is_available())\nNone 6.1 False",
+        "print(torch.version.cuda, torch.cuda.is_available())\nNone True",
+        ">>> torch.__version__, torch.version.cuda\n('2.5.0+xpu', None)",
+        # The build has CUDA; something else is wrong.
+        "print(torch.cuda.is_available(), torch.version.cuda)\nFalse 12.1",
+    ],
+)
+def test_other_values_are_no_build_without_cuda(text: str) -> None:
+    assert "cpu-only-build" not in causes(text)
+
+
+def test_a_build_with_cuda_is_no_candidate_for_one_without() -> None:
+    guidance = explained("2.2.0+cu118 11.8 False 0").guidance
+    assert guidance is not None
+    assert "a build without GPU support" not in guidance.candidates

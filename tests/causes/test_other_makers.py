@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 CAUSE = cause_named("non-nvidia-backend")
 WSL = cause_named("wsl-no-gpu")
@@ -68,6 +68,28 @@ def test_a_metal_build_belongs_on_a_mac() -> None:
         + '[target.frameworks.torch.build]\nkind = "metal"\n'
     )
     assert run(CAUSE, snapshot).status == "passed"
+
+
+A_MAC = (
+    'start = "no-gpu"\n[system]\nos = "darwin"\n[system.cpu]\narchitecture = "arm64"\n'
+    + device("apple", "Apple M2", "")
+)
+
+
+def test_on_a_mac_tensorflow_gets_a_release_that_the_plugin_of_apple_works_with() -> None:
+    snapshot = machine(f'only = ["tensorflow"]\n{A_MAC}')
+    (finding,) = run(CAUSE, snapshot).findings
+    assert finding.severity == "error"
+    command = command_of(finding.remedies[0], snapshot) or ""
+    assert "tensorflow==2.18.1 tensorflow-metal==1.2.0" in command
+
+
+def test_on_a_mac_jax_works_on_the_cpu_and_nothing_is_advised() -> None:
+    snapshot = machine(f'only = ["jax"]\n{A_MAC}')
+    (finding,) = run(CAUSE, snapshot).findings
+    assert finding.severity == "info"
+    assert finding.remedies[0].action is None
+    assert "JAX works on the CPU" in finding.remedies[0].text
 
 
 WITH_DXG = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pathlib
@@ -84,12 +85,25 @@ def test_standard_input() -> None:
     assert json.loads(done.stdout)["after"]["name"] == "standard input"
 
 
+def test_a_compressed_snapshot_is_read_also_if_every_file_may_be_run(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a file system of Windows, where each file has the permission to be run."""
+    path = tmp_path / "bad.json.gz"
+    path.write_bytes(gzip.compress(pathlib.Path(BAD).read_bytes()))
+    path.chmod(0o755)
+    assert main(["diff", GOOD, str(path)]) == 1
+    assert "no longer use" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, "cannot read"),
-        ("", "is no snapshot"),
-        ("[]", "expected schema"),
+        ("", "is no snapshot: it is empty"),
+        ("[]", "it is JSON of another kind"),
+        ('{"schema": 1, ', "as if it were cut off"),
+        ('{"schema": 1, "whygpu": "99.0"}', "was written by whygpu 99.0"),
         ('{"schema": 2}', "update whygpu"),
         ('{"schema": 1}', "damaged"),
     ],

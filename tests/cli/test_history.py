@@ -10,14 +10,17 @@ import sys
 
 import pytest
 
+from tests.kit import machine
 from tests.schemas import obeys
 from tests.test_recorded_machines import judged
 from tests.unprivileged import unprivileged
+from whygpu import diagnose
 from whygpu.api import past
 from whygpu.cli.main import main
 from whygpu.cli.remembering import after_check
 from whygpu.host.state_folder import is_recording, state_folder
 from whygpu.model.observed import Known
+from whygpu.render.history_text import render_since
 
 pytestmark = pytest.mark.slow
 
@@ -101,6 +104,49 @@ def test_a_failure_names_the_last_good_check_and_what_changed(
     assert "The last good check was on" in shown
     assert "CUDA_VISIBLE_DEVICES (not set → empty): with it, WG401 appears" in shown
     assert [item.good for item in past.history().runs] == [False, True, True]
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_check_with_an_error_is_not_good_although_the_gpu_is_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    legacy = '[environment.variables.TF_USE_LEGACY_KERAS]\nvalue = "1"'
+    past.remember_check(diagnose(machine()))
+    for _ in range(2):
+        worse = diagnose(machine(legacy))
+        assert worse.verdict == "gpu"
+        after_check(worse, silent=False, color="never")
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "TF_USE_LEGACY_KERAS (not set → 1): with it, WG604 appears" in shown
+    assert [item.good for item in past.history().runs] == [False, False, True]
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_gpu_that_is_gone_is_said_once_and_then_the_machine_has_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    past.remember_check(diagnose(machine()))
+    shown = []
+    for _ in range(2):
+        after_check(diagnose(machine('start = "no-gpu"')), silent=False, color="never")
+        shown.append(" ".join(capsys.readouterr().out.split()))
+    assert "The last good check was on" in shown[0]
+    assert "the driver (580.65.06 → missing)" in shown[0]
+    assert shown[1] == ""
+
+
+@pytest.mark.usefixtures("recording")
+def test_what_explains_several_faults_is_named_once() -> None:
+    past.remember_check(judged("h200-healthy-keras-jax"))
+    since = past.since_good_check(judged("h200-hidden-empty"))
+    assert since is not None
+    (reason,) = (each for each in since.answer.reasons if each.sets)
+    assert reason.finding is not None
+    other = reason._replace(finding=reason.finding._replace(code="WG999"))
+    answer = since.answer._replace(reasons=(reason, other, reason))
+    shown = render_since(since._replace(answer=answer), width=200, color=False)
+    assert shown.count("CUDA_VISIBLE_DEVICES (not set") == 1
+    assert "with it, WG401 and WG999 appear" in shown
 
 
 @pytest.mark.usefixtures("recording")

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -80,13 +81,13 @@ def test_the_output_of_check_can_be_checked_again(
         (None, "cannot read"),
         ("", "is no snapshot"),
         ("{", "is no snapshot"),
-        ("[]", "expected schema 1"),
+        ("[]", "JSON of another kind"),
         ('{"schema": 99}', "expected schema 1, received 99"),
         ('{"schema": 1}', "damaged snapshot"),
         (b"\xff\xfe\x00", "is no snapshot"),
         ("[" * 200_000, "is no snapshot"),
         ('{"schema": ' + "9" * 5000 + "}", "is no snapshot"),
-        ('{"schema": NaN}', "expected schema 1, received nan"),
+        ('{"schema": NaN}', "expected schema 1, received NaN"),
     ],
 )
 def test_a_bad_snapshot_is_wrong_usage_and_says_why(
@@ -278,14 +279,29 @@ def test_the_help_fits_the_width(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("verb", parser.VERBS)
-def test_every_verb_has_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+VERBS_AND_SUBVERBS = (
+    *parser.VERBS,
+    *(
+        f"{verb} {subverb}"
+        for verb in parser.VERBS
+        for subverb in getattr(parser.VERBS[verb], "SUBVERBS", ())
+    ),
+)
+
+
+@pytest.mark.parametrize("verb", VERBS_AND_SUBVERBS)
+def test_every_verb_has_help_with_examples_and_exit_codes(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as stop:
-        cli.main([verb, "--help"])
+        cli.main([*verb.split(), "--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
     assert f"  whygpu {verb}" in text
     assert max(map(len, text.splitlines())) <= 80
+    codes = re.findall(r"(?m)^  (\S+) +\S", text.partition("\nexit codes:\n")[2])
+    usual = {"125", "126", "127"} if verb == "run" else {"0", "2", "3"}
+    assert usual <= set(codes)
 
 
 @pytest.fixture
@@ -294,7 +310,11 @@ def a_verb_that(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def install(action: Any) -> None:
         verb = types.SimpleNamespace(
-            __doc__="A verb.", EXAMPLES="", add_arguments=lambda parser: None, run=action
+            __doc__="A verb.",
+            EXAMPLES="",
+            EXIT_CODES={},
+            add_arguments=lambda parser: None,
+            run=action,
         )
         monkeypatch.setitem(parser.VERBS, "made-up", verb)
 

@@ -119,7 +119,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[argparse.Namespace]:
         return 7
 
     made = types.SimpleNamespace(
-        __doc__="Made up.", EXAMPLES="", add_arguments=add_arguments, run=run
+        __doc__="Made up.", EXAMPLES="", EXIT_CODES={}, add_arguments=add_arguments, run=run
     )
     monkeypatch.setitem(memory.SUBVERBS, "made-up", made)
     return calls

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
         (["--report", "/no/such/folder/x", "--", "true"], 125, "no folder"),
         (["--report", "/", "--", "true"], 125, "this is a folder"),
         (["--device", "cpu", "--require", "gpu", "--", "true"], 126, "opposite"),
-        (["--device", "gpu:99", "--", "true"], 126, "GPU"),
+        (["--device", "gpu:99", "--", "true"], 126, "NVIDIA driver"),
         (["--device", "cpu,gpu", "--", "true"], 125, "expected one of cpu, gpu"),
         (["--device", "gpu:0,cpu", "--", "true"], 125, "expected one of cpu, gpu"),
     ],

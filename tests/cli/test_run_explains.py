@@ -37,6 +37,16 @@ def test_success_and_silence_are_not(tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1, quiet
 
 
+def test_a_farewell_that_reports_nothing_is_not_explained(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    code = "raise SystemExit('goodbye')"
+    done = run([*WHYGPU, "--report", report, "--", PYTHON, "-c", code])
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[:1] == ["goodbye"]
+    assert len(done.stderr.splitlines()) == 2, done.stderr
+    assert json.loads(report.read_text())["explanation"]["verdict"] == "unknown"
+
+
 def test_quiet_keeps_it_to_the_report(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     code = f"raise SystemExit({OUT_OF_MEMORY!r})"

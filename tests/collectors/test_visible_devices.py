@@ -24,10 +24,11 @@ SHOWING = [
     "0", " 0", "0 ", "\t0", "00", "+0", "-0", "0,", "0,,0", "0,7", "0,1", "0,-1,0",
     "0foo", "0-2", "0.5", "0x0", "0;1", "0:1", "0 1", "0 0", "4294967296", "9223372036854775808",
     UUID, "GPU-4", "GPU-46f633e5", "GPU-46F633E5", f"{UUID} ", f"{UUID}x",
-    f"{UUID},0", f"0,{UUID}", "0,GPU-ffffffff",
+    f"{UUID},0", f"0,{UUID}", "0,GPU-ffffffff", "0" * 5000,
 ]
 HIDING = [
     "", " ", "-1", ",", ",0", "1", "7,0", "foo", "foo,0", "1e0", "18446744073709551616", "\u0660",
+    "9" * 5000,
     "all", "none", "NoDevFiles", '"0"', "[0]",
     "GPU-", UUID.lower(), UUID[4:], f" {UUID}", "GPU-ffffffff", "GPU-ffffffff,0",
     f"MIG-{UUID}", f"MIG-{UUID}/0/0",

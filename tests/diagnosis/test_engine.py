@@ -183,6 +183,13 @@ def test_only_what_concerns_the_same_subject_is_folded(
     assert folded(findings, CHAIN)["middle"] == ("WG101" if folds else None)
 
 
+def test_what_leaves_the_gpu_usable_does_not_explain_that_it_is_not_used() -> None:
+    history = find("WG101", "root", severity="warning", effect="none")
+    assert folded([history, find("WG201", "middle")], CHAIN)["middle"] is None
+    both = [history, find("WG201", "middle", severity="warning", effect="none")]
+    assert folded(both, CHAIN)["middle"] == "WG101"
+
+
 def test_the_same_cause_in_two_frameworks_folds_each_symptom_under_its_own() -> None:
     findings = [
         find("WG201", "middle", "torch"),

@@ -689,7 +689,10 @@ def test_a_gpu_that_is_ready_is_fine_and_one_that_is_ignored_is_not() -> None:
             (IGNORED, WORK, WORK),
             "the program does its work, line 2, and does not say on which device",
         ),
-        (("CUDA available: True",), ""),
+        (
+            ("CUDA available: True",),
+            "the framework sees a GPU, line 1 (CUDA available: True)",
+        ),
     ],
 )
 def test_a_log_without_a_fault_says_what_works(lines: tuple[str, ...], works: str) -> None:

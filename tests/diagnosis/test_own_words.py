@@ -72,6 +72,52 @@ def test_a_complaint_above_output_that_looks_fine_is_no_tick(text: str) -> None:
     assert api.explain(text + WORKING).verdict == "unknown"
 
 
+HARMLESS = (
+    "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN "
+    "factory: Attempting to register factory for plugin cuDNN when one has already been registered"
+)
+QUESTIONS = (
+    "is my GPU used?",
+    "Is my GPU being used?",
+    "Hi, does this use my RTX 3060 or not?",
+    "Does this mean that the GPU is working?",
+    "Am I running on CUDA?",
+    "So is the graphics card really active?",
+    "which device is this?",
+    "What about my GPU?",
+    "why is my GPU not used?",
+    "why does it not use CUDA?",
+)
+
+
+@each("question", QUESTIONS)
+def test_a_question_that_the_log_does_not_answer_is_no_tick(question: str) -> None:
+    for text in (
+        f"{question}\n{HARMLESS}\n",
+        f"{HARMLESS}\n{question}\n",
+        question + "\n" + WORKING,
+    ):
+        explanation = api.explain(text)
+        assert explanation.verdict == "unknown", text
+        assert explanation.guidance is not None
+        assert explanation.guidance.ask
+        assert explanation.guidance.steps
+
+
+def test_a_question_below_a_long_log_is_read() -> None:
+    text = "\n".join(f"reading {word}" for word in map(str, range(80)))
+    assert api.explain(f"{text}\n{WORKING}").verdict == "nothing-wrong"
+    assert "whether the GPU is used" in api.explain(f"{text}\n{WORKING}is my GPU used?\n").headline
+
+
+def test_a_log_that_shows_the_gpu_at_work_answers_whether_it_is_used() -> None:
+    explanation = api.explain(f"is my GPU used?\nUsing device: cuda:0\n{WORKING}")
+    assert explanation.verdict == "nothing-wrong"
+    assert "the program says that it works on the GPU, line 2" in explanation.headline
+    how = f"How can I limit the GPU memory?\nUsing device: cuda:0\n{WORKING}"
+    assert api.explain(how).verdict == "unknown"
+
+
 @each(
     "line",
     [

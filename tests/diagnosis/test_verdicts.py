@@ -558,7 +558,7 @@ def test_a_framework_without_a_probe_does_not_make_the_machine_unknown() -> None
 def test_no_frameworks_on_a_machine_with_a_gpu() -> None:
     assert verdict_of(machine("only = []")) == (
         "unknown",
-        "no deep-learning framework is installed in the target environment",
+        "no deep-learning framework is installed in the examined environment",
     )
 
 

@@ -18,7 +18,7 @@ from whygpu.causes import machine_catalogue
 from whygpu.differences.answering import Named, answer
 from whygpu.model.differences import DiffAnswer, Reason
 from whygpu.model.environment import GpuSelection, Variable
-from whygpu.model.observed import Absent, Known
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.snapshot import Snapshot
 
 if sys.version_info >= (3, 11):
@@ -295,6 +295,43 @@ def test_without_a_verdict_no_difference_is_called_harmless() -> None:
         "frameworks were not run (--no-probe)"
     )
     assert found.standing == "unknown"
+
+
+def test_a_gpu_of_several_that_is_gone_is_not_called_harmless() -> None:
+    gpu = H200.driver.gpus
+    assert isinstance(gpu, Known)
+    two = known((gpu.value[0], gpu.value[0]._replace(number=1, pci_address="0000:99:00.0")))
+    several = H200._replace(driver=H200.driver._replace(gpus=two))
+    found = compared(several, H200)
+    assert "the verdict is the same (gpu), but there is 1 GPU instead of 2" in found.headline
+    assert (found.standing, found.exit_code) == ("attention", 1)
+    assert compared(H200, several).exit_code == 0
+    blind = compared(not_run(several), not_run(H200))
+    assert "1 GPU instead of 2" in blind.headline
+    assert blind.exit_code == 1
+
+
+def test_an_xid_is_shown_in_words() -> None:
+    fault = '[[driver.xids]]\naddress = "0000:41:00"\nnumber = 79\ntimes = 2\nlast_second = 60\n'
+    found = compared(machine("[driver]\nxids = []"), machine(fault))
+    (values,) = (each.values for each in found.differences if each.name == "Xids in the kernel log")
+    assert values.endswith("→ Xid 79 at 0000:41:00, 2 times")
+
+
+def test_the_headline_counts_what_the_list_counts() -> None:
+    """Free memory differs between any two moments, and is in the list."""
+    memory = H200.system.memory._replace(available_bytes=known(1 << 36))
+    system = H200.system._replace(kernel="6.9.9")
+    for there, counted in (
+        (system, "the only difference does not matter"),
+        (system._replace(memory=memory), "none of the 2 differences matters"),
+        (system._replace(memory=memory, wsl=Unknown("?")), "none of the 2 differences matters"),
+        (system._replace(wsl=Unknown("?")), "the only known difference does not matter"),
+    ):
+        found = compared(H200, H200._replace(system=there))
+        assert counted in found.headline
+        count = sum(each.comparable for each in found.differences)
+        assert count == (2 if "2 differences" in counted else 1)
 
 
 def test_a_framework_that_cannot_be_judged_is_named() -> None:

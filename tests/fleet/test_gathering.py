@@ -14,7 +14,7 @@ from whygpu import UsageError, fleet_check
 from whygpu.fleet import ray_nodes
 from whygpu.fleet.gathering import NODE_LIMIT, NodeRequest, distinct, file_name, node_limit, save
 from whygpu.model.fleet import NodeLoss
-from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT
+from whygpu.readers import limits
 
 REQUEST = NodeRequest(None, False, 60.0, 20.0)
 
@@ -49,7 +49,7 @@ def test_a_snapshot_that_cannot_be_saved_is_a_row(tmp_path: pathlib.Path) -> Non
 
 
 def test_a_node_that_sends_too_much_is_a_row(tmp_path: pathlib.Path) -> None:
-    lost = save(str(tmp_path), "a", b"x" * (LARGEST_SNAPSHOT + 1))
+    lost = save(str(tmp_path), "a", b"x" * (limits.SNAPSHOT + 1))
     assert isinstance(lost, NodeLoss)
     assert lost.kind == "unreadable"
     assert os.listdir(tmp_path) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import os
 import pathlib
 from typing import Any
@@ -16,8 +18,7 @@ from tests.schemas import obeys
 from whygpu import UsageError, diagnose, fleet_report
 from whygpu.cli.main import main
 from whygpu.fleet.drift import drift_of
-from whygpu.fleet.judging import missing
-from whygpu.fleet.snapshot_files import expected_nodes
+from whygpu.fleet.expected import compared
 from whygpu.fleet.summary import node_report, summarise
 from whygpu.model.codec import decode
 from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport
@@ -75,28 +76,41 @@ def test_each_cause_has_an_example_with_its_remedies(tmp_path: pathlib.Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("expected", "seen", "lost"),
+    ("expected", "seen", "lost", "extra"),
     [
-        (["n1.cluster.local", "n2"], ["n1", "n2.cluster.local"], []),
-        (["n1.cluster.local", "n2.cluster.local"], ["n1"], ["n2.cluster.local"]),
+        (["n1.cluster.local", "n2"], ["n1", "n2.cluster.local"], [], []),
+        (["n1.cluster.local", "n2.cluster.local"], ["n1"], ["n2.cluster.local"], []),
         # Which of the two it is cannot be told.
-        (["n1.a", "n1.b"], ["n1"], ["n1.a", "n1.b"]),
-        (["n1"], ["n1.a", "n1.b"], ["n1"]),
-        (["n1.a"], ["n1.b"], ["n1.a"]),
-        (["10.0.0.1"], ["10.0.0.2"], ["10.0.0.1"]),
-        (["10"], ["10.0.0.2"], ["10"]),
+        (["n1.a", "n1.b"], ["n1"], ["n1.a", "n1.b"], ["n1"]),
+        (["n1"], ["n1.a", "n1.b"], ["n1"], ["n1.a", "n1.b"]),
+        (["n1.a"], ["n1.b"], ["n1.a"], ["n1.b"]),
+        (["10.0.0.1"], ["10.0.0.2"], ["10.0.0.1"], ["10.0.0.2"]),
+        (["10"], ["10.0.0.2"], ["10"], ["10.0.0.2"]),
         # In a folder below, and in several: one for each day.
-        (["n1", "n2.cluster.local"], ["rack/n1", "rack/n2"], []),
-        (["n1"], ["monday/n1", "tuesday/n1"], []),
-        (["n1"], ["/east/n1.json", "/west/n1.json"], []),
-        (["rack1/n1"], ["rack2/n1"], ["rack1/n1"]),
-        (["GPU-1", "gpu-2.cluster.local"], ["gpu-1", "GPU-2"], []),
+        (["n1", "n2.cluster.local"], ["rack/n1", "rack/n2"], [], []),
+        (["n1"], ["monday/n1", "tuesday/n1"], [], []),
+        (["n1"], ["/east/n1.json", "/west/n1.json"], [], []),
+        (["rack1/n1"], ["rack2/n1"], ["rack1/n1"], ["rack2/n1"]),
+        (["GPU-1", "gpu-2.cluster.local"], ["gpu-1", "GPU-2"], [], []),
     ],
 )
 def test_an_expected_node_is_known_by_its_host_name(
-    expected: list[str], seen: list[str], lost: list[str]
+    expected: list[str], seen: list[str], lost: list[str], extra: list[str]
 ) -> None:
-    assert missing(expected, set(seen)) == lost
+    assert compared(expected, seen) == (tuple(lost), tuple(extra))
+
+
+def test_a_node_that_is_on_no_list_is_named(tmp_path: pathlib.Path) -> None:
+    for name in ("a", "b", "forged"):
+        (tmp_path / f"{name}.json").write_bytes((MACHINES / f"{HEALTHY}.json").read_bytes())
+    names = tmp_path / "names"
+    names.write_text("a slots=8\nb slots=8\n")
+    report = fleet_report(tmp_path, expect=names)
+    assert report.unexpected == ("forged",)
+    assert "Not on the list of expected nodes:\n   forged (1)" in render(
+        report, width=80, color=False
+    )
+    assert fleet_report(tmp_path).unexpected == ()
 
 
 def test_a_closed_folder_and_other_files_are_named_and_do_not_end_the_report(
@@ -136,14 +150,6 @@ def test_an_expected_node_without_a_snapshot_is_reported(tmp_path: pathlib.Path)
     assert report.exit_code == 4
 
 
-def test_a_list_of_nodes_may_be_utf_16_as_windows_shells_write_it(tmp_path: pathlib.Path) -> None:
-    names = tmp_path / "names.txt"
-    names.write_text("gpu-1\r\ngpu-2\r\n", encoding="utf-16")
-    assert expected_nodes(str(names)) == ("gpu-1", "gpu-2")
-    names.write_text("gpu-1\n", encoding="utf-8-sig")
-    assert expected_nodes(str(names)) == ("gpu-1",)
-
-
 def test_nodes_in_two_folders_keep_apart(tmp_path: pathlib.Path) -> None:
     content = (MACHINES / f"{HEALTHY}.json").read_bytes()
     for folder in ("east", "west"):
@@ -168,6 +174,47 @@ def test_half_of_the_nodes_are_no_majority() -> None:
     (drift,) = [d for d in drift_of([node("a"), node("b", old)]) if d.fact == "driver"]
     assert drift.usual is None
     assert {other.value for other in drift.others} == {"580.65.06", "570.10"}
+
+
+def test_a_majority_says_of_how_many_nodes_nothing_is_known() -> None:
+    silent = '[driver]\nversion = {unknown = "NVML: Unknown Error"}'
+    old = '[driver]\nversion = "570.10"'
+    report = summary(node("a"), node("b"), node("c", silent), node("d", silent), node("odd", old))
+    shown = " ".join(render(report, width=80, color=False).split())
+    assert (
+        "driver 580.65.06 on 2 of 3 nodes with 1 x NVIDIA RTX A6000, not counting 2 where it is "
+        "unknown" in shown
+    )
+    assert "driver on 2 nodes: NVML: Unknown Error" in shown
+    assert "1 node not like the others" in shown
+
+
+def test_facts_in_which_the_same_nodes_differ_stand_together() -> None:
+    bare = "only = []"
+    nodes = [*(node(f"n{i}") for i in range(3)), node("x", bare), node("y", bare)]
+    report = summary(*nodes)
+    facts = [drift.fact for drift in report.drift]
+    assert {"torch", "jax"} <= set(facts)
+    shown = render(report, width=80, color=False)
+    assert shown.count("x, y (2)") == 1
+    for fact in facts:
+        assert f"\n      {fact}  none; " in shown
+
+
+def test_a_node_without_a_framework_is_named_with_the_reason() -> None:
+    report = summary(node("a"), node("bare", "only = []"))
+    (reason,) = [row for row in report.uncheckable if row.nodes == ("bare",)]
+    assert reason.reason.startswith("no deep-learning framework is installed")
+
+
+def test_what_is_unknown_is_said_once_for_each_reason() -> None:
+    denied = '[driver]\nxids = {unknown = "the kernel log: not permitted"}'
+    read = "[driver]\nxids = []"
+    report = summary(node("a", read), node("b", denied), node("c", denied))
+    (row,) = report.unknown_facts
+    assert row == ("the kernel log: not permitted", ("Xids",), ("b", "c"))
+    assert report.standing == "fine"
+    assert "Xids on 2 nodes: the kernel log: not permitted" in render(report, width=80, color=False)
 
 
 def test_an_unknown_fact_is_not_odd() -> None:
@@ -222,7 +269,20 @@ distribution = "Debian 11"
     report = summary(*nodes)
     (group,) = [g for g in report.causes if g.cause == "visible-devices-hides-gpu"]
     assert group.nodes == ("x", "y")
-    assert [(s.fact, s.value) for s in group.shared] == [("distribution", "Debian 11")]
+    assert group.shared == (("distribution", "Debian 11", 0),)
+
+
+def test_what_only_some_nodes_have_says_on_how_many_it_is_unknown() -> None:
+    worn = '[driver.gpus.0]\necc_uncorrected = 3\n[system]\ndistribution = "Debian 11"'
+    silent = '[system]\ndistribution = {unknown = "/etc/os-release: not permitted"}'
+    nodes = (node("a"), node("d"), node("b", silent), node("c", silent), node("x", worn))
+    report = summary(*nodes)
+    (group,) = report.causes
+    assert group.shared == (("distribution", "Debian 11", 2),)
+    assert (report.affected, report.odd) == (("x",), ("x",))
+    shown = " ".join(render(report, width=80, color=False).split())
+    assert "distribution Debian 11 (unknown on 2 of the others)" in shown
+    assert "1 node with something to do, 1 node not like the others" in shown
 
 
 def test_causes_of_most_nodes_come_first_within_a_severity() -> None:
@@ -252,6 +312,47 @@ def test_a_hostile_snapshot_costs_little() -> None:
     made = node_report("x", diagnose(decode(Snapshot, data)))
     assert len(json.dumps([str(part) for part in made])) < 20_000
     assert isinstance(made.gpus, Unknown)
+
+
+def test_a_compressed_snapshot_is_read_under_the_name_of_its_node(tmp_path: pathlib.Path) -> None:
+    content = (MACHINES / f"{HEALTHY}.json").read_bytes()
+    (tmp_path / "gpu-1.json.gz").write_bytes(gzip.compress(content))
+    (tmp_path / "GPU-2.JSON.XZ").write_bytes(lzma.compress(content))
+    names = tmp_path / "names"
+    names.write_text("gpu-[1-2].cluster.local\n")
+    report = fleet_report(tmp_path, expect=names)
+    assert [count.names for count in report.verdicts] == [("GPU-2", "gpu-1")]
+    assert report.lost == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (gzip.compress(bytes(1 << 25)), "only the first 16 MiB of the unpacked snapshot were read"),
+        (gzip.compress(b"{}" * 999)[:20], "the gzip data are truncated"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "is a PNG image, not a snapshot"),
+        (b"\x8b\x8b", "it has binary data, not text"),
+        (b"", "it is empty"),
+        (b"bash: whygpu: command not found\n", "a message: bash: whygpu: command not found"),
+        (b"root:$6$secret:1\n", "it is not JSON, but perhaps the message of a program that failed"),
+    ],
+    ids=["bomb", "truncated", "image", "binary", "empty", "message", "other"],
+)
+def test_what_is_wrong_with_a_file_is_said_in_plain_words(
+    content: bytes, why: str, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    (loss,) = fleet_report(tmp_path).lost
+    assert loss.kind == "unreadable"
+    assert why in loss.reason
+    assert "secret" not in loss.reason
+
+
+def test_nodes_that_are_lost_for_one_reason_are_one_row(tmp_path: pathlib.Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.json").write_bytes(b"{")
+    shown = render(fleet_report(tmp_path), width=80, color=False)
+    assert "   a, b, c (3)\n      unreadable: its file is no snapshot: it ends in" in shown
 
 
 def test_a_pipe_among_the_snapshots_does_not_block(tmp_path: pathlib.Path) -> None:
@@ -328,6 +429,17 @@ def test_gpus_of_one_node_that_differ_are_told_apart() -> None:
     modes = {fact.name: fact.value for fact in made.facts}["compute mode"]
     assert isinstance(modes, Known)
     assert modes.value == "default (GPU 0 2), exclusive (GPU 1)"
+
+
+def test_what_is_unknown_of_one_gpu_names_it_and_of_all_does_not() -> None:
+    data = recorded(HEALTHY)
+    eight_gpus(data, count=3)
+    gpus = data["driver"]["gpus"]["known"]
+    for chosen, reason in ((gpus[1:2], "GPU 1: lost"), (gpus, "lost")):
+        for gpu in chosen:
+            gpu["mig"] = {"unknown": "lost"}
+        made = node_report("x", diagnose(decode(Snapshot, data)))
+        assert {fact.name: fact.value for fact in made.facts}["MIG"] == Unknown(reason)
 
 
 def test_xids_of_the_hardware_make_a_node_odd_and_those_of_programs_do_not() -> None:

@@ -156,13 +156,18 @@ def test_without_a_gpu_a_word_that_names_none_anywhere_is_wrong_usage(words: str
 
 @each("words", ["RTX 4090", "H100", "T4", "geforce", "NVIDIA L4", "gpu:7", "GPU-1a2b", "MIG-3c"])
 def test_without_a_gpu_a_word_that_may_name_one_cannot_be_met(words: str) -> None:
-    with pytest.raises(PolicyError, match="no GPU"):
+    with pytest.raises(PolicyError, match="no NVIDIA driver was found"):
         devices.show_gpus(parse_device(words), machine(NO_GPU), (), {})
+
+
+def test_a_driver_without_a_gpu_is_not_called_missing() -> None:
+    with pytest.raises(PolicyError, match="the NVIDIA driver shows no GPU"):
+        gpus_of(machine("[driver]\ngpus = []"))
 
 
 def test_without_a_gpu() -> None:
     for words in ("gpu", "gpu:0", "require=gpu", "auto require=gpu"):
-        with pytest.raises(PolicyError, match="no GPU"):
+        with pytest.raises(PolicyError, match="no NVIDIA driver was found"):
             planned(words, NO_GPU)
     auto = planned("auto", NO_GPU)
     assert variables(auto)["CUDA_VISIBLE_DEVICES"] == "-1"

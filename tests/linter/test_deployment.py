@@ -367,7 +367,6 @@ def test_a_partition_alone_is_only_a_hint(tmp_path: pathlib.Path) -> None:
     [
         "volumes: [{name: d, hostPath: {path: /dev/nvidia0}}]",
         "containers: [{name: a, image: x/y:gpu, securityContext: {privileged: true}}]",
-        "containers: [{name: a, image: x:gpu, env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]}]",
         "containers: [{name: a, image: x/y:gpu, resources: {limits: {tke.example/qgpu-core: 20}}}]",
     ],
 )
@@ -559,8 +558,10 @@ def test_what_a_pod_starts_decides_not_the_image_that_it_starts_it_in(
 
 def test_a_toleration_alone_puts_no_pod_on_a_node_with_gpus(tmp_path: pathlib.Path) -> None:
     tolerates = "  tolerations: [{key: nvidia.com/gpu, operator: Exists}]\n"
-    web = "{name: web, image: 'example/web:1'}"
+    web = "{name: web, image: 'example/web:1', command: [nginx]}"
     assert found(tmp_path, project(tmp_path, {"pod.yaml": POD.format(web, tolerates)})) == []
+    report = project(tmp_path, {"pod.yaml": POD.format("{name: w, image: 'a/train:1'}", tolerates)})
+    assert [item.finding.severity for item in report.findings] == ["info"]
     commented = "name: w\n    image: example/w:1\n    resources:\n      # nvidia.com/gpu: 1"
     report = project(tmp_path, {"pod.yaml": POD.format(commented, tolerates)})
     assert found(tmp_path, report) == [("WG811", "pod.yaml", 9)]
@@ -661,10 +662,14 @@ def test_one_of_the_services_of_an_image_has_the_gpu_in_another_file(
 
 def test_a_variable_may_be_enough_where_the_runtime_is_the_default(tmp_path: pathlib.Path) -> None:
     service = "services:\n  s:\n    image: {}\n    environment: [NVIDIA_VISIBLE_DEVICES=all]\n"
-    assert found(tmp_path, project(tmp_path, {"compose.yml": service.format("a/hub:1")})) == []
-    cuda = tmp_path / "cuda"
-    report = project(cuda, {"compose.yml": service.format("nvidia/cuda:12.4.1-base-ubuntu22.04")})
-    assert [item.finding.severity for item in report.findings] == ["info"]
+    container = "{{name: a, image: '{}', env: [{{name: NVIDIA_VISIBLE_DEVICES, value: all}}]}}"
+    for number, image in enumerate(("a/hub:1", "nvidia/cuda:12.4.1-base-ubuntu22.04")):
+        pod = POD.format(container.format(image), "")
+        for name, text in (("compose.yml", service.format(image)), ("pod.yaml", pod)):
+            folder = tmp_path / f"{name}{number}"
+            report = project(folder, {name: text})
+            assert [item.finding.severity for item in report.findings] == ["info"]
+            assert "default" in report.findings[0].finding.message
 
 
 def test_a_stub_in_an_image_that_compiles_a_framework(tmp_path: pathlib.Path) -> None:
@@ -1058,3 +1063,29 @@ def test_code_in_the_command_of_a_pod(
     )
     report = project(tmp_path, {"pod.yaml": pod})
     assert [item.finding.code for item in report.findings] == codes
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "pod.yaml",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec:\n  containers:\n  - name: a\n"
+            '    image: a\n    resources: {limits: {nvidia.com/gpu: "%s"}}\n',
+        ),
+        (
+            "compose.yaml",
+            "services:\n  a:\n    image: a\n    deploy: {resources: {reservations: {devices: "
+            '[{driver: nvidia, count: "%s", capabilities: [gpu]}]}}}\n',
+        ),
+        ("job.sh", "#!/bin/bash\n#SBATCH --gpus=%s\npython train.py\n"),
+        ("requirements.txt", "tensorflow==1,==%s\n"),
+        ("poetry.lock", "x = %s\n"),
+        ("pyproject.toml", 'x = %s\n[tool.poetry.dependencies]\ntorch = "^2"\n'),
+    ],
+)
+def test_a_number_that_python_does_not_convert_ends_nothing(
+    tmp_path: pathlib.Path, name: str, text: str, number: str
+) -> None:
+    project(tmp_path, {name: text % number})

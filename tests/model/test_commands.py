@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packaging.requirements import InvalidRequirement, Requirement
 
 from tests.cases import each
 from tests.pasting import BASH, paste
 from whygpu.model.codec import decode, encode
-from whygpu.model.commands import note_on_install, remedy_text, shell_text, shell_texts
+from whygpu.model.commands import (
+    is_requirement,
+    note_on_install,
+    remedy_text,
+    shell_text,
+    shell_texts,
+)
 from whygpu.model.finding import Remedy
 from whygpu.model.observed import Known
 from whygpu.model.remedy import (
@@ -402,3 +409,20 @@ def test_powershell_gets_the_projects_tool_where_no_path_is_needed() -> None:
         'if ($?) { poetry add --source pytorch-cpu "numpy<2" }'
     )
     assert shell_text(action, in_project("uv")._replace(system="windows")) is None
+
+
+@each(
+    "text",
+    (
+        *("torch", "a-b_c.d==1", "jax[cuda12]==0.7.1", "x>=2", "ruamel.yaml<1.0", "A1!=3.0"),
+        *("-e", "torch-", "[x]", "a==", "a[b", "a==1.", "a;x", "a @ file:///x", "a[b-]", ""),
+    ),
+)
+def test_a_simple_requirement_is_recognised_as_packaging_does(text: str) -> None:
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement:
+        expected = False
+    else:
+        expected = parsed.url is None
+    assert is_requirement(text) == expected

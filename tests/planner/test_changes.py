@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.cases import each
-from tests.planner.small_table import GTX_1080, K80, TABLE, machine, table_of, tensorflow
+from tests.planner.small_table import GTX_1080, K80, RTX_5090, TABLE, machine, table_of, tensorflow
 from whygpu.model.machine_spec import MachineSpec
-from whygpu.model.observed import Unknown
+from whygpu.model.observed import Known, Unknown
 from whygpu.planner.changes import changes
 from whygpu.planner.wishes import parse_all
 
@@ -54,6 +54,13 @@ def test_no_driver_is_proposed_that_has_dropped_the_gpu() -> None:
     newer = K80._replace(capability=(5, 0))
     served = table_of([tensorflow("2.15.0", "3.11", "12.2", architectures=("sm_50",))])
     assert changes(machine(driver="470.82", gpu=newer), wishes, served) != ()
+
+
+def test_of_gpus_that_no_release_serves_together_one_is_shown() -> None:
+    mixed = machine(driver="580.65")._replace(gpus=Known((GTX_1080, RTX_5090), "test"))
+    assert possible("torch==2.11", mixed) == [
+        ("CUDA_VISIBLE_DEVICES set to show only GeForce RTX 5090 (12.0)", ["2.11.0"]),
+    ]
 
 
 def test_the_last_driver_for_a_gpu_is_proposed() -> None:

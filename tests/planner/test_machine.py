@@ -120,6 +120,12 @@ def test_a_gpu_has_the_name_of_its_model_if_only_one_matches(text: str, name: st
     assert [gpu.name for gpu in gpus.value] == [name]
 
 
+def test_several_gpus_are_all_of_them_and_not_the_last() -> None:
+    gpus = described(machine(), gpu="GTX 1080, RTX 5090").gpus
+    assert isinstance(gpus, Known)
+    assert [gpu.capability for gpu in gpus.value] == [(6, 1), (12, 0)]
+
+
 def test_a_jetson_is_no_x86_machine() -> None:
     told = described(machine(), gpu="Jetson Orin")
     assert told.platform == Known("linux_aarch64", "--gpu")
@@ -140,6 +146,7 @@ def test_an_interpreter_other_than_cpython_is_not_in_the_table() -> None:
     [
         ({"python": "three"}, "python='three': expected a version"),
         ({"driver": "new"}, "driver='new': expected a version"),
+        ({"driver": "12.2"}, "driver='12.2': this is no version of a driver but looks like one of"),
         ({"glibc": "musl"}, "glibc='musl': expected a version"),
         ({"gpu": "Voodoo 2"}, "gpu='Voodoo 2': no such model on record"),
         ({"gpu": "RX 7900 XTX"}, "gpu='RX 7900 XTX': this is a GPU of AMD"),

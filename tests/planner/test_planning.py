@@ -152,6 +152,34 @@ def test_a_conflict_in_metadata_is_named_before_one_of_files_but_only_of_the_new
     assert "these install the same files (nvidia/cudnn)" in answer.conflict
 
 
+TWO_CUDAS = [
+    tensorflow("2.20.0", "3.11", "12.5.1", "nvidia-cudnn-cu12"),
+    release("torch", "2.11.0", cuda="13.0", requires=("nvidia-cudnn-cu13",)),
+    *(release(f"nvidia-cudnn-cu{cuda}", "9.9") for cuda in (12, 13)),
+]
+"""The default build of PyTorch shares files with TensorFlow's packages; others were not read."""
+
+
+def test_builds_that_were_not_read_are_a_guess_and_no_reason_to_say_that_nothing_fits() -> None:
+    wishes, table = parse_all(["tensorflow", "torch"]), table_of(TWO_CUDAS)
+    assert make_plan(machine(), wishes, table).plan is None
+    answer = make_plan(machine(), wishes, table, may_guess=True)
+    assert answer.plan is not None
+    assert answer.exit_code == 4
+    (index,) = (item.torch_index for item in answer.plan.chosen if item.torch_index)
+    # An index for CUDA 13 would bring the files of nvidia-cudnn-cu13.
+    assert index.startswith("cu12")
+    reason = reasons(answer)["torch==2.11.0"][1]
+    assert reason.endswith("these install the same files (nvidia/cudnn)")
+
+
+def test_why_not_does_not_refuse_what_a_build_that_was_not_read_may_allow() -> None:
+    answer = why_not(machine(), parse("tensorflow"), [parse("torch")], table_of(TWO_CUDAS))
+    last = answer.chain[-1]
+    assert (last.constraint, last.outcome) == ("conflict", "unchecked")
+    assert last.reason.startswith("may be compatible with torch 2.11.0: the requirements of")
+
+
 def test_a_resolver_that_gives_up_on_what_is_excluded_leaves_the_reason_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

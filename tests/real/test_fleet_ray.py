@@ -95,10 +95,12 @@ def test_a_report_is_complete_if_one_node_dies_and_one_hangs(
         wait_until(lambda: nodes.has_begun("dies"))
         nodes.cluster.remove_node(nodes.by_name["dies"], allow_graceful=False)
 
+    listed = tmp_path / "hostfile"
+    listed.write_text("fine slots=1\nold slots=1\ndies slots=1\nhangs slots=1\nbefore slots=1\n")
     killer = threading.Thread(target=end_a_node_at_work, daemon=True)
     killer.start()
     words = ["fleet", "check", "--ray", nodes.cluster.address, "--no-probe", "--json"]
-    words += ["--node-limit", str(LIMIT), "--keep", str(tmp_path)]
+    words += ["--node-limit", str(LIMIT), "--keep", str(tmp_path), "--expect", str(listed)]
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "whygpu", *words],
@@ -109,9 +111,10 @@ def test_a_report_is_complete_if_one_node_dies_and_one_hangs(
     )
     killer.join(10)
     report = json.loads(done.stdout)
-    assert report["nodes"] == 5
+    assert report["nodes"] == 6
     lost = {row["node"]: row["kind"] for row in report["lost"]}
-    assert lost == {"dies": "died", "hangs": "hung"}
+    assert lost == {"dies": "died", "hangs": "hung", "before": "missing"}
+    assert report["unexpected"] == ["head"]
     (drift,) = (row for row in report["drift"] if row["fact"] == "driver")
     assert (drift["usual"], drift["usual_nodes"]) == ("580.65.06", 2)
     assert drift["others"] == [{"value": "570.10", "nodes": ["old"]}]

@@ -112,6 +112,12 @@ def test_how_to_name_another_python_is_said_if_none_was_chosen() -> None:
     assert HINT not in examined("", by_default=True)
 
 
+@each("toml", ["only = []", 'only = []\nstart = "no-gpu"'])
+def test_without_a_framework_there_may_be_another_environment(toml: str) -> None:
+    assert HINT in examined(toml, by_default=True)
+    assert HINT not in examined(toml)
+
+
 def test_without_probes_one_line_says_what_stays_unknown() -> None:
     report = text('only = ["torch"]\nprobes_left_out = "the frameworks were not run (--no-probe)"')
     assert report.startswith("? Cannot tell whether PyTorch uses the GPU: ")

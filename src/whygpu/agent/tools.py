@@ -86,7 +86,10 @@ _SNAPSHOT = Argument(
 _MACHINE = {
     "python": Argument(_text("a Python version such as 3.11, or an environment"), "--python"),
     "driver": Argument(_text("version of the NVIDIA driver, such as 535.54.03"), "--driver"),
-    "gpu": Argument(_text("model of the GPU, such as RTX 4090, or its capability: 8.9"), "--gpu"),
+    "gpu": Argument(
+        _text("model of the GPU, such as RTX 4090, or its capability: 8.9; several: T4, L4"),
+        "--gpu",
+    ),
     "platform": Argument(
         _text("linux_x86_64, linux_aarch64, win_amd64, macosx_arm64 or macosx_x86_64"), "--platform"
     ),

@@ -68,4 +68,7 @@ def _is_environment(path: str) -> bool:
     """A folder, or a program that may be an interpreter. Snapshots are not executable files."""
     if os.path.isdir(path):
         return True
-    return os.path.isfile(path) and os.access(path, os.X_OK) and not path.endswith(".json")
+    from whygpu.readers.unpacking import without_packing
+
+    may_run = os.path.isfile(path) and os.access(path, os.X_OK)
+    return may_run and not without_packing(path).endswith(".json")

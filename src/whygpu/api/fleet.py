@@ -28,8 +28,8 @@ def fleet_report(
     """Which of many machines are not like the others, and why?
 
     `snapshots` are folders with one snapshot for each node, or single snapshots; the name of a
-    file is the name of its node. `expect` is a file with the names of all nodes: those without a
-    snapshot are reported.
+    file is the name of its node. `expect` is a file with the names of all nodes, such as a hostfile
+    of MPI: those without a snapshot are reported, and those that it does not name.
 
     Example:
         report = whygpu.fleet_report("snapshots/")
@@ -38,7 +38,8 @@ def fleet_report(
     """
     from whygpu.api.machine import diagnose
     from whygpu.fleet.judging import report_on
-    from whygpu.fleet.snapshot_files import expected_nodes, find_snapshots
+    from whygpu.fleet.node_lists import expected_nodes
+    from whygpu.fleet.snapshot_files import find_snapshots
 
     found = find_snapshots(paths_of(snapshots))
     expected = expected_nodes(os.fspath(expect)) if expect is not None else ()
@@ -57,6 +58,7 @@ def fleet_check(
     stress: float | None = None,
     node_limit: float | None = None,
     keep: str | os.PathLike[str] | None = None,
+    expect: str | os.PathLike[str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> FleetReport:
     """Take a snapshot on every node of a Ray cluster now, and report on them.
@@ -64,7 +66,8 @@ def fleet_check(
     `ray` is the address of the cluster; "auto" is the one that this machine belongs to. `python`,
     `probe`, `timeout` and `stress` are those of `check`, on each node. A node that has not
     answered after `node_limit` seconds counts as hung (default: 300, and 16 times `stress` more).
-    `keep` is a folder for the snapshots.
+    `keep` is a folder for the snapshots. `expect` is that of `fleet_report`: a node that was dead
+    before is in no list of Ray.
 
     Example:
         whygpu.fleet_check("auto", probe=False).lost
@@ -76,6 +79,7 @@ def fleet_check(
     from whygpu.fleet.gathering import NodeRequest
     from whygpu.fleet.gathering import node_limit as usual_limit
     from whygpu.fleet.judging import report_on
+    from whygpu.fleet.node_lists import expected_nodes
     from whygpu.fleet.ray_nodes import gather
 
     if node_limit is None:
@@ -86,6 +90,8 @@ def fleet_check(
             option="node_limit",
             value=node_limit,
         )
+    # A list that cannot be read ends it before the nodes are asked.
+    expected = expected_nodes(os.fspath(expect)) if expect is not None else ()
     with ExitStack() as stack:
         if keep is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whygpu-fleet-"))
@@ -94,7 +100,9 @@ def fleet_check(
             _make_folder(folder)
         request = NodeRequest(python, probe, timeout, node_limit, stress)
         gathered = gather(folder, request, address=ray, on_node=on_progress)
-        return report_on(gathered.files, lost=gathered.lost, full_diagnosis=diagnose)
+        return report_on(
+            gathered.files, lost=gathered.lost, expected=expected, full_diagnosis=diagnose
+        )
 
 
 def _make_folder(path: str) -> None:

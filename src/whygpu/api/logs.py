@@ -104,19 +104,27 @@ def _explained(
     from whygpu.diagnosis.explainer import explain as _explain
     from whygpu.readers.log import read_pieces
 
-    processor = here.system.cpu if here is not None else None
-    log = read_pieces(pieces, name)._replace(memory=memory, processor=processor)
+    log = read_pieces(pieces, name)._replace(memory=memory)
+    same = here if here is not None and _of_this_machine(log, here) else None
+    if same is not None:
+        log = log._replace(processor=same.system.cpu)
     explanation = _explain(log, catalogue())
     if here is not None:
         from whygpu.diagnosis.corroboration import corroborate
 
         explanation = corroborate(explanation, log, diagnose(here), catalogue())
-    explanation = _ready(explanation, log, here)
+    explanation = _ready(explanation, log, same)
     # Answers get posted, and logs are full of home folders and sometimes hold a key.
     platform = LocalHost().platform
     installer = Redactor(platform, keeps_other_homes=True).value(explanation.installer)
     cleaned = Redactor(platform).value(explanation, context=log.text)
     return cleaned._replace(installer=installer)
+
+
+def _of_this_machine(log: Log, here: Snapshot) -> bool:
+    from whygpu.diagnosis.other_machine import other_machine
+
+    return not other_machine(log, here)
 
 
 def _ready(explanation: Explanation, log: Log, here: Snapshot | None) -> Explanation:

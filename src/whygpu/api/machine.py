@@ -19,7 +19,8 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.units import size_text
 from whygpu.privacy import Redactor
 from whygpu.probes import DEFAULT_TIMEOUT
-from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT, not_a_snapshot, read_snapshot
+from whygpu.readers import limits
+from whygpu.readers.saved_snapshot import not_a_snapshot, read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -221,11 +222,11 @@ def load_snapshot(path: str) -> Snapshot:
     """
     try:
         if path == "-":
-            content = sys.stdin.buffer.read(LARGEST_SNAPSHOT + 1)
-            if len(content) > LARGEST_SNAPSHOT:
-                raise not_a_snapshot(path, f"it is larger than {size_text(LARGEST_SNAPSHOT)}")
+            content = sys.stdin.buffer.read(limits.SNAPSHOT + 1)
+            if len(content) > limits.SNAPSHOT:
+                raise not_a_snapshot(path, f"it is larger than {size_text(limits.SNAPSHOT)}")
         else:
-            content = read_given(path, LARGEST_SNAPSHOT)
+            content = read_given(path, limits.SNAPSHOT)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     return read_snapshot(content, path)

@@ -11,8 +11,9 @@ from whygpu.api.arguments import checked
 from whygpu.errors import UsageError
 from whygpu.host import state_folder
 from whygpu.model.codec import DecodeError, decode, encode
+from whygpu.model.derived import usable_gpu
 from whygpu.model.history import History, PastRun, SinceGood
-from whygpu.model.observed import Known
+from whygpu.model.observed import Absent, Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.past_runs.store import HistoryError, Store
 from whygpu.readers import bounded_json
@@ -91,12 +92,26 @@ def since_good_check(report: Report) -> SinceGood | None:
 
     None if nothing is wrong, or there was no good one. HistoryError if the history is unusable.
     """
-    if report.verdict not in ("cpu", "broken"):
-        return None
-    # "cpu" is said only of a machine that has a GPU. One without is nothing to compare it with: a
-    # login node, or a job that did not ask for a GPU.
-    verdicts = _GOOD if report.verdict == "broken" else ("gpu",)
-    return _since_good(_public(report.snapshot), None, verdicts)
+    machine = _public(report.snapshot)
+    if report.verdict == "cpu":
+        # "cpu" is said only of a machine that has a GPU. One without is nothing to compare it with:
+        # a login node, or a job that did not ask for a GPU.
+        good = _last_good(machine, None, ("gpu",))
+    else:
+        good = _last_good(machine, None)
+        if _is_good(report) and not (good is not None and _has_lost_its_gpu(report, good)):
+            return None
+    return _compared(good, machine)
+
+
+def _is_good(report: Report) -> bool:
+    has_error = any(finding.severity == "error" for finding in report.root_causes)
+    return report.verdict in _GOOD and not has_error
+
+
+def _has_lost_its_gpu(report: Report, good: PastRun) -> bool:
+    """Nothing is wrong with a machine without a GPU, unless it had one the last time."""
+    return report.verdict == "no-gpu" and good.verdict == "gpu" and good.here
 
 
 def since_good_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) -> SinceGood | None:
@@ -106,7 +121,10 @@ def since_good_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) ->
     """
     if not report.exit_code and not report.fallback:
         return None
-    since = _since_good(_public(machine), _program(argv))
+    public = _public(machine)
+    # On a machine with a GPU, a run on the CPU of another one is no example.
+    verdicts = ("gpu", "cpu") if _has_no_gpu(machine) else ("gpu",)
+    since = _compared(_last_good(public, _program(argv), verdicts), public)
     if since is None or not any(
         reason.sets for reason in since.answer.reasons if reason.present == "after"
     ):
@@ -126,7 +144,7 @@ def remember_check(report: Report) -> None:
             verdict=report.verdict,
             summary=report.headline,
             exit_code=report.exit_code,
-            good=report.verdict in _GOOD,
+            good=_is_good(report),
             here=True,
         ),
         report.snapshot,
@@ -146,11 +164,16 @@ def remember_run(report: RunReport, machine: Snapshot, argv: Sequence[str]) -> N
             verdict=report.device,
             summary=f"{', '.join(sorted(used)) or 'no framework'}; exit code {report.exit_code}",
             exit_code=report.exit_code,
-            good=not report.exit_code and report.device == "gpu",
+            good=not report.exit_code
+            and (report.device == "gpu" or (report.device == "cpu" and _has_no_gpu(machine))),
             here=True,
         ),
         machine,
     )
+
+
+def _has_no_gpu(machine: Snapshot) -> bool:
+    return isinstance(usable_gpu(machine), Absent)
 
 
 def machine_of(prepared: Prepared) -> Snapshot:
@@ -221,10 +244,13 @@ def _remember(run: PastRun, machine: Snapshot) -> None:
     _store().add(run._replace(target=_target(public)), content)
 
 
-def _since_good(
+def _last_good(
     machine: Snapshot, program: str | None, verdicts: Sequence[str] = _GOOD
-) -> SinceGood | None:
-    good = _store().last_good(_target(machine), program, verdicts)
+) -> PastRun | None:
+    return _store().last_good(_target(machine), program, verdicts)
+
+
+def _compared(good: PastRun | None, machine: Snapshot) -> SinceGood | None:
     before = None if good is None else _snapshot(good.number)
     if good is None or before is None:
         return None

@@ -51,7 +51,7 @@ def plan(
     place = place_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     wanted = parse_all(list(wishes))
     table = place.table
-    answer = make_plan(place.spec, wanted, table)._replace(table=table.edition)
+    answer = make_plan(place.spec, wanted, table, may_guess=True)._replace(table=table.edition)
     if answer.plan is None:
         return answer._replace(changes=changes(place.spec, wanted, table))
     today = time.strftime("%Y-%m-%d")

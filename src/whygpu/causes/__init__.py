@@ -16,6 +16,7 @@ NEVER_SEEN_ON_MACHINES = frozenset(
     {
         *("device_placement_no_gpu_kernel", "device_placement_nonexistent", "gpu_package_missing"),
         *("invalid_device_ordinal", "kernel_bug_illegal_access", "kubernetes_no_gpu"),
+        *("mig_without_instances", "vgpu_unlicensed"),
         *(
             "mps_server_refuses",
             "nccl_failure",
@@ -25,7 +26,8 @@ NEVER_SEEN_ON_MACHINES = frozenset(
         ),
         *("triton_ptxas_too_old", "wheel_not_available", "windows_dll_load_failed"),
         *("base_image_not_fixed", "driver_files_in_image", "gpu_needed_in_image_build"),
-        *("gpu_not_requested", "image_lacks_framework_libraries", "library_path_replaced"),
+        *("gpu_not_requested", "hosted_runtime_without_gpu", "image_lacks_framework_libraries"),
+        "library_path_replaced",
         *("shared_memory_too_small", "xla_finds_no_algorithm"),
     }
 )

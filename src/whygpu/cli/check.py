@@ -7,6 +7,7 @@ from functools import partial
 
 from whygpu.cli.arguments import add_color_argument, add_data_arguments, seconds
 from whygpu.cli.html_file import HtmlFile, add_html_argument
+from whygpu.cli.verb_help import VERDICT
 from whygpu.errors import UsageError
 from whygpu.host.state_folder import is_recording
 from whygpu.probes import DEFAULT_TIMEOUT, STRESS_SECONDS
@@ -20,10 +21,9 @@ examples:
   whygpu check --json > report.json    or --sarif, for code scanning
   whygpu check --html report.html      a page to look at, or to send
   whygpu check --snapshot FILE         another machine, from its snapshot
-
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
+
+EXIT_CODES = VERDICT
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:

@@ -41,11 +41,9 @@ examples:
   whygpu compare net.py:module --input 3x224x224 --train 5
   whygpu compare script.py --lanes cpu,gpu --json
   whygpu compare model.keras --inputs data.npz --html report.html
-
-exit codes:
-  0 equal, or different by rounding only   1 different   2 wrong usage   3 a bug
-  4 cannot tell
 """
+
+EXIT_CODES = {"0": "equal, or different by rounding only", "1": "different", "4": "cannot tell"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

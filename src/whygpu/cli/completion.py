@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from whygpu.cli.verb_help import DONE
+
 EXAMPLES = """\
 examples:
   eval "$(whygpu completion bash)"       in ~/.bashrc; zsh: the same in ~/.zshrc
@@ -12,6 +14,8 @@ examples:
 
 Words are completed without starting whygpu.
 """
+
+EXIT_CODES = DONE
 
 FILES = {"bash": "complete.bash", "zsh": "complete.zsh", "fish": "complete.fish"}
 """In the folder completions of the package, which `make docs` writes."""

@@ -19,11 +19,13 @@ examples:
 
 To find which difference matters, whygpu puts each one, and groups of them, into
 the machine that works, and judges the result as `whygpu check` does.
-
-exit codes:
-  0 no worse than before   1 worse, or something new was found   2 wrong usage
-  3 a bug   4 cannot tell
 """
+
+EXIT_CODES = {
+    "0": "no worse than before",
+    "1": "worse, or something new was found",
+    "4": "cannot tell",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,11 +30,14 @@ examples:
   whygpu explain --html why.html *.log   a page to look at, or to send
   whygpu explain notebook.ipynb          the output that a notebook holds
   whygpu explain 'No CUDA GPUs are available'  a message itself, in quotes
-
-exit codes:
-  0 nothing wrong   1 a cause found, or a failure that is not the GPU's
-  2 a file cannot be read   4 cannot tell
 """
+
+EXIT_CODES = {
+    "0": "nothing wrong",
+    "1": "a cause found, or a failure that is not the GPU's",
+    "2": "wrong usage, or a file that cannot be read",
+    "4": "cannot tell",
+}
 UNREADABLE = 2
 _STATUS = re.compile(r"[A-Z]{3,20}(?:_[A-Z0-9]{1,20}){1,8}")
 _FILE_ENDING = re.compile(r"\w\.[a-z]{2,5}\d?$")

@@ -6,6 +6,7 @@ import argparse
 
 from whygpu.cli.arguments import add_color_argument, seconds
 from whygpu.cli.html_file import HtmlFile, add_html_argument
+from whygpu.cli.verb_help import VERDICT
 from whygpu.errors import UsageError
 from whygpu.probes import DEFAULT_TIMEOUT
 
@@ -19,11 +20,9 @@ examples:
 
 The copy and the packages that are downloaded need space and the network. What
 needs root, a driver or a restart is listed as a step for you.
-
-exit codes:
-  0 nothing wrong (any more)   1 something found   2 wrong usage   3 a bug
-  4 cannot tell
 """
+
+EXIT_CODES = {**VERDICT, "0": "nothing wrong (any more)"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from whygpu.cli import fleet_check, fleet_explain, fleet_recipe, fleet_report
+from whygpu.cli.verb_help import VERDICT, describe
 
 SUBVERBS: dict[str, Any] = {
     "report": fleet_report,
@@ -13,7 +14,7 @@ SUBVERBS: dict[str, Any] = {
     "explain": fleet_explain,
     "recipe": fleet_recipe,
 }
-"""Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
+"""Modules as those of the verbs: a first line, EXAMPLES, EXIT_CODES, add_arguments, run."""
 
 EXAMPLES = """\
 examples:
@@ -21,10 +22,9 @@ examples:
   whygpu fleet check --ray           every node of this Ray cluster, now
   whygpu fleet recipe slurm          a script for Slurm, or for Kubernetes
   whygpu fleet explain logs/         what ends the jobs, from their logs
-
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
+
+EXIT_CODES = VERDICT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,10 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         below = subverbs.add_parser(
             name,
             help=summary,
-            description=summary,
-            epilog=module.EXAMPLES,
             formatter_class=parser.formatter_class,
         )
+        describe(below, module)
         module.add_arguments(below)
 
 

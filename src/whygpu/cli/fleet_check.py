@@ -1,4 +1,4 @@
-"""Check every node of a cluster now, through the engine that is there, and report on them."""
+"""Check every node of a cluster now, and say which are not like the others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from whygpu.cli.arguments import seconds
 from whygpu.cli.check import add_stress_argument, add_target_arguments
 from whygpu.cli.fleet_report import add_report_arguments, show
+from whygpu.cli.verb_help import VERDICT
 from whygpu.fleet.gathering import NODE_LIMIT
 
 if TYPE_CHECKING:
@@ -21,10 +22,9 @@ examples:
   whygpu fleet check --ray --keep snapshots  keep them for `fleet report`
 
 whygpu has to be installed on the nodes. No node's resources are taken.
-
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
+
+EXIT_CODES = VERDICT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
             stress=options.stress,
             node_limit=options.node_limit,
             keep=options.keep,
+            expect=options.expect,
             on_progress=counting(),
         )
 

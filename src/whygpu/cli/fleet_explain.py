@@ -7,6 +7,7 @@ from functools import partial
 
 from whygpu.cli.arguments import add_color_argument, whole_number
 from whygpu.cli.html_file import HtmlFile, add_html_argument
+from whygpu.cli.verb_help import VERDICT
 
 EXAMPLES = """\
 examples:
@@ -14,10 +15,9 @@ examples:
   whygpu fleet explain logs --node-from '(gpu-[0-9]+)'
   whygpu fleet explain logs --name "slurm-*"
   whygpu fleet explain logs --json | jq '.causes[] | {code, jobs}'
-
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
+
+EXIT_CODES = VERDICT
 
 FILE_FIELDS = ("file", "node", "name", "folder")
 """Names of files and nodes are shown as they are: without them, nobody could find the log."""

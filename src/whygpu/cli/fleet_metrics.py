@@ -51,7 +51,7 @@ def add_metrics_arguments(parser: argparse.ArgumentParser) -> None:
 
 def place(text: str) -> Place:
     address, _, port = text.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    if not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a port, such as 9400")
     return Place(address.strip("[]") or LOCAL, int(port))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from whygpu.cli.verb_help import DONE
+
 EXAMPLES = """\
 examples:
   whygpu fleet recipe slurm --folder /shared/snapshots > whygpu-fleet.sh
@@ -12,6 +14,8 @@ examples:
 
 Each file says how to use it. whygpu starts nothing itself.
 """
+
+EXIT_CODES = DONE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

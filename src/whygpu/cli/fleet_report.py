@@ -1,4 +1,4 @@
-"""Judge the snapshots of many nodes: by root cause, and which are not like the others."""
+"""Judge the snapshots of many nodes: root causes, and which nodes are different."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 from whygpu.cli import fleet_metrics
 from whygpu.cli.arguments import add_color_argument
 from whygpu.cli.html_file import HtmlFile, add_html_argument
+from whygpu.cli.verb_help import VERDICT
 
 if TYPE_CHECKING:
     from whygpu.model.fleet import FleetReport
 
 EXAMPLES = """\
 examples:
-  whygpu fleet report snapshots/                 one file NODE.json for each node
-  whygpu fleet report snapshots/ --expect FILE   name the nodes that are missing, too
+  whygpu fleet report snapshots/                 a file NODE.json for each node
+  whygpu fleet report snapshots/ --expect FILE   name the missing nodes, too
   whygpu fleet report snapshots/ --html fleet.html
   whygpu fleet report snapshots/ --json | jq .drift
-  whygpu fleet report snapshots/ --metrics /var/lib/node_exporter/whygpu.prom
+  whygpu fleet report snapshots/ --metrics whygpu.prom   for node_exporter
 
 On each node: whygpu snapshot -o snapshots/$(hostname).json
-
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
-NODE_FIELDS = ("node", "nodes", "names", "folder")
+EXIT_CODES = VERDICT
+
+NODE_FIELDS = ("node", "nodes", "names", "unexpected", "folder")
 """Names of nodes are shown as they are: without them, nobody could find the machine."""
 
 
@@ -39,16 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a folder of snapshots (its .json files, also in folders below), or a snapshot",
     )
-    parser.add_argument(
-        "--expect",
-        metavar="FILE",
-        help="a list of all nodes, one on each line (- for stdin): report those without a snapshot",
-    )
     add_report_arguments(parser)
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """How the report is shown."""
+    """Which nodes should be in the report, and how it is shown."""
+    parser.add_argument(
+        "--expect",
+        metavar="FILE",
+        help="a list of all nodes, such as a hostfile (- for stdin): report those that are missing",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="name every node and every value"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from whygpu.cli.verb_help import VERDICT, exit_codes
+
 SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
     "compare": "Do CPU, GPU and other backends give the same results, and how fast is each?",
@@ -67,9 +69,7 @@ examples:
 {EXAMPLES}
 `whygpu VERB --help` lists the options of a verb.
 
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
-"""
+{exit_codes(VERDICT)}"""
 
 _NAMES_WIDE = 14
 _MOST_COLUMNS = 100
@@ -79,7 +79,7 @@ _FEWEST_COLUMNS = 40
 def columns_asked() -> int:
     """The width that COLUMNS asks for; 0 if it is not set, or not to a number."""
     given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 0
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 6 else 0
 
 
 def columns() -> int:

@@ -17,10 +17,9 @@ examples:
 
 A record has a snapshot without private data. It stays on this machine, in the
 user's folder for state. At most 200 are kept.
-
-exit codes:
-  0 done   2 wrong usage, or the history cannot be used   3 a bug
 """
+
+EXIT_CODES = {"0": "done", "2": "wrong usage, or the history cannot be used"}
 
 _ACTIONS = ("show", "on", "off", "clear", "export")
 _LISTED = 20

@@ -26,12 +26,13 @@ examples:
 
 In a file, `# whygpu: ignore[WG720] the reason` ignores one finding. Settings
 are read from [tool.whygpu.lint] in pyproject.toml.
-
-exit codes:
-  0 nothing found   1 something found   3 a bug
-  2 wrong usage, or nothing found and some files could not be read, or --fix
-    could not write a file
 """
+
+EXIT_CODES = {
+    "0": "nothing found",
+    "1": "something found",
+    "2": "wrong usage, --fix cannot write, or nothing found but not all was read",
+}
 
 _NAMES = ("path",)
 """Fields that hold names of files: editors and code scanning open a file by them."""

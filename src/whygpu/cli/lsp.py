@@ -16,6 +16,8 @@ examples:
                   output and ends with its input
 """
 
+EXIT_CODES = {"0": "done", "1": "the editor ended the server without asking it to shut down"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     # Many editors give every language server this option.

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from whygpu.cli import output
+from whygpu.cli.verb_help import DONE
 from whygpu.errors import UsageError
 
 EXAMPLES = """\
@@ -16,6 +17,8 @@ examples:
 
 The server talks on standard input and output and ends with its input.
 """
+
+EXIT_CODES = DONE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

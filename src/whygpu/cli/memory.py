@@ -8,9 +8,10 @@ from typing import Any
 from whygpu.cli import memory_estimate, memory_find
 from whygpu.cli.arguments import add_color_argument
 from whygpu.cli.html_file import HtmlFile, add_html_argument
+from whygpu.cli.verb_help import describe
 
 SUBVERBS: dict[str, Any] = {"estimate": memory_estimate, "find": memory_find}
-"""Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
+"""Modules as those of the verbs: a first line, EXAMPLES, EXIT_CODES, add_arguments, run."""
 
 EXAMPLES = """\
 examples:
@@ -20,10 +21,9 @@ examples:
   whygpu memory --snapshot FILE        another machine, from its snapshot
   whygpu memory estimate model.keras   what a model needs, before it is run
   whygpu memory find train.py:step     the largest batch that fits
-
-exit codes:
-  0 answered (also: there is no GPU)   2 wrong usage   3 a bug   4 cannot tell
 """
+
+EXIT_CODES = {"0": "answered (also: there is no GPU)", "4": "cannot tell"}
 
 _OPTIONS = {
     "gpu": "--gpu",
@@ -71,10 +71,9 @@ def _add_subverbs(parser: argparse.ArgumentParser) -> None:
         subverb = subverbs.add_parser(
             name,
             help=summary,
-            description=summary,
-            epilog=module.EXAMPLES,
             formatter_class=parser.formatter_class,
         )
+        describe(subverb, module)
         module.add_arguments(subverb)
         for action in subverb._actions:
             if action.dest == "color":

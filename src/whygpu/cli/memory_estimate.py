@@ -21,11 +21,13 @@ examples:
   whygpu memory estimate net.py:Net --input 3x224x224 --optimizer sgd
   whygpu memory estimate steps.py:make_step        a JAX (function, arguments)
   whygpu memory estimate model.keras --python ~/venv --json
-
-exit codes:
-  0 fits, or no GPU or limit is known       1 does not fit   2 wrong usage
-  3 a bug   4 cannot tell
 """
+
+EXIT_CODES = {
+    "0": "fits, or no GPU or limit is known",
+    "1": "does not fit",
+    "4": "cannot tell",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,11 +24,9 @@ examples:
   whygpu memory find net.py:Net --input 3x224x224 --optimizer sgd
   whygpu memory find train.py:step --limit 8GiB --margin 5% --multiple-of 8
   whygpu memory find train.py:step --device cpu --python ~/venv --json
-
-exit codes:
-  0 found   1 nothing fits, or the step leaks   2 wrong usage   3 a bug
-  4 cannot tell
 """
+
+EXIT_CODES = {"0": "found", "1": "nothing fits, or the step leaks", "4": "cannot tell"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

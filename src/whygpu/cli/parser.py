@@ -9,6 +9,7 @@ from importlib import import_module
 from whygpu.cli.help_page import SUMMARIES, USAGE, columns, help_page
 from whygpu.cli.process_setup import Ending
 from whygpu.cli.suggestions import Parser, refuse_unknown
+from whygpu.cli.verb_help import describe
 from whygpu.errors import EXIT_USAGE, exit_code_of_usage
 from whygpu.version import VERSION
 
@@ -53,8 +54,7 @@ def parser(*complete: str) -> argparse.ArgumentParser:
         )
         if name in complete:
             module = VERBS[name]
-            below.description = module.__doc__.partition("\n")[0]
-            below.epilog = module.EXAMPLES
+            describe(below, module)
             module.add_arguments(below)
     return top
 

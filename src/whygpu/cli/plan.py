@@ -23,11 +23,14 @@ examples:
   whygpu plan --snapshot FILE --json       another machine, from its snapshot
   whygpu plan --from requirements.txt      what of it cannot use the GPU
   whygpu plan --update                     read the package index first
-
-exit codes:
-  0 a plan   1 no plan   2 wrong usage   3 a bug   4 cannot tell
-  of --from: 0 all can use the GPU   1 something cannot   2 unreadable
 """
+
+EXIT_CODES = {
+    "0": "a plan; with --from: all of it can use the GPU",
+    "1": "no plan; with --from: something cannot",
+    "2": "wrong usage, or a file that cannot be read",
+    "4": "cannot tell",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--driver", metavar="VERSION", help="the NVIDIA driver: 535.54.03")
     parser.add_argument(
-        "--gpu", metavar="MODEL", help='the GPU: "RTX 5090", or its compute capability: 12.0'
+        "--gpu",
+        metavar="MODEL",
+        action="append",
+        help='the GPU: "RTX 5090", or its compute capability: 12.0; may be repeated',
     )
     parser.add_argument("--glibc", metavar="VERSION", help="the C library: 2.31")
     parser.add_argument(
@@ -91,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
         _update()
     names = ("python", "driver", "gpu", "glibc", "platform")
     facts: dict[str, Any] = {name: getattr(options, name) for name in names}
+    if options.gpu is not None:
+        facts["gpu"] = ", ".join(options.gpu)
     if options.snapshot is not None:
         facts["machine"] = api.load_snapshot(options.snapshot)
     if options.file is not None:

@@ -6,6 +6,7 @@ import argparse
 
 from whygpu.cli.check import add_target_arguments
 from whygpu.cli.html_file import HtmlFile
+from whygpu.cli.verb_help import VERDICT
 
 EXAMPLES = """\
 examples:
@@ -16,10 +17,9 @@ examples:
 
 The page needs no network and loads nothing. Home folders, names of users and
 machines, addresses and keys are removed as far as whygpu recognises them.
-
-exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
+
+EXIT_CODES = VERDICT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.verb_help import DONE
 
 EXAMPLES = """\
 examples:
@@ -15,6 +16,8 @@ examples:
   whygpu rule                          a line for each cause
   whygpu rule --json                   all pages, for programs
 """
+
+EXIT_CODES = DONE
 
 
 _WHOLE_LINES = 1000

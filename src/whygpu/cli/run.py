@@ -37,13 +37,16 @@ examples:
   whygpu run --trace --html run.html -- python train.py   the same as a page
   whygpu run --profile -- python train.py      why is it slow, what would help
   whygpu run --device gpu --dry-run -- python train.py   the plan, and why
-
-exit codes:
-  the program's own   125 whygpu failed   127 command not found
-  126 the policy cannot be met, nothing was run
-  128+n the program died of signal n
-  1 if the program succeeded and --require gpu was not met
 """
+
+EXIT_CODES = {
+    "1": "the program succeeded, but --require gpu was not met",
+    "125": "whygpu failed",
+    "126": "the policy cannot be met, nothing was run",
+    "127": "command not found",
+    "128+n": "the program died of signal n",
+    "other": "the program's own",
+}
 
 EXIT_UNMET = 126
 
@@ -299,7 +302,9 @@ class _Watcher:
             yield
 
     def explained(self, explanation: Explanation) -> None:
-        if self._options.quiet or explanation.verdict == "nothing-wrong":
+        # The advice for such a log is to read all of it, which has just been done.
+        says_nothing = explanation.verdict == "nothing-wrong" or explanation.reports_nothing
+        if self._options.quiet or says_nothing:
             return
         from whygpu.render.explain_text import render
         from whygpu.render.marks import MARKS, PLAIN_MARKS

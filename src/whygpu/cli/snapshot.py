@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 
 from whygpu.cli.check import add_stress_arguments, add_target_arguments
+from whygpu.cli.verb_help import DONE
 
 EXAMPLES = """\
 examples:
   whygpu snapshot -o machine.json      to post in an issue
   whygpu snapshot --no-probe           to standard output, from files only
 """
+
+EXIT_CODES = DONE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -88,7 +88,7 @@ class _Limit(NamedTuple):
     def free(self, host: Host) -> Observed[int]:
         """What is left of it. Cached files count as used, but the kernel can drop them."""
         usage = host.read(f"{self.folder}/{self.layout.usage}")
-        if not isinstance(usage, Known) or not usage.value.strip().isdigit():
+        if not isinstance(usage, Known) or not usage.value.strip().isdecimal():
             return Unknown(f"{self.folder} does not report its usage")
         statistics = host.read(f"{self.folder}/memory.stat")
         cached = 0
@@ -102,7 +102,7 @@ def _limits(host: Host) -> Iterator[_Limit]:
     """Limits of this process's control group and of every group around it."""
     for folder, layout in _groups(host):
         value = host.read(f"{folder}/{layout.limit}")
-        if isinstance(value, Known) and value.value.strip().isdigit():
+        if isinstance(value, Known) and value.value.strip().isdecimal():
             yield _Limit(folder, layout, int(value.value))
 
 

@@ -129,7 +129,7 @@ def _field(text: str) -> Observed[str]:
 def _number(text: str, unit: int = 1) -> Observed[int]:
     field = _field(text)
     if isinstance(field, Known):
-        if not field.value.isdigit():
+        if not field.value.isdecimal():
             return Unknown(f"nvidia-smi answered {field.value!r} instead of a number")
         return Known(int(field.value) * unit, SOURCE)
     return field

@@ -120,17 +120,18 @@ def _met(versions: str, installed: str) -> Known[bool] | Unknown:
     if simply is not None:
         return Known(simply, versions)
     # Imported here because it costs more than reading all the metadata.
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version
 
     try:
         return Known(
             SpecifierSet(versions).contains(Version(installed), prereleases=True), versions
         )
-    except InvalidSpecifier:
-        return Unknown(f"{versions!r} is not a valid version requirement")
     except InvalidVersion:
         return Unknown(f"{installed!r} is not a valid version")
+    # InvalidSpecifier is one; Python raises another for numbers of thousands of digits.
+    except ValueError:
+        return Unknown(f"{versions!r} is not a valid version requirement")
 
 
 def _marker_environment(platform: Platform, interpreter: Interpreter) -> dict[str, str]:

@@ -23,6 +23,7 @@ HIDING = ("", "-1", "NoDevFiles", "none", "void")
 
 NUMBER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
 LARGEST = (1 << 64) - 1
+MOST_DIGITS = len(str(LARGEST))
 
 FULL_UUID = re.compile(
     r"((?:GPU|MIG)-[0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
@@ -103,9 +104,10 @@ def _index(entry: str) -> int:
     number = NUMBER.match(entry)
     if number is None:
         raise Invalid("it is not a number" if entry.strip() else "it is empty")
-    value = int(number[1])
-    if abs(value) > LARGEST:
+    digits = number[1].lstrip("+-").lstrip("0") or "0"
+    if len(digits) > MOST_DIGITS or int(digits) > LARGEST:
         raise Invalid("the number is too large")
+    value = -int(digits) if number[1].startswith("-") else int(digits)
     # The driver keeps the lower 32 bits, as a C int.
     index = (value + (1 << 31)) % (1 << 32) - (1 << 31)
     if index < 0:

@@ -260,7 +260,7 @@ def unable(lane: Lane, installed: Mapping[str, str]) -> LaneRun | None:
 def has_backends(installed: Mapping[str, str]) -> bool:
     """Whether the installed Keras has several backends."""
     major = installed.get("keras", "").partition(".")[0]
-    return major.isdigit() and int(major) >= KERAS_WITH_BACKENDS
+    return major.isdecimal() and int(major) >= KERAS_WITH_BACKENDS
 
 
 def _lacking(lane: Lane, prepared: Prepared) -> Lack | None:

@@ -75,7 +75,7 @@ def _one_of(word: str, known: Sequence[Word], what: str, lane: str) -> Word:
     hint = f"; did you mean {near[0]}?" if near else ""
     if what == "lane" and word in KERAS_BACKENDS:
         hint = f"; did you mean keras:{word}?"
-    elif what == "option" and word.isdigit():
+    elif what == "option" and word.isdecimal():
         hint = f"; CUDA_VISIBLE_DEVICES={word} chooses a GPU"
     kinds = f"{', '.join(known)}" + (", keras:jax and the like" if what == "lane" else "")
     raise _wrong(lane, f"no {what} {word!r}; there are {kinds}{hint}")

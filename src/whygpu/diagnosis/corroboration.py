@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from whygpu.causes.evidence.illegal_instructions import SIGNAL, looked_at
+from whygpu.diagnosis.other_machine import other_machine
 from whygpu.model.cause import Cause
 from whygpu.model.derived import and_list
 from whygpu.model.explanation import Explanation
@@ -23,6 +24,9 @@ def corroborate(
     explanation: Explanation, log: Log, report: Report, causes: Sequence[Cause]
 ) -> Explanation:
     """The explanation, with the facts of the machine added to each root cause."""
+    differences = other_machine(log, report.snapshot)
+    if differences:
+        return _not_compared(explanation, differences)
     by_code = {cause.code: cause for cause in causes}
     if explanation.verdict == "unknown":
         return _from_machine_alone(explanation, log, report)
@@ -50,6 +54,14 @@ def corroborate(
         roots = [*confirmed, *open_still]
         return _with_roots(explanation, roots, [*explanation.symptoms, *symptoms])
     return _with_roots(explanation, [*open_still, *refuted], explanation.symptoms)
+
+
+def _not_compared(explanation: Explanation, differences: Sequence[str]) -> Explanation:
+    """What this machine has says nothing about another one."""
+    return explanation._replace(
+        headline=f"{explanation.headline}. This was not compared with this machine, because the "
+        f"log is of another one, or from before a change: {'; '.join(differences)}"
+    )
 
 
 def _with_roots(

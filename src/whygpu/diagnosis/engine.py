@@ -130,6 +130,7 @@ def _root_of(
                 other
                 for other in findings
                 if root.cause in causes[other.code].explains
+                and _can_lead_to(other, root)
                 # The whole chain must concern the explained finding: a fault of one framework may
                 # follow from a fault of the machine, but does not explain another framework's.
                 and _concerns(other, root, kin)
@@ -142,6 +143,11 @@ def _root_of(
             return root
         visited.append(parent)
         root = parent
+
+
+def _can_lead_to(explaining: Finding, explained: Finding) -> bool:
+    """What leaves the GPU usable is no reason that it is not used."""
+    return explaining.effect != "none" or explained.effect == "none"
 
 
 def _concerns(explaining: Finding, explained: Finding, kin: Kin) -> bool:

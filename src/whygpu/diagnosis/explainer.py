@@ -131,10 +131,12 @@ def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
     idle = low_utilisation(log) or idle_although_held(log)
     if idle is not None:
         return for_idle_gpu(idle)
+    if _reason_for_cpu(roots) is not None:
+        return None
     reports = log.without_gpu()
-    if reports and _reason_for_cpu(roots) is None:
+    if reports:
         return for_work_without_gpu(log, reports)
-    return for_own_words(log, amid_output=True) if not roots else None
+    return for_own_words(log, amid_output=True)
 
 
 def _reason_for_cpu(roots: Sequence[Finding]) -> Finding | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from whygpu.causes.evidence.log_cpu_builds import shown_with_gpu
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_machines import gpus_in
 from whygpu.causes.evidence.log_subjects import excerpt, framework_title
@@ -11,7 +12,7 @@ from whygpu.causes.evidence.log_utilisation import Utilisation
 from whygpu.causes.evidence.mac_gpus import advice_for_a_mac, question_for_a_mac
 from whygpu.diagnosis.fragments import causes_with_words_of
 from whygpu.model.cause import Cause
-from whygpu.model.explanation import Guidance
+from whygpu.model.explanation import NOTHING_REPORTED, Guidance
 from whygpu.model.finding import Remedy
 from whygpu.model.log import DeviceReport, Failure, Line, Log
 from whygpu.model.remedy import command_line, shell_script
@@ -64,9 +65,13 @@ def _next_steps(log: Log) -> tuple[Remedy, ...]:
 _MOST_CAUSES = 4
 _MOST_OWN_LINES = 40
 """People describe what they see before anything else, and not at length."""
+_MOST_LAST_WORDS = 8
+"""Some ask below what they paste."""
+_NO_DRIVER = "no driver or no GPU on that machine"
+_NO_GPU_CODE = "a build without GPU support"
 _WHY_NONE_IS_SEEN = (
-    "no driver or no GPU on that machine",
-    "a build without GPU support",
+    _NO_DRIVER,
+    _NO_GPU_CODE,
     "CUDA libraries that are missing or of another release",
     "a container that was started without GPUs",
     "CUDA_VISIBLE_DEVICES",
@@ -94,8 +99,12 @@ def _why_none_is_seen(log: Log) -> tuple[str, ...]:
         return _WHY_NONE_ON_A_MAC
     if _is_jetson(log):
         return _WHY_NONE_ON_A_JETSON
-    # A machine whose GPU the log lists has a driver that works.
-    return _WHY_NONE_IS_SEEN[1 if log.devices else 0 :]
+    excluded = {
+        # A machine whose GPU the log lists has a driver that works.
+        _NO_DRIVER: bool(log.devices),
+        _NO_GPU_CODE: bool(shown_with_gpu(log)),
+    }
+    return tuple(reason for reason in _WHY_NONE_IS_SEEN if not excluded.get(reason))
 
 
 def _question(log: Log, usual: str) -> str | None:
@@ -142,6 +151,7 @@ def health(log: Log) -> str:
     ready = next((device for device in log.devices if device.event == "ready"), None)
     found = next((device for device in log.devices if device.event == "found"), None)
     on_gpu = next((report for report in log.reports if report.says == "on-gpu"), None)
+    has_gpu = next((report for report in log.reports if report.says == "gpu"), None)
     if ready is not None:
         name = f" ({ready.name})" if ready.name else ""
         return f"{framework_title(log)} can use the GPU{name}, line {ready.line}"
@@ -150,6 +160,9 @@ def health(log: Log) -> str:
         return f"the program says that it works on the GPU, line {on_gpu.line} ({quoted})"
     if found is not None:
         return f"it shows a GPU ({found.name}), line {found.line}"
+    if has_gpu is not None:
+        quoted = excerpt(log.line(has_gpu.line).text.strip(), 60)
+        return f"{framework_title(log)} sees a GPU, line {has_gpu.line} ({quoted})"
     if log.progress:
         return (
             f"the program does its work, line {log.progress[0]}, and does not say on which device"
@@ -217,7 +230,7 @@ def for_unknown(
         or Guidance(
             "it has lines that look like a problem, but no known cause matches them"
             if suspicious
-            else "nothing in it reports a failure, a GPU or work being done",
+            else NOTHING_REPORTED,
             ask="What did the program do that it should not have done?",
             steps=(_WHOLE_OUTPUT, CHECK),
         )
@@ -285,7 +298,10 @@ def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
     if line is None or said is None:
         return None
     if said.is_question:
-        return Guidance(f"line {line.number} asks {said.says}", steps=said.steps)
+        shown = _shown_of_devices(log) if amid_output else ""
+        return Guidance(
+            f"line {line.number} asks {said.says}{shown}", ask=said.ask, steps=said.steps
+        )
     sees_none = said.says == SEES_NONE.says
     return Guidance(
         f"line {line.number} says that {said.says}, and nothing else in it says why",
@@ -295,11 +311,18 @@ def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
     )
 
 
+def _shown_of_devices(log: Log) -> str:
+    """What the rest says of what somebody asks."""
+    works = health(log)
+    return f"; {works}" if works else "; the rest of the log does not show a device at work"
+
+
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
-    for line in log.lines[:_MOST_OWN_LINES]:
+    answered = amid_output and log.reports_gpu_at_work()
+    for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
         if line.level == "none" and (is_of_a_person(line.text) or not amid_output):
             said = complaint_in(line.text)
-            if said is not None:
+            if said is not None and not (answered and said.asks_for_use):
                 yield line, said
 
 

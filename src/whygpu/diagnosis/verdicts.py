@@ -244,11 +244,11 @@ def _without_frameworks(
     frameworks = machine.target.frameworks
     if not isinstance(frameworks, Known):
         reason = frameworks.reason if isinstance(frameworks, Unknown) else frameworks.source
-        return "unknown", f"cannot tell: the target environment could not be read: {reason}"
+        return "unknown", f"cannot tell: the examined environment could not be read: {reason}"
     interpreter = machine.target.interpreter
     if not isinstance(interpreter, Known):
         return "unknown", f"cannot tell: {_why_not(interpreter)}"
-    none = "no deep-learning framework is installed in the target environment"
+    none = "no deep-learning framework is installed in the examined environment"
     gpu = usable_gpu(machine)
     if isinstance(gpu, Absent):
         rest = _rest(findings, gaps) or "nothing to fix"

@@ -9,7 +9,7 @@ from whygpu.diagnosis.engine import diagnose
 from whygpu.differences.bench import Bench
 from whygpu.differences.describe import values_of
 from whygpu.differences.explaining import NOT_INSTALLED, Explainer, verdicts, was_run
-from whygpu.differences.headline import headline_of, new_remarks
+from whygpu.differences.headline import headline_of, new_remarks, with_fewer_gpus
 from whygpu.differences.relocation import moved
 from whygpu.model.cause import Cause
 from whygpu.model.differences import DiffAnswer, Difference, FrameworkChange, Reason, Side
@@ -58,6 +58,7 @@ def answer(before: Named, after: Named, causes: Sequence[Cause]) -> DiffAnswer:
     frameworks = tuple(_framework_changes(*reports))
     sides = (_side(before, reports[0]), _side(after, reports[1]))
     headline, standing = headline_of(sides, reports, frameworks, differences, reasons)
+    headline, standing = with_fewer_gpus(headline, standing, reports)
     return DiffAnswer(
         before=sides[0],
         after=sides[1],

@@ -9,7 +9,16 @@ from typing import Any
 from whygpu.differences.bench import FactDifference
 from whygpu.differences.facts import DRIVER
 from whygpu.differences.tree import Leaf
-from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu, GpuProcess, GraphicsDevice
+from whygpu.model.codec import is_record
+from whygpu.model.driver import (
+    DeviceNode,
+    Driver,
+    DriverLibrary,
+    Gpu,
+    GpuProcess,
+    GraphicsDevice,
+    XidCount,
+)
 from whygpu.model.environment import Variable
 from whygpu.model.libraries import LibraryCopy, Resolution, Toolkit
 from whygpu.model.observed import Absent, Known, Unknown
@@ -140,6 +149,9 @@ def _text(value: Any, leaf: Leaf) -> str:
     shown = _RECORDS.get(type(value))
     if shown is not None:
         return str(shown(value))
+    if is_record(type(value)):
+        fields = zip(value._fields, value, strict=True)
+        return ", ".join(f"{name.replace('_', ' ')} {_text(part, leaf)}" for name, part in fields)
     if isinstance(value, tuple):
         if value and isinstance(value[0], GpuProcess):
             return f"{len(value)} process{'es' if len(value) > 1 else ''}"
@@ -150,7 +162,13 @@ def _text(value: Any, leaf: Leaf) -> str:
 def _resolution(found: Resolution) -> str:
     if found.outcome == "loads":
         return f"loads from {found.path}"
-    return found.outcome.replace("-", " ") + (f": {found.detail}" if found.detail else "")
+    what = found.outcome.replace("-", " ")
+    if found.outcome == "not-found" or not found.detail:
+        return what
+    if found.outcome == "broken-file" and found.chain:
+        # Without the path of the file, after which its name stands: the difference has that name.
+        return f"{what}: {found.detail.rpartition(f'{found.chain[-1]}: ')[2]}"
+    return f"{what}: {found.detail}"
 
 
 def _copy(copy: LibraryCopy) -> str:
@@ -178,6 +196,7 @@ _RECORDS: dict[type, Any] = {
     Gpu: lambda item: item.name,
     GraphicsDevice: _graphics,
     Container: lambda item: item.runtime,
+    XidCount: lambda item: f"Xid {item.number} at {item.address}, {item.times} times",
     Libc: lambda item: f"{item.name} {item.version}",
     Framework: lambda item: item.version,
     Package: lambda item: item.version,

@@ -8,6 +8,7 @@ from whygpu.diagnosis.verdicts import why_unknown
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.differences import Difference, FrameworkChange, Reason, Side
 from whygpu.model.finding import Finding
+from whygpu.model.observed import Known
 from whygpu.model.report import FrameworkVerdict, Report
 from whygpu.model.standing import Standing
 
@@ -70,19 +71,24 @@ def _nothing_new(
         if not all(item.comparable for item in differences):
             but = ", as far as both were checked"
         return f"nothing differs between {sides[0].name} and {sides[1].name}{but}", "answered"
-    one = len(lasting) == 1
+    # All that the list counts, with free memory: a headline that counts fewer contradicts it.
+    count = sum(item.comparable for item in differences)
+    if fewer_gpus(reports):
+        return _same_verdict(sides), "answered"
+    one = count == 1
+    only = "the only difference" if count == len(differences) else "the only known difference"
     unknown = [item for item in frameworks if item.after == "unknown"]
     if sides[1].verdict == "unknown":
-        which = "the only difference" if one else f"one of the {len(lasting)} differences"
+        which = only if one else f"one of the {count} differences"
         why = _why_unclear(unknown, reports) if unknown else reports[1].headline
         return f"cannot tell whether {which} matters: {why}", "unknown"
-    which = "the only difference does not matter here"
+    which = f"{only} does not matter here"
     if not one:
-        which = f"none of the {len(lasting)} differences matters here"
+        which = f"none of the {count} differences matters here"
     if new_remarks(reports):
-        which = "the only difference changes no verdict; see the note"
+        which = f"{only} changes no verdict; see the note"
         if not one:
-            which = f"none of the {len(lasting)} differences changes a verdict; see the note"
+            which = f"none of the {count} differences changes a verdict; see the note"
         return f"{_same_verdict(sides)}; {which}", "answered"
     limit = ""
     if frameworks and not all(side.was_run for side in sides):
@@ -91,6 +97,30 @@ def _nothing_new(
         names = and_list([display_name(item.name) for item in unknown])
         limit = f", except perhaps to {names}, whose verdict is unknown"
     return f"{_same_verdict(sides)}; {which}{limit}", "answered"
+
+
+def with_fewer_gpus(
+    headline: str, standing: Standing, reports: tuple[Report, Report]
+) -> tuple[str, Standing]:
+    """The headline about the verdicts, and what they do not show."""
+    fewer = fewer_gpus(reports)
+    if not fewer or standing not in ("answered", "unknown"):
+        return headline, standing
+    return f"{headline}, but there {fewer}", "attention"
+
+
+def fewer_gpus(reports: tuple[Report, Report]) -> str:
+    """are 7 GPUs instead of 8; empty if there are as many as before, or none.
+
+    Frameworks use those that are left, so it changes no verdict.
+    """
+    before, after = (report.snapshot.driver.gpus for report in reports)
+    if not isinstance(before, Known) or not isinstance(after, Known):
+        return ""
+    if not 0 < len(after.value) < len(before.value):
+        return ""
+    left = "is 1 GPU" if len(after.value) == 1 else f"are {len(after.value)} GPUs"
+    return f"{left} instead of {len(before.value)}"
 
 
 def new_remarks(reports: tuple[Report, Report]) -> list[Finding]:

@@ -33,14 +33,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 def suspects_of(
     differences: Sequence[FactDifference], framework: str, machine: Snapshot, text: str
 ) -> tuple[int, ...]:
-    """Positions, the most likely first: what the text about the fault mentions, the framework, what
-    it requires, then the machine."""
+    """Positions, the most likely first: a damaged file, what the text about the fault mentions, the
+    framework, what it requires, then the machine."""
     required = _required_by(framework, machine)
     mentioned = frozenset(_NAME.findall(text.lower()))
 
-    def rank(place: int) -> tuple[bool, bool, bool, int, int]:
+    def rank(place: int) -> tuple[bool, bool, bool, bool, int, int]:
         fact = differences[place].fact
         return (
+            not _is_damage(differences[place]),
             fact.name.lower() not in mentioned,
             fact != Fact("package", framework),
             fact.name not in required,
@@ -60,6 +61,15 @@ def suspects_of(
         )
     )
     return tuple(sorted(possible, key=rank)[:MOST_SUSPECTS])
+
+
+def _is_damage(difference: FactDifference) -> bool:
+    """Whether one side has a library whose file is damaged: no update and no setting does that."""
+    return any(
+        "broken-file" in (value, getattr(value, "outcome", ""))
+        for leaf in difference.leaves
+        for value in (leaf.before, leaf.after)
+    )
 
 
 def _required_by(framework: str, machine: Snapshot) -> frozenset[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
-from whygpu.model.fleet import Drift, FactName, NodeReport, OddValue, Shared
-from whygpu.model.observed import Known, Observed
+from whygpu.model.fleet import Drift, FactName, NodeReport, OddValue, Shared, UnknownFacts
+from whygpu.model.observed import Known, Observed, Unknown
 
 FACTS: tuple[FactName, ...] = get_args(FactName)
 NO_GPU = "no GPU"
@@ -88,22 +88,40 @@ def _compared(
     )
 
 
+def unknown_facts(reports: Sequence[NodeReport]) -> tuple[UnknownFacts, ...]:
+    """What is not known of some nodes, and why. Without it, no difference would mean no fault."""
+    nodes: dict[tuple[str, FactName], list[str]] = defaultdict(list)
+    for report in reports:
+        for fact in report.facts:
+            if isinstance(fact.value, Unknown):
+                nodes[fact.value.reason, fact.name].append(report.node)
+    facts: dict[tuple[str, tuple[str, ...]], list[FactName]] = defaultdict(list)
+    for (reason, name), found in nodes.items():
+        facts[reason, tuple(found)].append(name)
+    rows = (UnknownFacts(reason, tuple(names), which) for (reason, which), names in facts.items())
+    return tuple(sorted(rows, key=lambda row: (-len(row.nodes), row.reason, row.facts)))
+
+
 def shared_by(nodes: Iterable[str], reports: Sequence[NodeReport]) -> tuple[Shared, ...]:
-    """Facts that these nodes have in common and that no other node has."""
+    """Facts that these nodes have in common and that no other node is known to have."""
     inside = frozenset(nodes)
     values: dict[FactName, set[str]] = defaultdict(set)
     others: dict[FactName, set[str]] = defaultdict(set)
-    unknown: set[FactName] = set()
+    unknown_inside: set[FactName] = set()
+    unknown_outside: Counter[FactName] = Counter()
     for report in reports:
+        is_inside = report.node in inside
         for fact in report.facts:
             if isinstance(fact.value, Known):
-                (values if report.node in inside else others)[fact.name].add(fact.value.value)
-            elif report.node in inside:
-                unknown.add(fact.name)
+                (values if is_inside else others)[fact.name].add(fact.value.value)
+            elif is_inside:
+                unknown_inside.add(fact.name)
+            else:
+                unknown_outside[fact.name] += 1
     found = [
-        Shared(name, next(iter(values[name])))
+        Shared(name, next(iter(values[name])), unknown_outside[name])
         for name in FACTS
-        if len(values[name]) == 1 and name not in unknown
+        if len(values[name]) == 1 and name not in unknown_inside
         if others[name] and values[name].isdisjoint(others[name])
     ]
     return tuple(found[:MOST_SHARED])

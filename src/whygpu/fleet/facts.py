@@ -162,11 +162,13 @@ def _of_gpus(machine: Snapshot, fact: Callable[[Gpu], Observed[str]]) -> Observe
     gpus = machine.driver.gpus
     if not isinstance(gpus, Known):
         return gpus
+    values = [(gpu, fact(gpu)) for gpu in gpus.value]
+    reasons = {value.reason if isinstance(value, Unknown) else "" for _, value in values}
     found: dict[str, list[int]] = {}
-    for gpu in gpus.value:
-        value = fact(gpu)
+    for gpu, value in values:
         if isinstance(value, Unknown):
-            return Unknown(f"GPU {gpu.number}: {value.reason}")
+            which = f"GPU {gpu.number}: " if len(reasons) > 1 else ""
+            return Unknown(f"{which}{value.reason}")
         text = value.value if isinstance(value, Known) else NONE
         found.setdefault(text, []).append(gpu.number)
     if len(found) < 2:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from whygpu.host.writing import write_file
 from whygpu.model.fleet import NodeLoss
-from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT
+from whygpu.readers import limits
 
 NODE_LIMIT = 300.0
 """Seconds for one node, in which up to four frameworks start one after the other."""
@@ -70,7 +70,7 @@ def file_name(node: str) -> str:
 
 def save(folder: str, node: str, content: bytes) -> str | NodeLoss:
     """Keep what a node sent; returns the path."""
-    if len(content) > LARGEST_SNAPSHOT:
+    if len(content) > limits.SNAPSHOT:
         return NodeLoss(node, "unreadable", f"it sent {len(content):,} bytes: no snapshot has that")
     path = os.path.join(folder, file_name(node))
     try:

@@ -19,6 +19,7 @@ from whygpu.model.fleet import UnreadFolder
 from whygpu.model.fleet_logs import JobLog, UnreadLog
 from whygpu.model.outside_text import excerpt
 from whygpu.readers.log import read_pieces
+from whygpu.readers.unpacking import without_packing
 
 LOG_NAMES = (
     *("*.log", "*.txt", "*.out", "*.err", "*.log.*", "*.out.*", "*.err.*"),
@@ -26,7 +27,6 @@ LOG_NAMES = (
     *("*.o[0-9]*", "*.e[0-9]*", "stdout", "stderr"),
 )
 """Names of logs. A folder of jobs also has checkpoints and data, which may be very large."""
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _LONGEST_NODE = 100
 _LINE_NUMBER = re.compile(r"\bline \d+")
 
@@ -71,9 +71,7 @@ def find_logs(given: Sequence[str], names: Sequence[str] = ()) -> FoundLogs:
 
 
 def _is_log(name: str, pattern: re.Pattern[str]) -> bool:
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return pattern.fullmatch(name) is not None
+    return pattern.fullmatch(without_packing(name)) is not None
 
 
 class JobReader:

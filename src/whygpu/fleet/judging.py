@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
 from whygpu.causes import machine_catalogue
 from whygpu.diagnosis.engine import diagnose
 from whygpu.errors import UsageError
-from whygpu.fleet.snapshot_files import ENDING
+from whygpu.fleet.expected import compared
 from whygpu.fleet.summary import ExampleOf, node_report, summarise
 from whygpu.host.files import read_whole
 from whygpu.host.systems import cores
@@ -20,7 +17,8 @@ from whygpu.model.fleet import Example, FleetReport, NodeLoss, NodeReport
 from whygpu.model.outside_text import excerpt
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
-from whygpu.readers.saved_snapshot import LARGEST_SNAPSHOT, read_snapshot
+from whygpu.readers import limits
+from whygpu.readers.saved_snapshot import read_snapshot
 
 OnProgress = Callable[[int, int], None]
 """The number of snapshots that were judged, and the total."""
@@ -56,45 +54,10 @@ def report_on(
             losses.append(result)
         if on_progress is not None:
             on_progress(done, len(files))
-    losses += [
-        NodeLoss(node, "missing", "no snapshot of it was given")
-        for node in missing(expected, files.keys() | {loss.node for loss in losses})
-    ]
-    return summarise(reports, losses, _examples(files, full_diagnosis))
-
-
-def missing(expected: Sequence[str], seen: AbstractSet[str]) -> list[str]:
-    """The nodes that were expected and not seen.
-
-    A snapshot in a folder below is named with that folder. Names of hosts are the same in upper
-    and lower case. Schedulers name a node with its domain where `hostname` does not, or the other
-    way round. It is the same node if no other one has that host name.
-    """
-    names = {_file_name(node) for node in seen}
-    listed = Counter(map(_host, {node.lower() for node in expected}))
-    found = Counter(map(_host, names))
-
-    def is_seen(node: str) -> bool:
-        name = node.lower()
-        if node in seen or name in names:
-            return True
-        host = _host(name)
-        if listed[host] != 1 or found[host] != 1:
-            return False
-        return host in names or name == host
-
-    return [node for node in expected if not is_seen(node)]
-
-
-def _file_name(node: str) -> str:
-    """Without folders. A node is named by its whole path if two folders have a file of its name."""
-    return os.path.basename(node).lower().removesuffix(ENDING)
-
-
-def _host(node: str) -> str:
-    """The name without its domain; an address as it is."""
-    host, _, domain = node.partition(".")
-    return node if host.isdigit() or not domain else host
+    by_name = compared(expected, files.keys() | {loss.node for loss in losses})
+    losses += [NodeLoss(node, "missing", "no snapshot of it was given") for node in by_name.missing]
+    report = summarise(reports, losses, _examples(files, full_diagnosis))
+    return report._replace(unexpected=by_name.unexpected) if expected else report
 
 
 def _judged(files: Sequence[NodeFile]) -> Iterator[NodeReport | NodeLoss]:
@@ -126,12 +89,11 @@ def judge_file(file: NodeFile) -> NodeReport | NodeLoss:
 def _read(path: str) -> Snapshot:
     """A regular file only: a pipe in a folder of snapshots could block for ever."""
     try:
-        content = read_whole(path, LARGEST_SNAPSHOT)
+        content = read_whole(path, limits.SNAPSHOT)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    if not content.strip():
-        raise UsageError(f"{path} is empty: the node wrote nothing, or was still writing")
-    return read_snapshot(content, path)
+        raise UsageError(f"its file cannot be read: {error.strerror}") from error
+    # Without the path: nodes with the same fault have the same reason, and are reported together.
+    return read_snapshot(content, "its file")
 
 
 def _examples(files: Mapping[str, str], full_diagnosis: Diagnose) -> ExampleOf:

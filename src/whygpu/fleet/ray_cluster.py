@@ -55,5 +55,5 @@ def _connect(ray: Any, address: str) -> None:
 def _require_listener(address: str) -> None:
     """Ray itself tries for minutes to reach an address where nothing listens."""
     host, separator, port = address.removeprefix("ray://").rpartition(":")
-    if separator and port.isdigit():
+    if separator and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_TO_CONNECT).close()

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
 
-from whygpu.fleet.drift import NO_GPU, drift_of, shared_by
+from whygpu.fleet.drift import NO_GPU, drift_of, shared_by, unknown_facts
 from whygpu.fleet.facts import chassis_of, facts_of, gpus_of
 from whygpu.fleet.speeds import compared_speeds, speeds_of
 from whygpu.model.fleet import (
@@ -43,7 +43,10 @@ def node_report(node: str, report: Report) -> NodeReport:
         for finding in report.root_causes
         if finding.severity != "info"
     )
-    reasons = (reason for outcome in report.undetermined for reason in outcome.gaps)
+    reasons = [reason for outcome in report.undetermined for reason in outcome.gaps]
+    if report.verdict == "unknown" and not reasons:
+        # Every check has passed, but nothing was there to be judged: no framework is installed.
+        reasons = [report.headline]
     short = dict.fromkeys(excerpt(one_line(reason), _LONGEST_REASON) for reason in reasons)
     gpus = gpus_of(report.snapshot)
     return NodeReport(
@@ -88,6 +91,7 @@ def summarise(
         newest=dates[-1] if dates else "",
         speeds=speeds,
         slow=slow,
+        unknown_facts=unknown_facts(judged),
     )
 
 

@@ -49,7 +49,6 @@ _HEADER_SIZE = {32: 52, 64: 64}
 _SEGMENT = {32: struct.Struct("<8I"), 64: struct.Struct("<2I6Q")}
 _DYNAMIC = {32: struct.Struct("<iI"), 64: struct.Struct("<qQ")}
 _SYMBOL = {32: struct.Struct("<3I2BH"), 64: struct.Struct("<I2BH2Q")}
-_HALF_WORD = struct.Struct("<H")
 _VERSION_NEED = struct.Struct("<2H3I")
 _VERSION_NEED_ENTRY = struct.Struct("<I2H2I")
 _VERSION_DEFINITION = struct.Struct("<4H3I")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.errors import PolicyError
-from whygpu.model.observed import Known, Unknown
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.policy import Action, DeviceChoice
 from whygpu.model.units import size_text
 
@@ -47,6 +47,8 @@ def gpus_of(machine: Snapshot) -> tuple[Gpu, ...]:
         return gpus.value
     if isinstance(gpus, Unknown):
         raise PolicyError(f"the GPUs of this machine are not known: {gpus.reason}")
+    if isinstance(gpus, Absent):
+        raise PolicyError("no NVIDIA driver was found on this machine")
     detail = f" ({machine.driver.detail})" if machine.driver.detail else ""
     raise PolicyError(f"the NVIDIA driver shows no GPU on this machine{detail}")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from whygpu.errors import UsageError
+from whygpu.linter.gpu_signs import DEFAULT_RUNTIME
 from whygpu.linter.project_files import ProjectFiles, load_from
 from whygpu.linter.started_script import needs_gpu, program_of
 from whygpu.model.deployment import (
@@ -37,7 +38,7 @@ from whygpu.readers.deployment.package_installs import (
     system_packages,
 )
 from whygpu.readers.requirement_files import format_of, read_requirements
-from whygpu.tables.base_images import TOOL_IMAGES, base_image
+from whygpu.tables.base_images import TOOL_IMAGES, base_image, mostly_for_gpus
 
 _OWN_CUDA = re.compile(
     r"cuda(?:-|$)|cudnn|libcudnn|libcublas|cudatoolkit|nvidia-(?:cuda|cudnn|cublas|pyindex)"
@@ -63,6 +64,7 @@ _INDEX_VARIABLES: dict[str, SourceRole] = {
     "UV_DEFAULT_INDEX": "index",
     "UV_EXTRA_INDEX_URL": "extra",
 }
+_EXACT = re.compile(r"==\s*(\d+(?:\.\d+){0,3})(?:\+[\w.]{1,30})?")
 _NO_GPUS = ("none", "void", "")
 _CPU_NAME = re.compile(r"cpu(?![a-z])", re.IGNORECASE)
 _CPU_WORD = re.compile(r"(?:^|[._-])cpu(?:[._-]|$)", re.IGNORECASE)
@@ -73,16 +75,15 @@ CPU_COMMENT = re.compile(
     r"|no gpu|without (?:an? )?gpu",
     re.IGNORECASE,
 )
-DEFAULT_RUNTIME = "where NVIDIA's runtime is the default, the variable gives it GPUs"
 ONLY_A_NAME = "only a name says so"
 _PYTORCH_IMAGE = re.compile(r"(?:docker\.io/)?pytorch/pytorch(?::|@|$)")
 _GPU_NAME = re.compile(r"(?:^|[._/-])(?:gpu|cuda\d*|nvidia)(?:[._/-]|$)", re.IGNORECASE)
 _GPU_IMAGE = re.compile(
-    r"(?:.*[._-])?gpu(?::.*)?|[^:]*:(?:.*[._-])?(?:gpu|cu(?:da)?[\d.]*)(?:-(?:jupyter|devel|runtime))?",
+    r"gpu(?::.*)?|[^:]{0,200}[._-](?:gpu|cuda\d{0,3})(?:[._-][^:]*)?(?::.*)?|[^:]{0,200}:(?:.{0,100}[._-])?(?:gpu|cu(?:da)?[\d.]*)(?:[._-].*)?",
     re.IGNORECASE,
 )
-"""quizbowl-gpu:1, ray:2.46-py39-gpu, server:cuda12. A name with gpu inside, as that of
-gpu-benchmarks, says less."""
+"""quizbowl-gpu:1, app-cuda-blackwell, ray:2.46-py39-gpu, server:cuda12, app:gpu-latest. A name that
+begins with gpu, as that of gpu-benchmarks, says less."""
 _HIGHEST = 3
 """How many folders above a Dockerfile may be its build context."""
 
@@ -158,9 +159,11 @@ def published_image(reference: str, place: FileLine) -> Setup:
     """An image that is only named."""
     base = base_image(reference, place)
     own_name = base.reference.rpartition("/")[2]
-    named = base.uses_gpu is None and _GPU_IMAGE.fullmatch(own_name) is not None
-    for_gpu = (base.uses_gpu or named) and not TOOL_IMAGES.search(base.reference)
-    doubt = "only the name of the image says so" if named else _doubt_about(base)
+    doubt = _doubt_about(base)
+    if base.uses_gpu is None:
+        named = _GPU_IMAGE.fullmatch(own_name) is not None and not _CPU_WORD.search(own_name)
+        doubt = mostly_for_gpus(base) or ("only the name of the image says so" if named else "")
+    for_gpu = (base.uses_gpu or doubt) and not TOOL_IMAGES.search(base.reference)
     reasons = (Reason(f"its image is {base.reference}", place, doubt),) if for_gpu else ()
     return Setup("image", "", place, for_gpu=reasons, base=base)
 
@@ -365,10 +368,12 @@ class _Installs:
         )
 
     def _require(self, wanted: Sequence[PinnedRequirement], install: PackageInstall) -> None:
-        """Without those that an earlier command has installed, in any release."""
-        there = {each.name for each in self.requirements} if install.keeps_installed else set()
+        """Without those that an earlier command has installed, in a release that will do."""
+        there = {each.name: each for each in self.requirements} if install.keeps_installed else {}
         self.requirements += [
-            each for each in wanted if each.specifier or each.extras or each.name not in there
+            each
+            for each in wanted
+            if each.name not in there or each.extras or not _will_do(there[each.name], each)
         ]
 
     def _found(self, name: str, stage: Stage, run: Run) -> str | None:
@@ -399,6 +404,23 @@ class _Installs:
                 yield path
             if _is_below(wanted, target):
                 yield os.path.normpath(os.path.join(path, os.path.relpath(wanted, target)))
+
+
+def _will_do(installed: PinnedRequirement, wanted: PinnedRequirement) -> bool:
+    """Whether what one requirement has installed is in the range of another one."""
+    clauses = [clause.strip() for clause in wanted.specifier.split(",") if clause.strip()]
+    if not clauses:
+        return True
+    pin = _EXACT.fullmatch(installed.specifier.strip())
+    if pin is None:
+        # The newest release.
+        return not installed.specifier and all(clause.startswith(">") for clause in clauses)
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(wanted.specifier).contains(pin[1], prereleases=True)
+    except InvalidSpecifier:
+        return False
 
 
 def _indexes(variables: Sequence[VariableSetting]) -> Iterator[PackageSource]:

@@ -6,11 +6,13 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from whygpu.errors import UsageError
+from whygpu.linter import gpu_signs
 from whygpu.linter.image_setup import Judge, machine_with, published_image
 from whygpu.linter.project_files import ProjectFiles, kind_of, load_from
-from whygpu.linter.started_script import needs_gpu, program_of
+from whygpu.linter.started_script import needs_gpu, program_of, script_name, use_of_gpu
 from whygpu.linter.yaml_file import documents_of
 from whygpu.model.deployment import (
     CudaModule,
@@ -31,22 +33,26 @@ _ELSEWHERE = frozenset({"docker-machine", "ssh", "eval", "cml", "cml-runner", "s
 """Commands after which others may run on another machine."""
 _NEEDS_GPU = re.compile(r"^(?:sudo )?nvidia-smi(?: -L)?$|^(?:sudo )?docker run (?:.* )?--gpus[= ]")
 _MODULE_NAME = re.compile(r"(cuda|cudatoolkit|cudnn)[/-](\d+\.\d+)[\w.-]*", re.IGNORECASE)
-_GPU_PARTITION = re.compile(r"gpu|[avhp]100", re.IGNORECASE)
+_GPU_PARTITION = re.compile(
+    r"gpu|[avhpb][12]00|(?<![a-z0-9])(?:a40|a6000|l40|k80|dgx|rtx|titan)", re.IGNORECASE
+)
 _CPU_PARTITION = re.compile(r"cpu|no-?gpu|non-?gpu", re.IGNORECASE)
 _CPU_NAME = re.compile(r"(?:^|[._-])cpu(?:[._-]|$)", re.IGNORECASE)
-_CPU_OPTION = re.compile(
-    r"\s--?(?:(?:use[-_])?cpu(?:[-_]only)?|no[-_]?(?:gpu|cuda)"
-    r"|(?:device|accelerator|platform|backend)[= ]cpu)(?=\s|$)"
-)
 _SUBMITS = re.compile(
     r"^[^#\n]{0,200}\b(?:sbatch|qsub|bsub)\s(?:[^\n]|\\\n){0,400}?"
     r"(?:--gres|--gpus|ngpus|-gpu\b|-G )",
     re.MULTILINE,
 )
 _JOB_WANTS_GPU = re.compile(
-    r"^(?:nvidia-smi|nvcc)$|^(?:cuda|cudnn|nvhpc)(?:[/\d.-]|$)|--(?:nv|gpus?)$", re.IGNORECASE
+    r"^(?:/\S{1,100}/)?(?:nvidia-smi|nvcc)$|^(?:cuda|cudnn|nvhpc)(?:[/\d.-]|$)|--(?:nv|gpus?)$",
+    re.IGNORECASE,
 )
 
+_GPU_MODULE = re.compile(r"(?:tensorflow|pytorch|torch|jax)[-_]gpu(?:/.*)?", re.IGNORECASE)
+_SUBMITTERS = frozenset({"sbatch", "qsub", "bsub", "srun", "salloc", "echo"})
+"""They start others, and name the GPUs of those."""
+_WHOLE_NODES = "where jobs get whole nodes, it has one anyway"
+_MAY_NEED_NONE = "what it runs may need none"
 _LOADS = ("module", "ml", "singularity", "apptainer")
 _ASKS = re.compile(
     r"^#(?:SBATCH|PBS|BSUB)\s[^\n]{0,200}(?:gres[=: ]\S{0,20}gpu|--gpus|-G ?\d|ngpus=|-gpu )",
@@ -72,9 +78,10 @@ def job_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> Itera
         place=job.place,
         for_gpu=reasons,
         for_cpu=tuple(_job_for_cpu(path, job)),
-        grants=(*job.grants, *_dropped(job)),
+        grants=(*job.grants, *_dropped(path, job, files)),
         grant_elsewhere=job.grant_elsewhere or _submitted_with_gpus(path, files),
         commented_grant=job.commented_grant,
+        grant_is_offered=gpu_signs.is_offer(text, job.commented_grant),
         requirements=requirements,
         verdicts=judge(file, machine_with("")) if requirements else (),
         variables=job.variables,
@@ -89,26 +96,67 @@ def _job_reasons(
 ) -> Iterator[Reason]:
     """What shows that a job without a request was made for a GPU.
 
-    Jobs of a project share their lines, so a step that prepares data loads CUDA as well: that
-    counts only if the request is commented out, or if another job starts the same program with a
-    GPU. Where jobs get whole nodes, none asks for GPUs; one that does shows that this is not such
-    a cluster.
+    Where jobs get whole nodes, none asks for GPUs; one that does shows that this is not such a
+    cluster.
     """
     beside = list(_jobs_with_gpus(path, job, files))
-    doubt = "" if beside else "where jobs get whole nodes, it has one anyway"
+    doubt = "" if beside else _WHOLE_NODES
     if program is not None and program.needs_gpu is not None:
         yield needs_gpu(program.needs_gpu)._replace(doubt=doubt)
-    for command in job.commands if _runs_python(job) else ():
-        if not any(map(_JOB_WANTS_GPU.search, command.words)):
-            continue
-        reason = Reason(f"it runs {' '.join(command.words[:4])}", command.place, doubt)
-        had_request = job.commented_grant is not None or _starts_the_same(job, beside)
-        if command.words[0] == "nvidia-smi" or (command.words[0] in _LOADS and had_request):
-            yield reason
+    yield from _what_it_runs(job, beside)
+    for place, text in ((job.gpu_account, "its account"), (job.node_choice, "a constraint")):
+        if place is not None:
+            yield Reason(f"{text} is for GPUs", place, doubt or _MAY_NEED_NONE)
     if _is_for_gpus(job.partition) and job.partition_place:
         computes = _runs_python(job) or job.commented_grant is not None
-        doubt = doubt or ("" if computes else "what it runs may need none")
-        yield Reason(f"it goes to {job.partition}", job.partition_place, doubt)
+        why = doubt or ("" if computes else _MAY_NEED_NONE)
+        yield Reason(f"it goes to {job.partition}", job.partition_place, why)
+    signs = gpu_signs.of_variables(job.variables)
+    yield from (each._replace(doubt=each.doubt or doubt) for each in signs)
+    yield from _likely(path, job, beside, files)
+
+
+def _what_it_runs(job: batch_job.Job, beside: Sequence[str]) -> Iterator[Reason]:
+    """Commands and modules for GPUs.
+
+    Jobs of a project share their lines, so a step that prepares data loads CUDA as well: that
+    counts only if the request is commented out, or if another job starts the same program with a
+    GPU.
+    """
+    doubt = "" if beside else _WHOLE_NODES
+    had_request = job.commented_grant is not None or _starts_the_same(job, beside)
+    for command in job.commands if _runs_python(job) else ():
+        words = command.words
+        if any(map(_GPU_MODULE.fullmatch, words)) and words[0] in _LOADS:
+            yield Reason(f"it runs {' '.join(words[:4])}", command.place, doubt)
+        if not any(map(_JOB_WANTS_GPU.search, words)):
+            continue
+        reason = Reason(f"it runs {' '.join(words[:4])}", command.place, doubt)
+        if os.path.basename(words[0]) == "nvidia-smi" or (words[0] in _LOADS and had_request):
+            yield reason
+        elif "--nv" in words:
+            yield reason._replace(doubt="--nv does nothing where there is no GPU")
+    for command in job.commands:
+        if command.words[0] not in _SUBMITTERS:
+            signs = gpu_signs.of_command(command.words, command.place)
+            yield from (each._replace(doubt=each.doubt or doubt) for each in signs)
+
+
+def _likely(
+    path: str, job: batch_job.Job, beside: Sequence[str], files: ProjectFiles
+) -> Iterator[Reason]:
+    """What makes it only likely that a GPU is meant."""
+    if _starts_the_same(job, beside):
+        yield Reason(
+            "another job of its folder starts the same program with a GPU",
+            job.place,
+            "this one may be meant for the CPU",
+        )
+    for command in job.commands:
+        line = use_of_gpu(command.words, _folders(path), files)
+        if line is not None:
+            text = f"{line.file}:{line.line} uses one if it is there"
+            yield Reason(text, command.place, "it works without one as well")
 
 
 def _job_for_cpu(path: str, job: batch_job.Job) -> Iterator[Reason]:
@@ -119,7 +167,7 @@ def _job_for_cpu(path: str, job: batch_job.Job) -> Iterator[Reason]:
     if _CPU_PARTITION.search(job.partition) and job.partition_place:
         yield Reason(f"it goes to {job.partition}", job.partition_place)
     for command in job.commands:
-        if _CPU_OPTION.search(" ".join(command.words)):
+        if gpu_signs.asks_for_cpu(command.words):
             yield Reason("its command asks for the CPU", command.place)
 
 
@@ -135,9 +183,14 @@ def _jobs_with_gpus(path: str, job: batch_job.Job, files: ProjectFiles) -> Itera
 
 
 def _starts_the_same(job: batch_job.Job, others: Sequence[str]) -> bool:
-    words = (word for command in job.commands for word in command.words)
-    scripts = [os.path.basename(word) for word in words if word.endswith(".py")]
-    return any(script in text for script in scripts for text in others)
+    scripts = filter(None, (script_name(command.words) for command in job.commands))
+    return any(_named(script).search(text) for script in scripts for text in others)
+
+
+@lru_cache(maxsize=256)
+def _named(script: str) -> re.Pattern[str]:
+    """train.py, or train of `python -m package.train`, as a whole word."""
+    return re.compile(rf"(?<![\w-]){re.escape(script.removesuffix('.py'))}(?:\.py)?(?![\w.-])")
 
 
 def _cuda_module(commands: Sequence[ShellCommand]) -> CudaModule | None:
@@ -194,20 +247,27 @@ def _program(
     path: str, commands: Sequence[ShellCommand], files: ProjectFiles
 ) -> StartedProgram | None:
     """What a job starts; it may be submitted from its own folder, or from one above it."""
-    folder = os.path.dirname(path)
-    folders = dict.fromkeys((folder, os.path.dirname(folder)))
-    found = (program_of(command.words, tuple(folders), files) for command in commands)
+    found = (program_of(command.words, _folders(path), files) for command in commands)
     return next((program for program in found if program is not None), None)
 
 
-def _dropped(job: batch_job.Job) -> Iterator[Grant]:
-    """`srun --gres=none` takes the GPUs of the job from the program that it starts."""
-    if not job.grants:
-        return
-    for command in job.commands:
+def _folders(path: str) -> tuple[str, ...]:
+    folder = os.path.dirname(path)
+    above = os.path.dirname(folder)
+    return tuple(dict.fromkeys((folder, above, os.path.dirname(above))))
+
+
+def _dropped(path: str, job: batch_job.Job, files: ProjectFiles) -> Iterator[Grant]:
+    """`srun --gres=none` takes the GPUs of the job from the program that it starts.
+
+    Beside other programs, it may start the one that needs no GPU, as a server of data.
+    """
+    steps = [each for each in job.commands if _STARTS_PYTHON.search(" ".join(each.words) + " ")]
+    for command in steps if job.grants else ():
         words = " ".join(command.words)
         dropped = _DROPS.search(words) if command.words[0].endswith("srun") else None
-        if dropped is not None and _STARTS_PYTHON.search(words):
+        is_only = len(steps) == 1 or use_of_gpu(command.words, _folders(path), files) is not None
+        if dropped is not None and is_only:
             refused = "this takes the GPUs of the job from the program that srun starts"
             yield Grant(dropped[0].strip(), command.place, refused=refused)
 

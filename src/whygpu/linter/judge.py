@@ -17,10 +17,6 @@ _ABOUT_GPUS = (
 """A program with none of these uses no framework, and sets no variable of one."""
 
 
-class Crash(Exception):
-    """A bug in a detector, with its cause. The findings of other detectors are kept."""
-
-
 def is_about_gpus(text: str) -> bool:
     return any(word in text for word in _ABOUT_GPUS)
 

@@ -6,11 +6,13 @@ import itertools
 import os
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from whygpu.linter import gpu_signs
 from whygpu.linter.container_command import computes
-from whygpu.linter.image_setup import CPU_COMMENT, published_image
+from whygpu.linter.image_setup import CPU_COMMENT, ONLY_A_NAME, published_image
 from whygpu.linter.project_files import ProjectFiles, kind_of
-from whygpu.linter.started_script import several_processes
+from whygpu.linter.started_script import needs_gpu, program_of, several_processes
 from whygpu.linter.yaml_file import IsTemplate, NotRead, documents_of
 from whygpu.model.deployment import Grant, Reason, Setup
 from whygpu.model.requirement_file import FileLine
@@ -27,6 +29,16 @@ _HELPERS = re.compile(
 _GIVES_GPUS = re.compile(
     r"^[^#\n]{0,200}nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]", re.MULTILINE
 )
+_GPU_WORD = re.compile(r"(?:^|[._-])(?:gpu|cuda)(?:[._-]|$)", re.IGNORECASE)
+_CPU_NAME = re.compile(r"(?:^|[._/:-])cpu(?:[._/:-]|$)", re.IGNORECASE)
+_ABOUT_GPUS = re.compile(
+    r"exporter|operator|plugin|driver|monitor|metrics|scheduler|scaler|controller|manager|broker"
+    r"|gateway|proxy|api|dashboard|ui(?:$|-)|webhook|admission|detector|discovery|labeler|quota",
+    re.IGNORECASE,
+)
+"""Names of programs that look after GPUs and do not compute on them."""
+_HIGHEST = 4
+"""How many folders, from that of a manifest upwards, may be that of the program."""
 _MOST_BESIDE = 200
 """Manifests in which a patch of a pod is looked for."""
 _TEMPLATES = re.compile(r"\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
@@ -52,28 +64,58 @@ def pod_setups(path: str, text: str, files: ProjectFiles) -> Iterator[Setup]:
             return
         raise
     pods = kubernetes.read(path, documents, text)
-    for_cpu = tuple(_said_in_comments(path, text))
-    granted = {(pod.kind, pod.name) for pod in pods if _has_gpus(pod)}
+    said = tuple(_said_in_comments(path, text))
+    granted: dict[tuple[str, str], list[kubernetes.Container]] = {}
     for pod in pods:
-        for setup in _containers(pod, (pod.kind, pod.name) in granted):
-            elsewhere = setup.grant_elsewhere
-            if setup.for_gpu and not setup.grants and not elsewhere:
-                elsewhere = _granted_beside(path, pod.name, files)
-            yield setup._replace(for_cpu=for_cpu, grant_elsewhere=elsewhere)
+        having = [each for each in pod.containers if _gets_gpus(each)]
+        granted.setdefault((pod.kind, pod.name), []).extend(having)
+    for pod in pods:
+        for setup in _containers(pod, granted[pod.kind, pod.name], files):
+            if setup.for_gpu and not setup.grants and not setup.grant_elsewhere:
+                beside = _granted_beside(path, pod.name, files)
+                reasons = (e._replace(doubt=e.doubt or beside.in_variant) for e in setup.for_gpu)
+                setup = setup._replace(for_gpu=tuple(reasons), grant_elsewhere=beside.by_patch)
+            yield setup._replace(
+                for_cpu=(*said, *setup.for_cpu),
+                grant_is_offered=gpu_signs.is_offer(text, setup.commented_grant),
+            )
 
 
-def _granted_beside(path: str, pod: str, files: ProjectFiles) -> str:
-    """Another manifest may give GPUs to the object of this name: a patch, or its other variant."""
-    if not pod:
-        return ""
-    named = re.compile(
-        rf"\bname:\s{{0,5}}[\"']?{re.escape(pod)}[\"']?\s{{0,5}}(?:[,}}#]|$)", re.MULTILINE
-    )
-    for other in itertools.islice(_manifests_around(path, files), _MOST_BESIDE):
+class _Beside(NamedTuple):
+    """What other manifests give to the object of the same name."""
+
+    by_patch: str = ""
+    """A patch gives it GPUs; mostly empty."""
+    in_variant: str = ""
+    """Another complete description of it has GPUs: one of both is applied; mostly empty."""
+
+
+def _granted_beside(path: str, pod: str, files: ProjectFiles) -> _Beside:
+    variant = ""
+    for other in itertools.islice(_manifests_around(path, files), _MOST_BESIDE if pod else 0):
         text = files.read(other) or ""
-        if _GIVES_GPUS.search(text) and named.search(text):
-            return f"{other} gives GPUs to {pod}"
-    return ""
+        complete = _is_complete(other, text, pod) if _GIVES_GPUS.search(text) else None
+        if complete is False:
+            return _Beside(by_patch=f"{other} gives GPUs to {pod}")
+        if complete:
+            variant = variant or f"{other} has a {pod} with GPUs"
+    return _Beside(in_variant=variant)
+
+
+def _is_complete(path: str, text: str, name: str) -> bool | None:
+    """Whether a manifest describes the object of this name with its images; None if not at all."""
+    named = rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}[\"']?\s{{0,5}}(?:[,}}#]|$)"
+    if not re.search(named, text, re.MULTILINE):
+        return None
+    if yaml_tree.is_template(text):
+        return True
+    try:
+        documents = documents_of(path, text)
+    except NotRead:
+        return True
+    mine = [pod for pod in kubernetes.read(path, documents, text) if pod.name == name]
+    # A patch of Kustomize may have another form.
+    return bool(mine) and all(each.image for pod in mine for each in pod.containers)
 
 
 def _manifests_around(path: str, files: ProjectFiles) -> Iterator[str]:
@@ -107,8 +149,13 @@ def _begins_as_manifest(text: str) -> bool:
     return first.startswith(("apiVersion:", "kind:", "metadata:"))
 
 
-def _has_gpus(pod: kubernetes.Pod) -> bool:
-    return any(grant for each in pod.containers for grant in each.grants if not grant.refused)
+def _gets_gpus(container: kubernetes.Container) -> bool:
+    return any(not grant.refused for grant in container.grants)
+
+
+def _is_twin(one: kubernetes.Container, other: kubernetes.Container) -> bool:
+    """As the master and the workers of a PyTorchJob, which start the same program."""
+    return bool(one.command) and (one.image, one.command) == (other.image, other.command)
 
 
 def _only_helpers_have_gpus(containers: list[kubernetes.Container]) -> bool:
@@ -116,15 +163,13 @@ def _only_helpers_have_gpus(containers: list[kubernetes.Container]) -> bool:
     return all(_HELPERS.search(each.image) for each in containers if each.grants)
 
 
-def _asks_the_runtime(container: kubernetes.Container) -> bool:
-    """If NVIDIA's runtime is the default of a node, this variable gives GPUs without a limit."""
-    return any(
-        setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.value not in ("", "none", "void")
-        for setting in container.variables
-    )
+def _has_twin(some: list[kubernetes.Container], others: list[kubernetes.Container]) -> bool:
+    return any(_is_twin(one, other) for one in some for other in others)
 
 
-def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup]:
+def _containers(
+    pod: kubernetes.Pod, with_gpus: list[kubernetes.Container], files: ProjectFiles
+) -> Iterator[Setup]:
     plain = [container for container in pod.containers if not container.is_init]
     initial = [container for container in pod.containers if container.is_init]
     granted = any(container.grants for container in plain)
@@ -135,7 +180,7 @@ def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup
         elsewhere = f"what uses this {pod.kind} may add the GPUs"
     elif "nvidia" in pod.runtime_class:
         elsewhere = "its runtime class may give it all GPUs of the node"
-    elif has_gpus_elsewhere and not granted:
+    elif with_gpus and not granted and not _has_twin(plain, with_gpus):
         # The head of a Ray cluster and the launcher of an MPI job run the image of the workers.
         elsewhere = f"another pod of this {pod.kind} has the GPUs"
     elif not all(container.image for container in plain):
@@ -148,16 +193,18 @@ def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup
         elsewhere = f"what reads {pod.annotation} may give it a GPU"
     elif pod.mounts_devices or any(container.is_privileged for container in plain):
         elsewhere = "it has the device files of its node"
-    elif any(_asks_the_runtime(container) for container in plain):
-        elsewhere = "the runtime of its node may give it the GPUs in NVIDIA_VISIBLE_DEVICES"
     for container in plain:
         image = None
         if container.image and not TOOL_IMAGES.search(container.image):
             image = published_image(container.image, container.image_place)
         is_beside = granted and not container.grants and not _only_helpers_have_gpus(plain)
-        reasons = (
-            () if is_beside else _reasons(pod, container, image, is_first=container is plain[0])
-        )
+        reasons: list[Reason] = []
+        if not is_beside:
+            reasons += _reasons(pod, container, image, is_first=container is plain[0])
+            reasons += _own_signs(container, image, files)
+        if not container.grants and _has_twin([container], with_gpus):
+            text = f"another container of this {pod.kind} runs the same with a GPU"
+            reasons.append(Reason(text, container.place, "this one may be meant for the CPU"))
         in_init = [
             Grant(grant.text, grant.place, refused="it is in an init container, which ends before")
             for other in initial
@@ -168,7 +215,8 @@ def _containers(pod: kubernetes.Pod, has_gpus_elsewhere: bool) -> Iterator[Setup
             kind="pod",
             name="/".join(filter(None, (pod.name, container.name))),
             place=container.place,
-            for_gpu=tuple(reasons),
+            for_gpu=tuple(gpu_signs.by_the_default_runtime(container.variables, reasons)),
+            for_cpu=tuple(_for_cpu(pod, container)),
             grants=(*container.grants, *in_init),
             grant_elsewhere=elsewhere,
             commented_grant=container.commented_grant,
@@ -187,13 +235,52 @@ def _reasons(
         return
     had_limit = container.commented_grant is not None
     replaces = container.replaces_program
-    if had_limit or computes(image.base, container.command, replaces_program=replaces):
+    may_compute = computes(image.base, container.command, replaces_program=replaces)
+    if had_limit or may_compute:
         yield from image.for_gpu
     if image.base.is_plain:
         return
     if pod.node_choice is not None and is_first:
         doubt = "" if had_limit or image.for_gpu else "what it runs there may need none"
         yield Reason(f"{pod.node_choice_text} puts it on a node with GPUs", pod.node_choice, doubt)
-    elif pod.toleration is not None and had_limit:
+    elif pod.toleration is not None and is_first and (had_limit or may_compute):
         # Many pods that compute nothing tolerate these nodes, so that they find room.
-        yield Reason("it tolerates nodes with GPUs", pod.toleration)
+        doubt = "" if had_limit else "what runs there may need none"
+        yield Reason("it tolerates nodes with GPUs", pod.toleration, doubt)
+    for name in (pod.name, container.name, os.path.basename(container.place.file)):
+        is_named = _GPU_WORD.search(name) and not _ABOUT_GPUS.search(name)
+        if is_named and is_first and may_compute:
+            yield Reason(f"it is called {name}", container.place, ONLY_A_NAME)
+
+
+def _own_signs(
+    container: kubernetes.Container, image: Setup | None, files: ProjectFiles
+) -> Iterator[Reason]:
+    """What its command, its variables and the program that it starts say."""
+    if image is None or image.base is None or _HELPERS.search(container.image):
+        return
+    yield from gpu_signs.of_command(container.command, container.place)
+    if not image.base.is_plain:
+        yield from gpu_signs.of_variables(container.variables)
+    program = program_of(container.command, tuple(_folders_above(container.place.file)), files)
+    if program is not None and program.needs_gpu is not None:
+        yield needs_gpu(program.needs_gpu)._replace(doubt="its image may have another file")
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """Manifests name programs by their path in the image, which mostly begins at the project."""
+    folder = os.path.dirname(path) or os.curdir
+    for _ in range(_HIGHEST):
+        yield folder
+        if folder in (os.curdir, os.sep):
+            return
+        folder = os.path.dirname(folder) or os.curdir
+
+
+def _for_cpu(pod: kubernetes.Pod, container: kubernetes.Container) -> Iterator[Reason]:
+    names = (os.path.basename(container.place.file), pod.name, container.name, container.image)
+    for name in names:
+        if _CPU_NAME.search(name):
+            yield Reason(f"it is called {name}", container.place)
+    if gpu_signs.asks_for_cpu(container.command):
+        yield Reason("its command asks for the CPU", container.place)

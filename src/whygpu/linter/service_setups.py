@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
+from whygpu.linter import gpu_signs
+from whygpu.linter.compose_companions import companions
 from whygpu.linter.container_command import computes
 from whygpu.linter.image_setup import (
     CPU_COMMENT,
-    DEFAULT_RUNTIME,
     ONLY_A_NAME,
     Judge,
     built_image,
@@ -23,7 +24,6 @@ from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import compose, yaml_tree
 from whygpu.tables.base_images import TOOL_IMAGES, names_a_server
 
-_WANTS_GPU = re.compile(r"--gpus?(?:=|$)|^cuda(?::\d)?$|--device=cuda|--use[-_](?:gpu|cuda)")
 _GPU_WORD = re.compile(r"(?:^|[._-])(?:gpu|cuda)(?:[._-]|$)", re.IGNORECASE)
 _OTHER_WORK = re.compile(
     r"(?:.*/)?(?:tensorboard|mlflow|nginx|redis-server|streamlit|alembic|wget|curl|rsync|aws|gsutil"
@@ -36,6 +36,7 @@ _RUNS_WITH_GPUS = re.compile(
 )
 _DEFAULT_RUNTIME = re.compile(r"default-runtime|nvidia-docker-compose")
 _STARTS_SERVICES = re.compile(r"\bcompose\s(?:[^\n]|\\\n){0,200}?\b(?:up|run|start)\b")
+_TWIN_MAY_DIFFER = "this one may be meant for the CPU"
 _CPU = re.compile(r"(?:^|[-_=.])cpu(?:$|[-_.:])|--no-?(?:gpu|cuda)", re.IGNORECASE)
 
 
@@ -45,23 +46,26 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
     beside = _granted_beside(path, files)
     services = compose.read(path, documents_of(path, text), text).services
     said = tuple(_said_above(path, text))
-    for service in services:
+    for number, service in enumerate(services):
+        before = services[:number]
         image = _image_of_service(service, path, files, judge)
         reasons = list(_image_reasons(service, image))
         program = _program(service, path, image, files)
         if program is not None and program.needs_gpu is not None:
             reasons.append(needs_gpu(program.needs_gpu))
         reasons += _gpu_names(service, services)
-        if any(map(_WANTS_GPU.search, service.command)):
-            reasons.append(Reason("its command asks for a GPU", service.place))
-        reasons = list(_by_the_default_runtime(service, reasons))
+        reasons += _own_signs(service, services, image)
+        reasons = list(gpu_signs.by_the_default_runtime(service.variables, reasons))
         elsewhere = service.gets_more
-        if any(_same_image(service, each) and _has_gpus(each, beside) for each in services):
+        if any(_is_other_role(service, each) and _has_gpus(each, beside) for each in services):
             elsewhere = "another service runs the same image with a GPU"
-        elif any(_same_image(service, other) for other in services[: services.index(service)]):
+        elif any(_is_reported_for(other, service, beside) for other in before):
             elsewhere = "another service runs the same image, and is reported"
         if given := _given_beside(service, beside):
             elsewhere = f"{given} gives it GPUs"
+        elif variant := _variant_beside(service, beside):
+            doubt = f"{variant} has a variant of it with GPUs"
+            reasons = [each._replace(doubt=each.doubt or doubt) for each in reasons]
         if reasons and not service.grants and not elsewhere:
             elsewhere = _run_elsewhere(service, path, files)
         yield Setup(
@@ -77,6 +81,7 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
             grants=tuple(_runtime_grant(grant, service, image) for grant in service.grants),
             grant_elsewhere=elsewhere,
             commented_grant=service.commented_grant,
+            grant_is_offered=gpu_signs.is_offer(text, service.commented_grant),
             variables=service.variables,
             image=image,
             program=program,
@@ -116,21 +121,23 @@ def _run_elsewhere(service: compose.Service, path: str, files: ProjectFiles) -> 
     return f"{runs} runs images with GPUs" if runs and not starts else ""
 
 
-def _by_the_default_runtime(service: compose.Service, reasons: list[Reason]) -> Iterator[Reason]:
-    """If NVIDIA's runtime is the default of the machine, a variable of the service gives GPUs."""
-    named = next(
-        (
-            setting
-            for setting in service.variables
-            if setting.name == "NVIDIA_VISIBLE_DEVICES"
-            and setting.value not in ("", "none", "void")
-        ),
-        None,
-    )
-    doubt = DEFAULT_RUNTIME if named else ""
-    if named is not None and service.commented_grant is not None:
-        yield Reason("it sets NVIDIA_VISIBLE_DEVICES", named.place)
-    yield from (reason._replace(doubt=reason.doubt or doubt) for reason in reasons)
+def _own_signs(
+    service: compose.Service, services: Sequence[compose.Service], image: Setup | None
+) -> Iterator[Reason]:
+    """What its command and its variables say, and its twins that have a GPU."""
+    if TOOL_IMAGES.search(service.image) or _is_helper(image):
+        return
+    yield from gpu_signs.of_command(service.command, service.place)
+    yield from gpu_signs.of_variables(service.variables)
+    twin = next((each for each in services if each.grants and _is_twin(service, each)), None)
+    if twin is not None:
+        yield Reason(f"{twin.name} runs the same with a GPU", service.place, _TWIN_MAY_DIFFER)
+
+
+def _is_helper(image: Setup | None) -> bool:
+    """An image of a system or a Python, as it is, has nothing that uses a GPU."""
+    base = image.base if image is not None else None
+    return base is not None and base.is_plain and not (image and image.commands)
 
 
 def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) -> list[Reason]:
@@ -189,6 +196,32 @@ def _same_image(one: compose.Service, other: compose.Service) -> bool:
     return one is not other and image(one) == image(other)
 
 
+_NUMBER = re.compile(r"\d+")
+
+
+def _is_twin(one: compose.Service, other: compose.Service) -> bool:
+    """The same image with the same command, except for numbers, as the workers of a cluster."""
+
+    def without_numbers(service: compose.Service) -> list[str]:
+        return [_NUMBER.sub("#", word) for word in (service.name, *service.command)]
+
+    return _same_image(one, other) and without_numbers(one) == without_numbers(other)
+
+
+def _is_other_role(one: compose.Service, other: compose.Service) -> bool:
+    """The same image for another part of the program, which may need no GPU."""
+    return _same_image(one, other) and not _is_twin(one, other)
+
+
+def _is_reported_for(
+    earlier: compose.Service,
+    service: compose.Service,
+    beside: dict[str, list[compose.Service]],
+) -> bool:
+    """The same image lacks the GPU here as well: one finding is enough."""
+    return _same_image(service, earlier) and not _has_gpus(earlier, beside)
+
+
 def _for_cpu(service: compose.Service) -> list[Reason]:
     # A service that is built may still name its image, as in "image: server-cpu:local".
     file = os.path.basename(service.place.file)
@@ -222,16 +255,9 @@ def _image_of_service(
 
 
 def _granted_beside(path: str, files: ProjectFiles) -> dict[str, list[compose.Service]]:
-    """The services with GPUs in other compose files of the folder."""
-    folder = os.path.dirname(path)
+    """The services with GPUs in other compose files that may be started together with this one."""
     found: dict[str, list[compose.Service]] = {}
-    for name in files.names(folder or os.curdir):
-        kind = kind_of(name)
-        if name == os.path.basename(path) or not (
-            kind == "compose" or (kind == "yaml" and _GPU_WORD.search(name))
-        ):
-            continue
-        other = os.path.join(folder, name)
+    for other in dict.fromkeys((*_in_its_folder(path, files), *companions(path, files))):
         text = files.read(other)
         if not text or yaml_tree.is_template(text):
             continue
@@ -239,18 +265,52 @@ def _granted_beside(path: str, files: ProjectFiles) -> dict[str, list[compose.Se
             read = compose.read(other, yaml_tree.load(other, text), text)
         except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
             continue
+        name = os.path.relpath(other, os.path.dirname(path) or os.curdir)
         found[name] = [service for service in read.services if service.grants]
     return found
 
 
+def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:
+    folder, own = os.path.split(path)
+    for name in files.names(folder or os.curdir):
+        kind = kind_of(name)
+        if name != own and (kind == "compose" or (kind == "yaml" and _GPU_WORD.search(name))):
+            yield os.path.normpath(os.path.join(folder, name))
+
+
 def _given_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
     """The file that gives GPUs to this service, to one that extends it, or to its image."""
+    found = _others_with_gpus(service, beside)
+    return next((name for name, other in found if not _is_own_variant(service, other)), "")
+
+
+def _variant_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
+    """The file in which another variant of this service has GPUs."""
+    return next((name for name, _ in _others_with_gpus(service, beside)), "")
+
+
+def _others_with_gpus(
+    service: compose.Service, beside: dict[str, list[compose.Service]]
+) -> Iterator[tuple[str, compose.Service]]:
     for name, services in beside.items():
         for other in services:
             built = bool(service.build_folder) and _same_image(service, other)
             if built or service.name in (other.name, other.extended):
-                return name
-    return ""
+                yield name, other
+
+
+def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
+    """Whether this service is by its name, or that of its file, the variant for GPUs as well.
+
+    Two files that both say what the service runs are started one without the other.
+    """
+    own, its = (os.path.basename(each.place.file) for each in (service, other))
+    both_complete = all(each.image or each.build_folder for each in (service, other))
+    is_for_gpus = bool(_GPU_WORD.search(own)) and not _GPU_WORD.search(its)
+    is_named = is_for_gpus or bool(_GPU_WORD.search(service.name))
+    # A file that only builds an image is for the one that runs it.
+    is_other_image = service.has_settings and not _same_image(service, other)
+    return both_complete and (is_named or is_other_image)
 
 
 def _has_gpus(service: compose.Service, beside: dict[str, list[compose.Service]]) -> bool:

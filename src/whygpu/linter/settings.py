@@ -102,7 +102,8 @@ def load(paths: Sequence[str], causes: Sequence[Cause]) -> Settings:
         data = tomllib.loads(read_whole(file, LARGEST).decode("utf-8"))
     except OSError as error:
         return _unread(file, "unreadable", f"it cannot be read: {error.strerror}")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    # Also of UTF-8, and of numbers of thousands of digits.
+    except ValueError as error:
         return _unread(file, "syntax", f"it is not valid TOML: {error}")
     except RecursionError:
         return _unread(file, "too-large", "it is nested too deeply")

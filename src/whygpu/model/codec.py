@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,8 +20,31 @@ class DecodeError(ValueError):
     """A JSON value is not what its type says; `path` is where."""
 
     def __init__(self, path: str, expected: str, received: Any) -> None:
-        shown = excerpt(repr(received), 60)
-        super().__init__(f"{path or 'top level'}: expected {expected}, received {shown}")
+        super().__init__(f"{path or 'top level'}: expected {expected}, received {shown(received)}")
+
+
+_MISSING = object()
+"""What is received for a field that is not there."""
+_PLAIN = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+"""Types as a reader of JSON knows them."""
+
+
+def shown(received: Any) -> str:
+    """A received value, for a message. Of a list or an object only that: it may be
+    large, deep and private."""
+    if received is _MISSING:
+        return "nothing"
+    if isinstance(received, dict):
+        return "an object"
+    if isinstance(received, list):
+        return "a list" if received else "an empty list"
+    if isinstance(received, str):
+        return json.dumps(excerpt(received, 60))
+    return excerpt(json.dumps(received, default=repr), 60)
+
+
+def _words_of(kind: Any) -> str:
+    return _PLAIN.get(kind) or str(getattr(kind, "__name__", kind))
 
 
 def encode(value: Any) -> Any:
@@ -127,7 +151,7 @@ def _decode(kind: Any, data: Any, path: str) -> Any:
     if kind is float and type(data) is int:
         return float(data)
     if type(data) is not kind:
-        raise DecodeError(path, getattr(kind, "__name__", str(kind)), data)
+        raise DecodeError(path, _words_of(kind), data)
     return printable(data) if kind is str else data
 
 
@@ -155,7 +179,7 @@ def _member(members: tuple[Any, ...], data: Any, path: str) -> Any:
     else:
         found = [record for record in records if len(records) == 1 or _is_kind(record, data)]
     if not found:
-        raise DecodeError(path, "one of " + ", ".join(member.__name__ for member in rest), data)
+        raise DecodeError(path, "one of " + ", ".join(map(_words_of, rest)), data)
     return found[0]
 
 
@@ -205,11 +229,11 @@ def _decode_record(kind: type, data: Any, path: str) -> Any:
     for name in data:
         if name not in expected:
             raise DecodeError(
-                f"{path}.{name}".lstrip("."), f"no such field in {kind.__name__}", data
+                f"{path}.{name}".lstrip("."), f"no such field in {kind.__name__}", data[name]
             )
     for name in expected:
         if name not in data and not _came_later(kind, name):
-            raise DecodeError(f"{path}.{name}".lstrip("."), "a value", None)
+            raise DecodeError(f"{path}.{name}".lstrip("."), "a value", _MISSING)
     return kind(
         **{
             name: _decode(hint, data[name], f"{path}.{name}".lstrip("."))

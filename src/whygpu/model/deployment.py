@@ -165,6 +165,8 @@ class Setup(NamedTuple):
     """Why GPUs may be granted in a way that the file does not show; mostly empty."""
     commented_grant: FileLine | None = None
     """A grant that is commented out."""
+    grant_is_offered: bool = False
+    """The comments around it call it an option."""
     base: BaseImage | None = None
     has_own_cuda: bool = False
     """CUDA libraries are installed beside those of the base."""

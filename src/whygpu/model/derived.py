@@ -71,7 +71,7 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
         return Known(text, driver.state.source)
     if isinstance(driver.device_nodes, Known):
         for node in driver.device_nodes.value:
-            if node.path.startswith("/dev/nvidia") and node.path[len("/dev/nvidia") :].isdigit():
+            if node.path.startswith("/dev/nvidia") and node.path[len("/dev/nvidia") :].isdecimal():
                 return Known(f"the device node {node.path}", driver.device_nodes.source)
     if isinstance(driver.cuda_library, Known) and driver.cuda_library.value.kind == "wsl":
         return Known("the Windows host's NVIDIA driver", driver.cuda_library.source)

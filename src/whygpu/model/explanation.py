@@ -16,6 +16,9 @@ LogVerdict = Literal["found", "nothing-wrong", "not-gpu", "unknown"]
 STANDARD_ERROR = "standard error"
 """The name of a log that is what a program under `run` wrote there."""
 
+NOTHING_REPORTED = "nothing in it reports a failure, a GPU or work being done"
+"""What is understood of a log in which nothing can be pointed at."""
+
 
 class Guidance(NamedTuple):
     """What can be said if no cause was found."""
@@ -63,6 +66,12 @@ class Explanation(NamedTuple):
 
     def _repr_html_(self) -> str | None:
         return html_repr(self)
+
+    @property
+    def reports_nothing(self) -> bool:
+        """The log does not show why the program failed, or what it did."""
+        understood = self.guidance.understood if self.guidance is not None else ""
+        return self.verdict == "unknown" and understood == NOTHING_REPORTED
 
     @property
     def standing(self) -> Standing:

@@ -122,10 +122,12 @@ class VerdictCount(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A fact that all nodes of a group have, and no other comparable node."""
+    """A fact that all nodes of a group have, and no other node of which it is known."""
 
     fact: FactName
     value: str
+    unknown: int
+    """Other nodes of which it is not known."""
 
 
 class Example(NamedTuple):
@@ -177,6 +179,14 @@ class Uncheckable(NamedTuple):
     """Something that could not be checked, on these nodes."""
 
     reason: str
+    nodes: tuple[str, ...]
+
+
+class UnknownFacts(NamedTuple):
+    """Facts that could not be compared on some nodes, for one reason. No verdict rests on them."""
+
+    reason: str
+    facts: tuple[FactName, ...]
     nodes: tuple[str, ...]
 
 
@@ -234,6 +244,10 @@ class FleetReport(NamedTuple):
     other_files: int = 0
     """Files in the folders whose names are not those of snapshots; they were not read."""
     unread_folders: tuple[UnreadFolder, ...] = ()
+    unknown_facts: tuple[UnknownFacts, ...] = ()
+    """What was not compared everywhere; the most nodes first."""
+    unexpected: tuple[str, ...] = ()
+    """Nodes with a file that the list of expected nodes does not name; empty without a list."""
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -251,11 +265,19 @@ class FleetReport(NamedTuple):
         return tuple(sorted({node for group in self.causes for node in group.nodes}))
 
     @property
+    def odd(self) -> tuple[str, ...]:
+        """Nodes that differ in some fact from most comparable ones, each once."""
+        drifts = (drift for drift in self.drift if drift.usual is not None)
+        return tuple(
+            sorted({node for drift in drifts for other in drift.others for node in other.nodes})
+        )
+
+    @property
     def standing(self) -> Standing:
         counts = {count.verdict: count.nodes for count in self.verdicts}
         if counts.get("cpu") or counts.get("broken"):
             return "wrong"
-        if self.causes or self.slow or any(drift.usual is not None for drift in self.drift):
+        if self.causes or self.slow or self.odd:
             return "attention"
         if self.lost or self.unread_folders or not self.nodes:
             return "unknown"

@@ -192,7 +192,7 @@ class Advice(NamedTuple):
     """The shell that the commands are for."""
 
 
-ChangeKind = Literal["release", "python", "driver", "glibc", "platform"]
+ChangeKind = Literal["release", "python", "driver", "glibc", "platform", "gpu"]
 
 
 class Change(NamedTuple):

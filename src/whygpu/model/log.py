@@ -70,7 +70,16 @@ class Status(NamedTuple):
 
     line: int
     api: Literal[
-        "driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml", "nvrtc"
+        "driver",
+        "runtime",
+        "cudnn",
+        "cublas",
+        "cusolver",
+        "cufft",
+        "curand",
+        "nccl",
+        "nvml",
+        "nvrtc",
     ]
     name: str
     """The name in the driver's headers, even if the log has only the number or the message."""
@@ -119,6 +128,36 @@ class DeviceReport(NamedTuple):
 
     line: int
     says: DeviceWord
+
+
+ShownOf = Literal[
+    "torch-version",
+    "torch-cuda",
+    "torch-hip",
+    "torch-built",
+    "tensorflow-version",
+    "tensorflow-built",
+    "gpu-there",
+    "gpu-count",
+    "gpu-list",
+    "devices",
+    "jax-backend",
+    "keras-backend",
+]
+"""What an expression asks for: the release of a framework, the CUDA or HIP that PyTorch was built
+for (None: for none), whether a build has GPU code, whether there is a GPU, and on what JAX and
+Keras work."""
+
+
+class Shown(NamedTuple):
+    """The value of an expression about devices, as a session or a program printed it."""
+
+    line: int
+    """The line with the value."""
+    asked: int
+    """The line with the expression; 0 if the log has only the value."""
+    of: ShownOf
+    value: str
 
 
 class Version(NamedTuple):
@@ -177,6 +216,7 @@ class Log(NamedTuple):
     allocations: tuple[Allocation, ...] = ()
     devices: tuple[Device, ...] = ()
     reports: tuple[DeviceReport, ...] = ()
+    shown: tuple[Shown, ...] = ()
     versions: tuple[Version, ...] = ()
     failures: tuple[Failure, ...] = ()
     """In the order of the log; exceptions that were handled are not among them."""
@@ -253,6 +293,11 @@ class Log(NamedTuple):
         """Whether a program says that it has a GPU, or works on one."""
         return any(report.says in ("gpu", "on-gpu") for report in self.reports)
 
+    def reports_gpu_at_work(self) -> bool:
+        """Whether it is shown that a GPU is used, or ready for use."""
+        ready = any(device.event == "ready" for device in self.devices)
+        return ready or any(report.says == "on-gpu" for report in self.reports)
+
     def failed_lines(self) -> frozenset[int]:
         """The lines of all failures."""
         return frozenset(n for end in self.failures for n in range(end.line, end.last + 1))
@@ -265,6 +310,9 @@ class Log(NamedTuple):
         seen = "gpu" in statements or any(device.event == "ready" for device in self.devices)
         counts = {"gpu-unused", "on-cpu"} if seen else {"gpu-unused", "on-cpu", "no-gpu"}
         return tuple(report for report in self.reports if report.says in counts)
+
+    def shown_of(self, *names: ShownOf) -> tuple[Shown, ...]:
+        return tuple(value for value in self.shown if value.of in names)
 
     def version_of(self, name: str) -> str | None:
         """The first version of this package that the log mentions."""

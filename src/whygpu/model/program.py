@@ -311,6 +311,13 @@ def surely_before(first: Event, second: Event) -> bool:
     return theirs[: len(ours)] == ours
 
 
+def in_one_run(first: Event, second: Event) -> bool:
+    """Whether one of them never happens without the other's place being reached as well."""
+    ours, theirs = conditions(first), conditions(second)
+    shorter = min(len(ours), len(theirs))
+    return ours[:shorter] == theirs[:shorter]
+
+
 def exclusive(first: Event, second: Event) -> bool:
     """Whether they are in different branches of one condition, so that at most one happens."""
     arms = dict(conditions(first))

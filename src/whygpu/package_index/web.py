@@ -87,7 +87,7 @@ class Web:
             return body, int(total)
         body, content_range = self._ask(url, {"Range": f"bytes={span}"})
         total_text = content_range.rpartition("/")[2]
-        if not total_text.isdigit():
+        if not total_text.isdecimal():
             raise Unreadable(f"{url}: the server does not answer range requests")
         self._keep(path, total_text.encode() + b"\n" + body)
         return body, int(total_text)
@@ -160,7 +160,7 @@ class Web:
             if time.monotonic() > end:
                 raise Unreadable(f"{url}: the answer takes too long")
         promised = answer.headers.get("Content-Length", "")
-        if promised.isdigit() and int(promised) > size:
+        if promised.isdecimal() and int(promised) > size:
             raise http.client.IncompleteRead(b"", int(promised) - size)
         return b"".join(pieces)
 

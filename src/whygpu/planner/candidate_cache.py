@@ -20,11 +20,14 @@ from whygpu.tables.cudnn_support import cudnn_support
 from whygpu.tables.distributions import normalised
 from whygpu.tables.keras_backends import BackendLimit, backend_limit
 from whygpu.tables.source_releases import source_releases
+from whygpu.tables.torch_indexes import cuda_of, tag_of
 from whygpu.tables.undeclared_limits import undeclared_limits
 from whygpu.tables.versions import release_numbers
 
 SHARED_FOLDERS = ("cudnn", "nccl", "cusparselt", "nvshmem")
 """NVIDIA's wheels of these install the same files for every CUDA release."""
+_FIRST_CUDA_FROM_PACKAGES = 12
+"""Some builds of PyTorch for CUDA 11 include NVIDIA's libraries instead."""
 _ASSUMED_PYTHON = "3.12"
 _ZEROS = re.compile(r"(?:\.0)+$")
 _SYSTEMS = {
@@ -54,6 +57,7 @@ class CandidateCache:
         self.machine = machine
         self.keras_backend = keras_backend
         self.table = table
+        self._is_linux = machine.platform_name.startswith("linux")
         self._environment = marker_environment(machine)
         self._releases: dict[str, tuple[Release, ...]] = {}
         self._by_version: dict[str, dict[str, Release]] = {}
@@ -152,8 +156,28 @@ class CandidateCache:
                 for requirement in self._undeclared(row):
                     asked = self._asked(requirement, "")
                     needs += [Need(other, specifier, owner) for other, specifier in asked]
+                needs += self._folders_on_index(row)
             self._needs[key] = needs
         return self._needs[key]
+
+    def _folders_on_index(self, row: Release) -> Iterator[Need]:
+        """The folders that a build on another index of PyTorch shares with other frameworks.
+
+        The versions of its packages were not read, but since CUDA 12 each build requires the
+        packages of NVIDIA that the default build requires, for its own CUDA release.
+        """
+        version, _, tag = row.version.partition("+")
+        default = self._by_version[row.package].get(_shortest(version)) if tag else None
+        if default is None or tag == tag_of(default.cuda) or not self._is_linux:
+            return
+        major = int(cuda_of(tag).partition(".")[0])
+        if major < _FIRST_CUDA_FROM_PACKAGES:
+            return
+        for line in default.requires:
+            folder = _shared_folder(line)
+            if folder is not None:
+                package = f"nvidia-{folder}-cu{major}"
+                yield Need(f"folder:{folder}", f"=={package}", f"{row.package} {row.version}")
 
     def _undeclared(self, row: Release) -> Iterator[str]:
         """Requirements that the metadata leave out."""
@@ -173,9 +197,7 @@ class CandidateCache:
         """The requirements in the metadata: without an extra, or only those that the extra adds."""
         owner = f"{row.package} {row.version}"
         # Rows are read from Linux wheels. Those of torch 1.13.0 lack the marker for Linux.
-        is_linux_only = row.package == "torch" and not self.machine.platform_name.startswith(
-            "linux"
-        )
+        is_linux_only = row.package == "torch" and not self._is_linux
         return [
             Need(name, specifier, owner)
             for line in (without_nvidia(row.requires) if is_linux_only else row.requires)
@@ -201,7 +223,7 @@ class CandidateCache:
         if wanted.extras and name in self.table:
             extras = sorted(normalised(extra) for extra in wanted.extras)
             return [(f"{name}[{extra}]", specifier) for extra in extras]
-        folder = next((f for f in SHARED_FOLDERS if name.startswith(f"nvidia-{f}-cu")), None)
+        folder = _shared_folder(name)
         shared = [] if folder is None else [(f"folder:{folder}", f"=={name}")]
         return [(name, specifier), *shared]
 
@@ -213,6 +235,11 @@ class CandidateCache:
             if all(contains(specifier, row.version) for specifier in specifiers)
             and usable(row, self.machine)
         ]
+
+
+def _shared_folder(package: str) -> str | None:
+    """The folder of SHARED_FOLDERS that a package, or a line that requires it, installs into."""
+    return next((f for f in SHARED_FOLDERS if package.startswith(f"nvidia-{f}-cu")), None)
 
 
 def _shortest(version: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from whygpu.model.install_plan import Change, ChangeKind, Wish
-from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.machine_spec import MachineSpec, PlannedGpu
 from whygpu.model.observed import Known
 from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.constraints import first_branch_knowing
@@ -19,6 +19,8 @@ from whygpu.tables.python_releases import RELEASES
 from whygpu.tables.versions import release_numbers
 from whygpu.tables.windows_driver_floors import WINDOWS_FLOORS
 
+_Fact = TypeVar("_Fact", str, tuple[PlannedGpu, ...])
+
 
 class Relaxed(NamedTuple):
     """One change to the facts of the machine or to the wishes."""
@@ -26,7 +28,7 @@ class Relaxed(NamedTuple):
     kind: ChangeKind
     what: str
     """The change, as the end of a sentence that starts with "Possible with"."""
-    facts: Mapping[str, Known[str] | bool]
+    facts: Mapping[str, Known[str] | Known[tuple[PlannedGpu, ...]] | bool]
     wishes: tuple[Wish, ...] | None = None
 
 
@@ -86,6 +88,10 @@ def _relaxations(
         Relaxed("glibc", f"a system with glibc {glibc} or newer", {"glibc": _as(glibc)})
         for glibc in _glibcs(machine, wishes, table)
     ]
+    yield [
+        Relaxed("gpu", f"CUDA_VISIBLE_DEVICES set to show only {name}", {"gpus": _as(gpus)})
+        for name, gpus in _single_models(machine)
+    ]
     if machine.platform_name == "win_amd64":
         yield [Relaxed("platform", "Linux, as in WSL2", {"platform": _as("linux_x86_64")})]
 
@@ -119,8 +125,17 @@ def _open(wishes: tuple[Wish, ...], place: int) -> tuple[Wish, ...]:
     return (*wishes[:place], wishes[place]._replace(specifier=""), *wishes[place + 1 :])
 
 
-def _as(value: str) -> Known[str]:
+def _as(value: _Fact) -> Known[_Fact]:
     return Known(value, "a change")
+
+
+def _single_models(machine: MachineSpec) -> Iterator[tuple[str, tuple[PlannedGpu, ...]]]:
+    """The GPUs of each capability, if a machine has different ones: the newest first."""
+    gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
+    capabilities = sorted({gpu.capability for gpu in gpus}, reverse=True)
+    for capability in capabilities if len(capabilities) > 1 else ():
+        alike = tuple(gpu for gpu in gpus if gpu.capability == capability)
+        yield " and ".join(dict.fromkeys(map(str, alike))), alike
 
 
 def _usual_python(version: str) -> dict[str, Known[str] | bool]:

@@ -14,6 +14,7 @@ from whygpu.model.system import System
 from whygpu.model.target import Interpreter
 from whygpu.tables import gpus
 from whygpu.tables.architectures import parse_capability
+from whygpu.tables.versions import release_numbers
 
 _ALIASES = {
     "linux": "linux_x86_64",
@@ -22,6 +23,8 @@ _ALIASES = {
 }
 _NO_DRIVER_GIVEN = Unknown("the driver of that machine was not given (--driver)")
 _NO_GPU_GIVEN = Unknown("the GPU of that machine was not given (--gpu)")
+_NEWER_THAN_ANY_CUDA = 60
+"""CUDA releases have lower numbers, and drivers have had higher ones since 2005."""
 _SYSTEMS = {"linux": "linux", "darwin": "macosx", "windows": "win"}
 
 
@@ -59,10 +62,10 @@ def described(
     platform: str | None = None,
 ) -> MachineSpec:
     """The machine with what the options say about it."""
-    named = _named(gpu) if gpu is not None else None
+    named = tuple(_named(name.strip()) for name in gpu.split(",")) if gpu is not None else ()
     if platform is not None:
         machine = _moved(machine, _platform_name(platform), "platform")
-    elif named is not None and named.kind == "jetson":
+    elif any(each.kind == "jetson" for each in named):
         machine = _moved(machine, "linux_aarch64", "gpu")
     if python is not None:
         version = _version(python.removesuffix("t"), "python", "3.11, or 3.14t")
@@ -71,12 +74,12 @@ def described(
         )
     if glibc is not None:
         machine = machine._replace(glibc=_given(_version(glibc, "glibc", "2.31"), "glibc"))
-    if named is not None:
-        machine = machine._replace(gpus=_given((named,), "gpu"))
+    if named:
+        machine = machine._replace(gpus=_given(named, "gpu"))
         if not isinstance(machine.driver, Known):
             machine = machine._replace(driver=_NO_DRIVER_GIVEN)
     if driver is not None:
-        machine = machine._replace(driver=_given(_version(driver, "driver", "535.54.03"), "driver"))
+        machine = machine._replace(driver=_given(_driver_version(driver), "driver"))
         if not isinstance(machine.gpus, Known):
             machine = machine._replace(gpus=_NO_GPU_GIVEN)
     return machine
@@ -105,6 +108,18 @@ def _version(text: str, option: str, example: str) -> str:
     if not re.fullmatch(r"\d+(\.\d+)*", text):
         raise UsageError(f"expected a version, such as {example}", option=option, value=text)
     return text
+
+
+def _driver_version(text: str) -> str:
+    version = _version(text, "driver", "535.54.03")
+    if release_numbers(version) < (_NEWER_THAN_ANY_CUDA,):
+        raise UsageError(
+            "this is no version of a driver but looks like one of CUDA; nvidia-smi prints the "
+            "driver after 'Driver Version', such as 535.54.03",
+            option="driver",
+            value=text,
+        )
+    return version
 
 
 def _platform_name(text: str) -> str:

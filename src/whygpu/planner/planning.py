@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from whygpu.errors import UsageError
@@ -35,28 +35,45 @@ Company = dict[str, Candidate]
 """One release for each wish."""
 
 
-def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> PlanAnswer:
-    """The newest releases that fit the machine and each other."""
+def make_plan(
+    machine: MachineSpec, wishes: Sequence[Wish], table: Table, *, may_guess: bool = False
+) -> PlanAnswer:
+    """The newest releases that fit the machine and each other.
+
+    `may_guess`: if no others fit, also builds whose requirements are unknown. The verdicts say so.
+    """
     cache = CandidateCache(machine, table, keras_backend(wishes))
     judged = {wish.framework: _judge_all(wish, cache) for wish in wishes}
     answer = PlanAnswer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
-    tried: Fitting = []
-    # A release with a defect that has a remedy is better than one whose build is not known, that is
-    # better than one that is likely to fail, and all are better than none.
-    for accepts in (_is_sound, _is_sound_or_has_a_remedy, _is_not_refuted, _may_work):
-        fitting = _preferred(
-            [
-                (name, [verdict.candidate for verdict in verdicts if accepts(verdict)])
-                for name, verdicts in judged.items()
-            ],
-            machine,
-        )
-        if all(options for _, options in fitting) and fitting != tried:
+    tried: list[Fitting] = []
+    for fitting in _choices(judged, machine, may_guess=may_guess):
+        if all(options for _, options in fitting) and fitting not in tried:
             answer = _together(tuple(wishes), judged, fitting, cache)
             if answer.plan is not None:
                 return answer
-            tried = fitting
+            tried.append(fitting)
     return answer
+
+
+def _choices(
+    judged: dict[str, tuple[ReleaseVerdict, ...]], machine: MachineSpec, *, may_guess: bool
+) -> Iterator[Fitting]:
+    """What to choose from, best first; each includes the choices before it.
+
+    A release with a defect that has a remedy is better than one whose build is not known, that is
+    better than one that is likely to fail, that is better than one whose requirements are not
+    known, and all are better than none.
+    """
+    accepted: list[Fitting] = [
+        [
+            (name, [verdict.candidate for verdict in verdicts if accepts(verdict)])
+            for name, verdicts in judged.items()
+        ]
+        for accepts in (_is_sound, _is_sound_or_has_a_remedy, _is_not_refuted, _may_work)
+    ]
+    yield from (_preferred(fitting, machine) for fitting in accepted)
+    if may_guess:
+        yield from accepted
 
 
 def _is_sound(verdict: ReleaseVerdict) -> bool:
@@ -256,12 +273,8 @@ def _explain_newer(
     """Add the reason to releases that fit by themselves and are newer than those of the plan."""
     place = next(i for i, v in enumerate(verdicts) if v.candidate == chosen[framework])
     shared = _share_libraries(chosen, cache.machine)
-    newer = (
-        _with_unread_requirements(verdict)
-        if shared and verdict.fits and verdict.candidate.torch_index
-        else _in_company(verdict, chosen, cache)
-        for verdict in verdicts[:place]
-    )
+    together = (_in_company(verdict, chosen, cache) for verdict in verdicts[:place])
+    newer = (_with_unread_requirements(v) if shared and v.fits else v for v in together)
     return (*newer, *verdicts[place:])
 
 
@@ -302,17 +315,28 @@ def _conflict_check(
         for other in others
         if other.framework != wish.framework
     ]
-    rest = _preferred([(wish.framework, [candidate]), *every], cache.machine)[1:]
+    own: Fitting = [(wish.framework, [candidate])]
+    rest = _preferred([*own, *every], cache.machine)[1:]
     alone = [framework for framework, options in rest if not options]
     if alone:
         reason = f"was not checked: no release of {alone[0]} fits this machine"
         return FitCheck("conflict", "unchecked", reason)
-    found = search([(wish.framework, [candidate]), *rest], cache)
+    found = search([*own, *rest], cache)
+    if isinstance(found, Nothing):
+        guess = search([*own, *every], cache)
+        if not isinstance(guess, Solution):
+            named, _ = _named([*own, *rest], cache)
+            return FitCheck("conflict", "breaks", named.reason(candidate))
+        found = guess
     if isinstance(found, GaveUp):
         return FitCheck("conflict", "unchecked", f"was not decided: {found}")
-    if isinstance(found, Nothing):
-        named, _ = _named([(wish.framework, [candidate]), *rest], cache)
-        return FitCheck("conflict", "breaks", named.reason(candidate))
     company = " and ".join(f"{c.package} {c.version}" for c in found.chosen[1:])
+    indexes = {c.torch_index for c in found.chosen if c.torch_index}
+    if indexes and _share_libraries((c.framework for c in found.chosen), cache.machine):
+        reason = (
+            f"may be compatible with {company}: the requirements of the builds on "
+            f"{' and '.join(indexes)} were not read"
+        )
+        return FitCheck("conflict", "unchecked", reason)
     text = f"is compatible with {company}" if company else "has all its requirements available"
     return FitCheck("conflict", "holds", text)

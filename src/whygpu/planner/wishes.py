@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from whygpu.errors import UsageError
 from whygpu.model.install_plan import Wish
+from whygpu.model.whole_numbers import MOST_DIGITS
 
 FRAMEWORKS = ("tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime")
 _ALIASES = {
@@ -26,9 +27,13 @@ BACKENDS = ("tensorflow", "jax", "torch")
 _WISH = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(?:\[[\w, -]*\])?\s*(.*)")
 _SHORT = re.compile(r"(==|!=)\s*(\d+(?:\.\d+)?)\s*(?=,|$)")
 
+_LONG_NUMBER = re.compile(rf"\d{{{MOST_DIGITS + 1}}}")
+
 
 @cache
 def specifier_set(text: str) -> SpecifierSet:
+    if _LONG_NUMBER.search(text):
+        raise InvalidSpecifier(f"a number with more than {MOST_DIGITS} digits in {text[:100]!r}")
     return SpecifierSet(text)
 
 

@@ -26,7 +26,7 @@ def _credentials(match: re.Match[str]) -> str:
 
 def _host_of_url(match: re.Match[str]) -> str:
     host = match["host"].lower()
-    return match[0] if host in _WELL_KNOWN_HOSTS or host.isdigit() else f"{match['scheme']}<host>"
+    return match[0] if host in _WELL_KNOWN_HOSTS or host.isdecimal() else f"{match['scheme']}<host>"
 
 
 _ANACONDA = late(r"(?i)(?:[\w-]{1,60}\.)?anaconda\.\w{2,10}$")

@@ -63,9 +63,6 @@ class Kind(NamedTuple):
 
 
 _WRAPPER = late(r"(?i)secret|str|bytes|environ|setenv|set$|header|quote")
-_READER = late(
-    r"(?i)(?:encode|decode|get|getenv|split|strip|join|format|replace|compile|input|getpass|prompt|ask\w*)$"
-)
 _HARMLESS = late(
     r"(?i)(?:none|null|nil|true|false|yes|no|on|off|auto|default|unset|unknown|undefined|empty|n/a|"
     r"required|optional|missing|invalid|incorrect|str|int|bool|bytes|string|object|any|dict|list|"
@@ -173,10 +170,6 @@ _HOST_FIELDS = late(
     r"(?:\w{1,80}_)?(?:host_?name|nodename|node_?list|computer_?name|machine_?name|"
     r"master_addr|rdzv_endpoint|coordinator_addr(?:ess)?|worker_hostnames)|"
     r"(?!(?:un)?pinned_)(?:\w{1,80}_|batch|alloc|exec|submit)?host|(?:req|exc)nodelist"
-)
-_OF_SENTENCES = _words(
-    "the a an and or is are was of to in for with from if when not must should can will cannot "
-    "option options argument password"
 )
 _NO_HOST = _words(
     "localhost localhost.localdomain host hosts device devices cpu gpu cuda tpu memory platform "
@@ -402,10 +395,6 @@ def _value(kind: Kind, text: str, between: re.Match[str], longest: int) -> str:
         return ""
     # The bracket in node[01-04] belongs to the value.
     return found[0].rstrip(_CLOSING if "[" not in found[0] else _CLOSING.replace("]", ""))
-
-
-def _is_a_value(mention: Mention) -> bool:
-    return bool(mention.value) and (mention.quoted or mention.value.lower() not in _OF_SENTENCES)
 
 
 def _belongs(mention: Mention, between: re.Match[str], before: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whygpu.model.log import DeviceReport, DeviceWord, Line
+from whygpu.model.log import DeviceReport, DeviceWord, Line, Shown
 from whygpu.readers.words_in import words_in
 
 _NO = r"(?:False\b|No\b|None\b|0\b|\[\])"
@@ -108,20 +108,6 @@ _SOURCE = "    "
 """The indentation of source lines in a traceback."""
 
 
-_ASKED = re.compile(
-    r"(?:cuda\.is_available|is_gpu_available|(?:physical|logical)_devices|cuda\.device_count)"
-    r"\([^()\n]{0,60}\)\)?['\";]{0,2}$|^(?:torch\.)?cuda(?:\.is_available| available):$"
-)
-"""An expression of an interactive session, or of a notebook; its value follows on the next line."""
-_VALUES: dict[str, DeviceWord] = {"False": "no-gpu", "[]": "no-gpu", "0": "no-gpu", "True": "gpu"}
-_LAST_WORD = re.compile(r"(?:^|[\s,])(?P<value>False|\[\]|0|True)$")
-"""The value may follow others, as in `2.4.1+cu121 False`."""
-
-
-_OTHER_VALUE = re.compile(r"['\"]?\d{1,4}\.\d[\w.+]{0,20}['\"]?")
-"""A version."""
-
-
 _PARAGRAPH = 300
 _MANY_SENTENCES = 2
 """Ends of sentences with another sentence behind them."""
@@ -130,22 +116,37 @@ _VALUE_GIVEN = re.compile(r"[(:=\[]")
 _SENTENCE_END = re.compile(r"[a-z)`][.?!] {1,2}[A-Z]")
 
 
-def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
+def device_reports(lines: Sequence[Line], shown: Sequence[Shown]) -> tuple[DeviceReport, ...]:
+    """What programs say, in the order of the log, with the values of expressions."""
+    values = {value.line: _of_value(value) for value in shown if _of_value(value) is not None}
     reports: list[DeviceReport] = []
     about_devices = words_in(lines, _ABOUT_DEVICES)
-    asked = False
     for line in lines:
-        text = line.text.strip()
-        value = _LAST_WORD.search(text) if asked else None
-        if value is not None:
-            reports.append(DeviceReport(line.number, _VALUES[value["value"]]))
-        elif text:
+        says = values.get(line.number)
+        if says is not None:
+            reports.append(DeviceReport(line.number, says))
+        elif line.text.strip():
             reports += _of_line(line, about_devices)
-        # Between the expression and its value may be an empty line, records of the framework, or
-        # the value of another expression.
-        if text and line.level == "none" and not _OTHER_VALUE.fullmatch(text):
-            asked = _ASKED.search(text) is not None
     return tuple(reports)
+
+
+_GPU_DEVICE = re.compile(r"(?:Cuda|Gpu|Rocm)Device|\b(?:gpu|cuda|rocm)\b", re.IGNORECASE)
+_CPU_DEVICE = re.compile(r"CpuDevice|\bcpu\b", re.IGNORECASE)
+
+
+def _of_value(shown: Shown) -> DeviceWord | None:
+    """What the value of an expression says; None if it says nothing about the devices in use."""
+    if shown.of == "gpu-there":
+        return "gpu" if shown.value == "True" else "no-gpu"
+    if shown.of == "gpu-count":
+        return "no-gpu" if shown.value == "0" else "gpu"
+    if shown.of == "gpu-list":
+        return "no-gpu" if shown.value == "[]" else "gpu"
+    if shown.of in ("devices", "jax-backend"):
+        if _GPU_DEVICE.search(shown.value):
+            return "on-gpu"
+        return "on-cpu" if _CPU_DEVICE.search(shown.value) else None
+    return None
 
 
 def _is_paragraph(text: str) -> bool:
@@ -162,6 +163,9 @@ def _of_line(line: Line, about_devices: Sequence[str]) -> Iterator[DeviceReport]
     """The first pattern that matches; the patterns with the strongest statement come first."""
     if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
         # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
+        return
+    if line.level == "none" and line.text.rstrip().endswith("?"):
+        # A question says nothing.
         return
     folded = line.text.lower()
     if not any(word in folded for word in about_devices):

@@ -125,10 +125,10 @@ def identify(library: str) -> tuple[str, str]:
     if base.endswith(".dll"):
         stem, _, rest = base[:-4].partition("64")
         digits = rest.strip("_").partition("_")[0]
-        if stem in ("cudart", "nvrtc", "cupti") and len(digits) >= 2 and digits.isdigit():
+        if stem in ("cudart", "nvrtc", "cupti") and len(digits) >= 2 and digits.isdecimal():
             # cudart64_110.dll is 11.0; from CUDA 12 on it is cudart64_12.dll.
             version = f"{digits[:-1]}.{digits[-1]}" if len(digits) > 2 else _old_style(digits)
-        elif len(digits) in (2, 3) and digits.isdigit() and digits[-1] == "0" and digits != "10":
+        elif len(digits) in (2, 3) and digits.isdecimal() and digits[-1] == "0" and digits != "10":
             version = _old_style(digits) if len(digits) == 2 else f"{digits[:-1]}.{digits[-1]}"
         else:
             version = digits

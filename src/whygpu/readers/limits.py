@@ -1,6 +1,6 @@
-"""Every limit on what is read from a source file or a log.
+"""Every limit on what is read from a source file, a log or a snapshot.
 
-whygpu does not control source and logs: a few hundred bytes can describe a value of gigabytes. If
+whygpu does not control them: a few hundred bytes can describe a value of gigabytes. If
 something exceeds a limit, it is unknown, or the file is reported as not checked.
 """
 
@@ -28,6 +28,8 @@ CONTEXT_FRAMES = 2_000_000
 """Total number of conditions of all events of a file. Every `assert` adds one condition to all
 events after it."""
 
+SNAPSHOT = 1 << 24
+"""Bytes of a snapshot. With all probes and what they printed, one has less than 1 MiB."""
 UNPACKED_LOG = 2 << 30
 """Unpacked bytes of a compressed log that are read, which takes some ten seconds."""
 UNPACKING_MEMORY = 1 << 27

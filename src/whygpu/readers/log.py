@@ -28,6 +28,7 @@ from whygpu.readers.listings import without_listings, without_programs
 from whygpu.readers.records import records
 from whygpu.readers.repetition import without_repetition
 from whygpu.readers.runs import lines_of_earlier_runs
+from whygpu.readers.shown_values import shown_values
 from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
 from whygpu.readers.traceback_code import with_programs
@@ -157,6 +158,7 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
     text = "\n".join(line.text for line in lines)
     outline = outline_of(text)
     codes = statuses(lines)
+    shown = shown_values(lines)
     refused = allocations(lines) if may_match(ABOUT_MEMORY, outline) else ()
     refused = tuple(sorted((*refused, *by_status(codes, refused)), key=lambda each: each.line))
     return Log(
@@ -166,7 +168,8 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
         statuses=codes,
         allocations=refused,
         devices=devices(lines),
-        reports=device_reports(lines),
+        reports=device_reports(lines, shown),
+        shown=shown,
         versions=versions(lines),
         failures=failures(lines, exceptions, worked),
         progress=worked,

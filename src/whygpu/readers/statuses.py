@@ -16,7 +16,9 @@ from whygpu.tables.cuda_statuses import (
     STATUSES,
 )
 
-Api = Literal["driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml", "nvrtc"]
+Api = Literal[
+    "driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "curand", "nccl", "nvml", "nvrtc"
+]
 
 _PREFIXES: tuple[tuple[str, Api], ...] = (
     ("CUDA_ERROR_", "driver"),
@@ -25,6 +27,7 @@ _PREFIXES: tuple[tuple[str, Api], ...] = (
     ("CUSOLVER_STATUS_", "cusolver"),
     ("CUSPARSE_STATUS_", "cusolver"),
     ("CUFFT_", "cufft"),
+    ("CURAND_STATUS_", "curand"),
     ("NVML_ERROR_", "nvml"),
     ("NVML_", "nvml"),
     ("NVRTC_ERROR_", "nvrtc"),
@@ -38,6 +41,7 @@ _NAME = re.compile(
     r"(?<![=!]= )\b(?:CUDA_ERROR_[A-Z][A-Z_0-9]{2,60}|CUDNN_STATUS_[A-Z][A-Z_0-9]{2,60}"
     r"|CUBLAS_STATUS_[A-Z_]{3,60}"
     r"|CUSOLVER_STATUS_[A-Z_]{3,60}|CUSPARSE_STATUS_[A-Z_]{3,60}|CUFFT_[A-Z_]{3,40}"
+    r"|CURAND_STATUS_[A-Z_]{3,60}"
     r"|NVML_ERROR_[A-Z_]{3,60}|NVRTC_ERROR_[A-Z_]{3,60}"
     r"|nccl(?:UnhandledCudaError|SystemError|InternalError|InvalidArgument|InvalidUsage|RemoteError"
     r"|InProgress|NumResults)"
@@ -183,7 +187,7 @@ def _of_line(line: Line, sentences: _Sentences) -> Iterator[Status]:
         numbered = _by_number(match)
         if numbered and numbered[1] not in found and not (found and match["numba"]):
             status = Status(line.number, numbered[0], numbered[1], called)
-            if numbered[1][-1].isdigit():
+            if numbered[1][-1].isdecimal():
                 nameless.append(status)
                 continue
             found.add(numbered[1])

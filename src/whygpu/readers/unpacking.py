@@ -1,7 +1,8 @@
-"""Unpacks compressed logs while they are read, up to a limit.
+"""Unpacks compressed logs and snapshots while they are read, up to a limit.
 
-A format is recognised by its first bytes, not by a file's name, because logs come through pipes and
-are renamed. If an archive is damaged or too large, its first part is read and the rest is reported.
+A format is recognised by its first bytes, not by a file's name, because files come through pipes
+and are renamed. If an archive is damaged or too large, its first part is read and the rest is
+reported.
 """
 
 from __future__ import annotations
@@ -22,12 +23,49 @@ _ZSTD_INPUT = 1 << 10
 _TAR = slice(257, 262)
 
 
-class Unpacked:
-    """The bytes of a log. Iterate once; then `unread` says what was not read, and why."""
+_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
 
-    def __init__(self, pieces: Iterable[bytes], name: str = "") -> None:
+
+def without_packing(name: str) -> str:
+    """The name of a file without the ending that a tool for compression gave it."""
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
+class Wanted(NamedTuple):
+    """What the bytes should be: the limit, and words for messages about something else."""
+
+    noun: str
+    most: int
+    """Unpacked bytes that are read."""
+    remedy: str
+    """How to get one."""
+    unpacked_to: str
+    """What to do with the output of a tool that unpacks the file."""
+
+
+LOG = Wanted(
+    "log",
+    limits.UNPACKED_LOG,
+    "save what the program prints, with its errors, and explain that: PROGRAM > train.log 2>&1",
+    "| whygpu explain",
+)
+SNAPSHOT = Wanted(
+    "snapshot",
+    limits.SNAPSHOT,
+    "`whygpu snapshot -o FILE` writes one",
+    "> machine.json",
+)
+
+
+class Unpacked:
+    """The bytes of a file. Iterate once; then `unread` says what was not read, and why."""
+
+    def __init__(self, pieces: Iterable[bytes], name: str = "", wanted: Wanted = LOG) -> None:
         self._pieces = iter(pieces)
         self._name = name
+        self._wanted = wanted
         self.unread = ""
 
     def __iter__(self) -> Iterator[bytes]:
@@ -43,13 +81,13 @@ class Unpacked:
         yield from unpacked
 
     def _within_limit(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        left = limits.UNPACKED_LOG
+        left = self._wanted.most
         for piece in pieces:
             yield piece[:left]
             left -= len(piece)
             if left < 0:
-                most = size_text(limits.UNPACKED_LOG)
-                self.unread = f"only the first {most} of the unpacked log were read"
+                most = size_text(self._wanted.most)
+                self.unread = f"only the first {most} of the unpacked {self._wanted.noun} were read"
                 return
 
     def _unpacked(self, form: _Format, pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -86,32 +124,30 @@ class Unpacked:
             return decoder
         raise UsageError(
             f"{self._subject()} is compressed with {form.name}, which this Python cannot read; "
-            f"unpack it first: {_piped(form.tool)}"
+            f"unpack it first: {self._piped(form.tool)}"
         )
 
     def _refuse_others(self, start: bytes) -> None:
         for name, marks in _BINARIES:
             if start.startswith(marks):
                 raise UsageError(
-                    f"{self._subject()} is {name}, not a log; save what the program prints, with "
-                    "its errors, and explain that: PROGRAM > train.log 2>&1"
+                    f"{self._subject()} is {name}, not a {self._wanted.noun}; {self._wanted.remedy}"
                 )
         kinds = [kind for kind in _ARCHIVES if start.startswith(kind.marks)]
         if start[_TAR] == b"ustar":
             kinds.append(_TAR_ARCHIVE)
         if kinds:
             raise UsageError(
-                f"{self._subject()} is {kinds[0].name}, not a log; give a log out of it: "
-                f"{_piped(kinds[0].tool)}"
+                f"{self._subject()} is {kinds[0].name}, not a {self._wanted.noun}; take the "
+                f"{self._wanted.noun} out of it: {self._piped(kinds[0].tool)}"
             )
 
     def _subject(self) -> str:
         return self._name or "standard input"
 
-
-def _piped(tool: str) -> str:
-    """Without the file's name, because removing private data from it could break the quotes."""
-    return f"{tool} FILE | whygpu explain"
+    def _piped(self, tool: str) -> str:
+        """Without the file's name, because removing private data from it could break the quotes."""
+        return f"{tool} FILE {self._wanted.unpacked_to}"
 
 
 def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:

@@ -70,7 +70,7 @@ def render(
     """`by_default`: the user did not say which interpreter to examine."""
     page = Page(width, color)
     headline(page, marks[report.standing], report.headline, HEADLINE_STYLES[report.standing])
-    _describe_machine(page, report.snapshot, by_default)
+    _describe_machine(page, report, by_default)
     _frameworks(page, report, verbose)
     for number, root in enumerate(report.root_causes, 1):
         _root(page, number, root, report, verbose)
@@ -86,17 +86,20 @@ def headline(page: Page, mark: str, sentence: str, style: str) -> None:
     page.hanging(mark, sentence[:1].upper() + sentence[1:], 2, style)
 
 
-def _describe_machine(page: Page, machine: Snapshot, by_default: bool) -> None:
+def _describe_machine(page: Page, report: Report, by_default: bool) -> None:
     """What was examined: the interpreter, the driver and the GPU."""
-    page.hanging("", examined(machine), 2)
-    interpreter = machine.target.interpreter
-    if by_default and isinstance(interpreter, Known) and not interpreter.value.isolated:
-        page.hanging(
-            "",
-            "This Python belongs to no environment. To examine another one: "
-            "whygpu check --python FOLDER",
-            2,
-        )
+    page.hanging("", examined(report.snapshot), 2)
+    introduction = _other_environment(report) if by_default else ""
+    if introduction:
+        page.hanging("", f"{introduction}: whygpu check --python FOLDER", 2)
+
+
+def _other_environment(report: Report) -> str:
+    """If the user's program may run in another environment, how to introduce that one."""
+    interpreter = report.snapshot.target.interpreter
+    if isinstance(interpreter, Known) and not interpreter.value.isolated:
+        return "This Python belongs to no environment. To examine another one"
+    return "" if report.frameworks else "If your framework is in another environment"
 
 
 def _frameworks(page: Page, report: Report, verbose: bool) -> None:

@@ -115,7 +115,7 @@ def _list(columns: Sequence[Sequence[str]], width: int) -> list[list[str]]:
         ]
         below = _wrapped("; ".join(parts), width, " " * (INDENT + _GAP))
         # A number means nothing without the title of its column.
-        title = f"{heads[0]} {first}" if first[:1].isdigit() else first
+        title = f"{heads[0]} {first}" if first[:1].isdecimal() else first
         result.append([*_wrapped(title, width, " " * INDENT), *below])
     return result
 

@@ -15,6 +15,7 @@ from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
 from whygpu.model.units import size_text
 from whygpu.render.check_text import HEADLINE_STYLES, headline
+from whygpu.render.examined import examined
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import BOLD, DIM, Page, cells
 
@@ -32,6 +33,7 @@ def render(
 ) -> str:
     page = Page(width, color)
     headline(page, marks[answer.standing], headline_text(answer), HEADLINE_STYLES[answer.standing])
+    page.hanging("", examined(answer.before.snapshot), 2)
     installer = installer_of(answer.before.snapshot)
     if answer.refused:
         page.line()

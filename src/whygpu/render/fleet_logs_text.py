@@ -14,7 +14,7 @@ from whygpu.render.check_text import (
     shortened,
     write_remedy,
 )
-from whygpu.render.fleet_text import other_files_text, write_unread_folders
+from whygpu.render.fleet_text import other_files_text, write_more, write_unread_folders
 from whygpu.render.marks import MARKS
 from whygpu.render.text_page import BOLD, DIM, Page, cells
 
@@ -102,7 +102,7 @@ def _nodes(page: Page, report: FleetLogs, verbose: bool) -> None:
             cells(label) + 2,
             mark=BOLD,
         )
-    _more(page, len(report.nodes) - len(shown), "nodes")
+    write_more(page, len(report.nodes) - len(shown), "nodes")
 
 
 def _counts(page: Page, counts: Sequence[Count], most: int) -> None:
@@ -117,7 +117,7 @@ def _open(page: Page, report: FleetLogs, verbose: bool) -> None:
     shown = report.unknown if verbose else report.unknown[:_MOST_COUNTS]
     for item in shown:
         page.hanging("", f"{item.reason} ({item.jobs:,}), as in {item.file}", _INDENT)
-    _more(page, len(report.unknown) - len(shown), "reasons")
+    write_more(page, len(report.unknown) - len(shown), "reasons")
 
 
 def _unread(page: Page, report: FleetLogs, verbose: bool) -> None:
@@ -127,15 +127,10 @@ def _unread(page: Page, report: FleetLogs, verbose: bool) -> None:
     shown = report.unread if verbose else report.unread[:_MOST_ROWS]
     for item in shown:
         page.hanging("", unread_text(item), _INDENT)
-    _more(page, report.unread_files - len(shown), "files")
+    write_more(page, report.unread_files - len(shown), "files")
 
 
 def unread_text(item: UnreadLog) -> str:
     """The file once, also if the reason names it."""
     reason = shortened(item.reason)
     return reason if item.file in reason else f"{item.file}: {reason}"
-
-
-def _more(page: Page, count: int, what: str) -> None:
-    if count > 0:
-        page.hanging("", f"... and {count:,} more {what} (-v)", _INDENT)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.model.fleet import CauseGroup, Drift, FleetReport, SlowGpu, UnreadFolder
+from whygpu.model.fleet import CauseGroup, Drift, FleetReport, SlowGpu, UnknownFacts, UnreadFolder
+from whygpu.model.outside_text import excerpt
 from whygpu.model.standing import Standing
 from whygpu.model.stress import speed_text
 from whygpu.render.check_text import (
@@ -30,7 +31,11 @@ MOST_NAMES = 8
 """Names of nodes in one list; all of them with -v."""
 _MOST_ROWS = 20
 """Rows of a list of nodes or values; all of them with -v."""
+_MOST_UNKNOWN = 5
 _INDENT = 3
+_WIDEST_LABEL = 30
+_LONGEST_NAME = 200
+"""Of a node in this report: a hostile one may have thousands of characters."""
 
 
 def render(
@@ -43,6 +48,8 @@ def render(
 ) -> str:
     page = Page(width, color)
     headline(page, marks[report.standing], summary(report), HEADLINE_STYLES[report.standing])
+    if needs := needs_text(report):
+        page.hanging("", needs, 2)
     for group in report.hardware:
         page.hanging("", f"{group.gpus}: {nodes_text(group.nodes)}", 2)
     _dates(page, report)
@@ -55,13 +62,17 @@ def render(
     _drifts(page, report.drift, verbose)
     _slow(page, report, verbose)
     _lost(page, report, verbose)
+    if report.unexpected:
+        page.section("Not on the list of expected nodes")
+        page.hanging("", unexpected_text(report, verbose), _INDENT)
     write_unread_folders(page, report.unread_folders, verbose)
     _uncheckable(page, report, verbose)
+    _unknown_facts(page, report, verbose)
     if verbose:
         _by_verdict(page, report)
     if report.causes:
         page.line()
-        more = "" if verbose else ". Every node: -v or --json"
+        more = "" if verbose else ". Every node and remedy: -v or --json"
         page.paragraph(f"Details: whygpu rule {report.causes[0].code}{more}", DIM)
     return page.text()
 
@@ -74,6 +85,16 @@ def summary(report: FleetReport) -> str:
     return f"{nodes_text(report.nodes)}: {', '.join(parts)}"
 
 
+def needs_text(report: FleetReport) -> str:
+    """How many nodes somebody should look at: being on the GPU does not mean that all is well."""
+    parts = []
+    if report.affected:
+        parts.append(f"{nodes_text(len(report.affected))} with something to do")
+    if report.odd:
+        parts.append(f"{nodes_text(len(report.odd))} not like the others")
+    return ", ".join(parts)
+
+
 def nodes_text(count: int) -> str:
     return f"{count:,} node" + ("" if count == 1 else "s")
 
@@ -81,7 +102,11 @@ def nodes_text(count: int) -> str:
 def names_text(nodes: Sequence[str], verbose: bool) -> str:
     shown = nodes if verbose else nodes[:MOST_NAMES]
     more = f" and {len(nodes) - len(shown):,} more" if len(shown) < len(nodes) else ""
-    return f"{', '.join(shown)}{more}"
+    return f"{', '.join(excerpt(name, _LONGEST_NAME) for name in shown)}{more}"
+
+
+def unexpected_text(report: FleetReport, verbose: bool) -> str:
+    return f"{names_text(report.unexpected, verbose)} ({len(report.unexpected):,})"
 
 
 def other_files_text(count: int) -> str:
@@ -97,7 +122,7 @@ def write_unread_folders(page: Page, folders: Sequence[UnreadFolder], verbose: b
     shown = folders if verbose else folders[:_MOST_ROWS]
     for item in shown:
         page.hanging("", f"{item.folder}: {item.reason}", _INDENT)
-    _more(page, len(folders) - len(shown), "folders")
+    write_more(page, len(folders) - len(shown), "folders")
 
 
 def _by_verdict(page: Page, report: FleetReport) -> None:
@@ -125,12 +150,16 @@ def _cause(page: Page, number: int, group: CauseGroup, verbose: bool) -> None:
         return
     example = group.example
     labelled(page, "seen", f"on {example.node}: {shortened(example.finding.message)}")
-    for remedy in example.finding.remedies:
+    for remedy in example.finding.remedies[: None if verbose else 1]:
         write_remedy(page, remedy, example.installer)
 
 
 def shared_text(group: CauseGroup) -> str:
-    return "; ".join(f"{shared.fact} {shared.value}" for shared in group.shared)
+    return "; ".join(
+        f"{shared.fact} {shared.value}"
+        + (f" (unknown on {shared.unknown:,} of the others)" if shared.unknown else "")
+        for shared in group.shared
+    )
 
 
 def _drifts(page: Page, drifts: Sequence[Drift], verbose: bool) -> None:
@@ -138,24 +167,60 @@ def _drifts(page: Page, drifts: Sequence[Drift], verbose: bool) -> None:
     mixed = [drift for drift in drifts if drift.usual is None]
     if odd:
         page.section("Not like the others")
-    for drift in odd:
-        among = f"{drift.usual_nodes:,} of {nodes_text(drift.compared)} with {drift.among}"
-        _rows(page, drift, f"{drift.usual} on {among}", verbose)
+    for alike in _with_the_same_nodes(odd):
+        if len(alike) == 1:
+            _odd_fact(page, alike[0], verbose)
+        else:
+            _odd_nodes(page, alike, verbose)
     if mixed:
         page.section("Different, and no value on more than half of the nodes")
     for drift in mixed:
-        _rows(page, drift, f"{nodes_text(drift.compared)} with {drift.among}", verbose)
+        about = f"{nodes_text(drift.compared)} with {drift.among}{unknown_text(drift)}"
+        _rows(page, drift, about, verbose)
+
+
+def _with_the_same_nodes(drifts: Sequence[Drift]) -> list[list[Drift]]:
+    """Facts in which the same nodes differ have one reason, most likely, and stand together."""
+    groups: dict[tuple[object, ...], list[Drift]] = {}
+    for drift in drifts:
+        nodes = drift.others[0].nodes if len(drift.others) == 1 else drift.fact
+        groups.setdefault((drift.among, nodes), []).append(drift)
+    return list(groups.values())
+
+
+def _odd_fact(page: Page, drift: Drift, verbose: bool) -> None:
+    among = f"{usual_text(drift)} with {drift.among}{unknown_text(drift)}"
+    _rows(page, drift, among, verbose)
+
+
+def usual_text(drift: Drift) -> str:
+    return f"{drift.usual} on {drift.usual_nodes:,} of {nodes_text(drift.compared)}"
+
+
+def unknown_text(drift: Drift) -> str:
+    """A majority is one of the nodes of which the value is known."""
+    return f", not counting {drift.unknown:,} where it is unknown" if drift.unknown else ""
+
+
+def _odd_nodes(page: Page, drifts: Sequence[Drift], verbose: bool) -> None:
+    nodes = drifts[0].others[0].nodes
+    count = f" ({len(nodes):,})" if len(nodes) > 1 else ""
+    page.hanging("", f"{names_text(nodes, verbose)}{count}", _INDENT, BOLD)
+    page.hanging("", f"unlike others with {drifts[0].among}:", _INDENT + 3)
+    for drift in drifts:
+        label = f"{' ' * (_INDENT + 3)}{drift.fact}"
+        text = f"{drift.others[0].value}; {usual_text(drift)}{unknown_text(drift)}"
+        page.hanging(label, text, cells(label) + 2, mark=BOLD)
 
 
 def _rows(page: Page, drift: Drift, text: str, verbose: bool) -> None:
-    unknown = f"; not known on {drift.unknown:,}" if drift.unknown else ""
-    page.hanging(f"{' ' * _INDENT}{drift.fact}", f"{text}{unknown}", _column(drift.fact), mark=BOLD)
+    page.hanging(f"{' ' * _INDENT}{drift.fact}", text, _column(drift.fact), mark=BOLD)
     shown = drift.others if verbose else drift.others[:_MOST_ROWS]
     for odd in shown:
         names = names_text(odd.nodes, verbose)
         count = f" ({len(odd.nodes):,})" if len(odd.nodes) > 1 else ""
         page.hanging("", f"{odd.value}{count}: {names}", _INDENT + 3)
-    _more(page, len(drift.others) - len(shown), "values")
+    write_more(page, len(drift.others) - len(shown), "values")
 
 
 def _column(label: str) -> int:
@@ -168,9 +233,8 @@ def _slow(page: Page, report: FleetReport, verbose: bool) -> None:
     page.section("Slower under load than others of their model")
     shown = report.slow if verbose else report.slow[:_MOST_ROWS]
     for gpu in shown:
-        label = f"{' ' * _INDENT}{gpu.node}"
-        page.hanging(label, slow_text(gpu), cells(label) + 2, mark=BOLD)
-    _more(page, len(report.slow) - len(shown), "GPUs")
+        _about_node(page, gpu.node, slow_text(gpu))
+    write_more(page, len(report.slow) - len(shown), "GPUs")
 
 
 def slow_text(slow: SlowGpu) -> str:
@@ -181,15 +245,32 @@ def slow_text(slow: SlowGpu) -> str:
     )
 
 
+def _about_node(page: Page, node: str, text: str) -> None:
+    """Text beside the name of a node, or below it if the name is long: it may have folders."""
+    label = f"{' ' * _INDENT}{node}"
+    if cells(label) <= _WIDEST_LABEL:
+        page.hanging(label, text, cells(label) + 2, mark=BOLD)
+    else:
+        page.hanging("", excerpt(node, _LONGEST_NAME), _INDENT, BOLD)
+        page.hanging("", text, _INDENT + 3)
+
+
 def _lost(page: Page, report: FleetReport, verbose: bool) -> None:
     if not report.lost:
         return
     page.section("Without a usable snapshot", STYLES["unknown"])
-    shown = report.lost if verbose else report.lost[:_MOST_ROWS]
-    for loss in shown:
-        label = f"{' ' * _INDENT}{loss.node}"
-        page.hanging(label, f"{loss.kind}: {shortened(loss.reason)}", cells(label) + 2, mark=BOLD)
-    _more(page, len(report.lost) - len(shown), "nodes")
+    groups: dict[str, list[str]] = {}
+    for loss in report.lost:
+        groups.setdefault(f"{loss.kind}: {shortened(loss.reason)}", []).append(loss.node)
+    rows = list(groups.items())
+    shown = rows if verbose else rows[:_MOST_ROWS]
+    for why, nodes in shown:
+        if len(nodes) == 1:
+            _about_node(page, nodes[0], why)
+        else:
+            page.hanging("", f"{names_text(nodes, verbose)} ({len(nodes):,})", _INDENT, BOLD)
+            page.hanging("", why, _INDENT + 3)
+    write_more(page, sum(len(nodes) for _, nodes in rows[len(shown) :]), "nodes")
 
 
 def _uncheckable(page: Page, report: FleetReport, verbose: bool) -> None:
@@ -199,9 +280,29 @@ def _uncheckable(page: Page, report: FleetReport, verbose: bool) -> None:
     shown = report.uncheckable if verbose else report.uncheckable[:_MOST_ROWS]
     for item in shown:
         page.hanging("", f"{item.reason} ({names_text(item.nodes, verbose)})", _INDENT)
-    _more(page, len(report.uncheckable) - len(shown), "reasons")
+    write_more(page, len(report.uncheckable) - len(shown), "reasons")
 
 
-def _more(page: Page, count: int, what: str) -> None:
+def _unknown_facts(page: Page, report: FleetReport, verbose: bool) -> None:
+    if not report.unknown_facts:
+        return
+    page.section("Not compared, because it is unknown there", STYLES["unknown"])
+    shown = report.unknown_facts if verbose else report.unknown_facts[:_MOST_UNKNOWN]
+    for item in shown:
+        on = names_text(item.nodes, verbose) if verbose else nodes_text(len(item.nodes))
+        page.hanging("", f"{facts_text(item)} on {on}: {shortened(item.reason)}", _INDENT)
+    write_more(page, len(report.unknown_facts) - len(shown), "reasons")
+
+
+def facts_text(item: UnknownFacts) -> str:
+    left = len(item.facts) - MOST_NAMES
+    if left < 2:
+        return ", ".join(item.facts)
+    return f"{', '.join(item.facts[:MOST_NAMES])} and {left} more facts"
+
+
+def write_more(page: Page, count: int, what: str) -> None:
+    """What a list leaves out. `what` is a plural."""
     if count > 0:
-        page.hanging("", f"... and {count:,} more {what} (-v)", _INDENT)
+        counted = what.removesuffix("s") if count == 1 else what
+        page.hanging("", f"... and {count:,} more {counted} (-v)", _INDENT)

@@ -66,15 +66,23 @@ def render_since(since: SinceGood, *, width: int, color: bool) -> str:
     """The last good run, and what changed since then."""
     page = Page(width, color)
     page.paragraph(_sentence(since), BOLD)
-    answer = since.answer
-    for reason in answer.reasons:
-        if reason.present == "after":
-            for each in reason.sets:
-                items = [answer.differences[place] for place in each]
-                named = and_list([f"{item.title} ({item.values})" for item in items])
-                code = f": with it, {reason.finding.code} appears" if reason.finding else ""
-                page.item(named + code)
+    for places, codes in _codes_by_set(since.answer).items():
+        items = [since.answer.differences[place] for place in places]
+        named = and_list([f"{item.title} ({item.values})" for item in items])
+        verb = "appears" if len(codes) == 1 else "appear"
+        page.item(f"{named}: with it, {and_list(codes)} {verb}" if codes else named)
     return page.text()
+
+
+def _codes_by_set(answer: DiffAnswer) -> dict[tuple[int, ...], list[str]]:
+    """What explains a fault, each once, with all codes: one package can break several others."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for reason in answer.reasons:
+        for each in reason.sets if reason.present == "after" else ():
+            codes = found.setdefault(each, [])
+            if reason.finding is not None and reason.finding.code not in codes:
+                codes.append(reason.finding.code)
+    return found
 
 
 def _sentence(since: SinceGood) -> str:

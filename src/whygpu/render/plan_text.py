@@ -112,7 +112,9 @@ def summary(answer: PlanAnswer) -> str:
     if answer.plan is None:
         if answer.conflict:
             return f"{wanted} do not work together on this machine: {answer.conflict}."
-        return f"{wanted} cannot use the GPU on this machine."
+        gpus = answer.machine.gpus
+        several = isinstance(gpus, Known) and len({gpu.capability for gpu in gpus.value}) > 1
+        return f"{wanted} cannot use {'every' if several else 'the'} GPU on this machine."
     names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
     fit = "fits" if len(answer.plan.chosen) == 1 else "work together and fit"
     if any(verdict.likely_failure for verdict in answer.plan.verdicts):

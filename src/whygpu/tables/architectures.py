@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from whygpu.model.lazy_regex import late
+from whygpu.model.whole_numbers import whole_number
 
 SOURCES = (
     "https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html",
@@ -48,8 +49,8 @@ def parse_code(name: str) -> Code | None:
 
 def parse_capability(text: str) -> tuple[int, int] | None:
     """A GPU's capability: parse_capability("8.6") is (8, 6)."""
-    major, dot, minor = text.partition(".")
-    return (int(major), int(minor)) if dot and major.isdigit() and minor.isdigit() else None
+    major, _, minor = map(whole_number, text.partition("."))
+    return None if major is None or minor is None else (major, minor)
 
 
 def runs(code: Code, gpu: tuple[int, int]) -> bool:

@@ -74,6 +74,10 @@ GPU_IMAGES: tuple[GpuImage, ...] = (
     GpuImage("nvidia/tensorflow", "tensorflow", "https://catalog.ngc.nvidia.com"),
     GpuImage("nvidia/jax", "jax", "https://catalog.ngc.nvidia.com"),
     GpuImage("nvidia/nemo", "torch", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/tensorrt", "", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/cuda-dl-base", "", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/deepstream", "", "https://catalog.ngc.nvidia.com"),
+    GpuImage("nvidia/isaac-sim", "", "https://catalog.ngc.nvidia.com"),
     GpuImage("nvidia/rapidsai/base", "", "https://docs.rapids.ai/install"),
     GpuImage("rapidsai/base", "", "https://docs.rapids.ai/install"),
     GpuImage("rapidsai/rapidsai", "", "https://docs.rapids.ai/install"),
@@ -89,7 +93,22 @@ GPU_IMAGES: tuple[GpuImage, ...] = (
         "https://huggingface.co/docs/text-generation-inference/installation_nvidia",
         is_server=True,
     ),
+    GpuImage(
+        "huggingface/text-embeddings-inference",
+        "",
+        "https://huggingface.co/docs/text-embeddings-inference/supported_models",
+        is_server=True,
+    ),
+    GpuImage("lmsysorg/sglang", "torch", "https://docs.sglang.io/get_started/install.html"),
 )
+
+_OTHER_VARIANT = re.compile(r"(?:^|[._-])(?:cpu|rocm\d*|xeon|xpu|hpu|npu|neuronx?)(?:[._-]|$)")
+"""In the tags of these images: the variants without CUDA."""
+_MOSTLY_FOR_GPUS = {
+    "nvidia/tritonserver": "Triton serves some models on the CPU as well",
+    "ai-dynamo/vllm-runtime": "parts of Dynamo need no GPU",
+}
+"""Images that are made for GPUs and also work without one, by the end of their name, and why."""
 
 TOOL_IMAGES = re.compile(
     r"k8s-device-plugin|dcgm|gpu-operator|gpu-feature-discovery|node-feature|driver|container-toolkit"
@@ -101,6 +120,11 @@ TOOL_IMAGES = re.compile(
 
 def starts_a_server(image: BaseImage) -> bool:
     return any(row.is_server and image.name.endswith(row.name) for row in GPU_IMAGES)
+
+
+def mostly_for_gpus(image: BaseImage) -> str:
+    """Why an image that is made for GPUs may run without one; empty for other images."""
+    return next((why for name, why in _MOSTLY_FOR_GPUS.items() if image.name.endswith(name)), "")
 
 
 def names_a_server(reference: str) -> bool:
@@ -143,7 +167,7 @@ def base_image(reference: str, place: FileLine) -> BaseImage:
             uses_gpu=variant[0] == "-gpu-" if variant else None,
         )
     known = next((row for row in GPU_IMAGES if name.endswith(row.name)), None)
-    if known is not None:
+    if known is not None and not _OTHER_VARIANT.search(tag):
         return plain._replace(framework=known.framework, uses_gpu=True)
     if name.rpartition("/")[2] in _PLAIN and name.count("/") <= 1:
         return plain._replace(python=_system_python(name, tag), is_plain=True)

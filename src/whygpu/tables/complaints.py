@@ -71,7 +71,12 @@ class Complaint(NamedTuple):
 
     @property
     def is_question(self) -> bool:
-        return self.says.startswith("how ")
+        return self.says.startswith(("how ", "whether ", "about "))
+
+    @property
+    def asks_for_use(self) -> bool:
+        """Whether a log answers it that shows the GPU at work."""
+        return "whether" in self.says
 
 
 _SEE = (
@@ -124,6 +129,31 @@ _ONLY_KERAS = late(
     re.IGNORECASE,
 )
 _DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
+
+WHETHER_USED = Complaint(
+    (
+        late(
+            r"(?:^|[,;:] |(?<!\w)(?:so|but|and|or|hi|hello|means?) )"
+            r"(?:is|are|am|was|were|does|do|did|will|can|has|have)(?!\w)[^\n?]{0,200}\?",
+            re.IGNORECASE,
+        ),
+        _GPU,
+        _one_of(*_USE, "ok", "okay", "fine", "active", "there", "really", "actually"),
+    ),
+    "whether the GPU is used",
+    (CHECK, _WHICH_DEVICE),
+    ask="Does `nvidia-smi` list the program among the processes of the GPU while it works?",
+)
+_ABOUT_THE_GPU = Complaint(
+    (
+        late(r"\?\W{0,4}$"),
+        _one_of("GPUs?", "CUDA", "graphics? cards?", "RTX", "GTX", "devices?", "CPUs?"),
+    ),
+    "about the GPU",
+    WHETHER_USED.steps,
+    ask=WHETHER_USED.ask,
+)
+"""Any other question. It comes last."""
 
 _ALL: tuple[Complaint, ...] = (
     Complaint(
@@ -335,6 +365,7 @@ _ALL: tuple[Complaint, ...] = (
         _IDLE.candidates,
         "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
     ),
+    WHETHER_USED,
     Complaint(
         (
             _GPU,
@@ -377,6 +408,7 @@ _ALL: tuple[Complaint, ...] = (
         ),
         "What is the last line of the traceback, and the first error above it?",
     ),
+    _ABOUT_THE_GPU,
 )
 _PERSON = late(r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$")
 _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")

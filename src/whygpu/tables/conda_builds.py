@@ -45,8 +45,7 @@ PYTORCH_CUDA = {
     "1.13": ("11.7", "11.6"),
 }
 """The releases of pytorch-cuda, which choose the CUDA build in the channel pytorch, for each
-release of PyTorch there; all from new to old. 2.5 is the last one in that channel."""
-PYTORCH_CUDA_SOURCE = _PYTORCH
+release of PyTorch there (see _PYTORCH), from new to old. 2.5 is the last one in that channel."""
 
 _BY_NAME = {row.name: row for row in ROWS}
 

@@ -160,7 +160,7 @@ def soname(library: str, cuda: str) -> str | None:
     None when the release or the library is not on record. "12" alone stands for any 12.x.
     """
     numbers = cuda.split(".")
-    if not all(number.isdigit() for number in numbers[:2]):
+    if not all(number.isdecimal() for number in numbers[:2]):
         return None
     wanted = (int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else None)
     suffixes = {

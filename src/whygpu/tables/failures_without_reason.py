@@ -147,6 +147,16 @@ FAILURES: tuple[Unexplained, ...] = (
         _LAUNCHED,
     ),
     Unexplained(
+        late(r"CUDA Setup failed despite (?:GPU|CUDA) being available"),
+        "bitsandbytes could not load its library for CUDA",
+        "is in its lines CUDA SETUP above this one, or in the output of `python -m bitsandbytes`",
+        (
+            "a release of bitsandbytes without code for the CUDA of PyTorch",
+            "libcudart, which its old releases looked for, or another CUDA release on the path",
+            "a PyTorch without CUDA",
+        ),
+    ),
+    Unexplained(
         late(r"^BackendCompilerFailed\b[^\n]{0,60}\Z"),
         "torch.compile could not compile a part of the program",
         "is in the exception above or below this one",

@@ -7,17 +7,14 @@ down by tenths were measured on an NVIDIA H200, driver 580.159.04, with JAX 0.11
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from whygpu.model.target import FrameworkName
 from whygpu.model.units import GIB, MIB
 
-Habit = Literal["all-that-is-free", "part-of-the-total", "as-needed"]
-
 
 class MemoryDefault(NamedTuple):
     framework: FrameworkName
-    habit: Habit
     says: str
     """What it does by default, on any machine."""
     changed_by: tuple[str, ...]
@@ -30,7 +27,6 @@ class MemoryDefault(NamedTuple):
 DEFAULTS: tuple[MemoryDefault, ...] = (
     MemoryDefault(
         "tensorflow",
-        "all-that-is-free",
         "nearly all free memory on every GPU it sees, when it starts its devices; it holds this "
         "memory until it exits",
         (
@@ -43,7 +39,6 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     ),
     MemoryDefault(
         "jax",
-        "part-of-the-total",
         "three quarters of the total memory of every GPU it sees, at its first operation; it holds "
         "this memory until it exits",
         (
@@ -55,7 +50,6 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     ),
     MemoryDefault(
         "torch",
-        "as-needed",
         "what it needs, on the GPUs it uses; it keeps freed memory for reuse",
         ("torch.cuda.set_per_process_memory_fraction(0.25)",),
         "torch.cuda.memory_allocated()",
@@ -63,7 +57,6 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     ),
     MemoryDefault(
         "cupy",
-        "as-needed",
         "what it needs, on the GPUs it uses; it keeps freed memory for reuse",
         ("CUPY_GPU_MEMORY_LIMIT=25%",),
         "cupy.get_default_memory_pool().used_bytes()",
@@ -71,7 +64,6 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     ),
     MemoryDefault(
         "onnxruntime",
-        "as-needed",
         "what it needs, in blocks that double; it keeps freed memory for reuse",
         ('("CUDAExecutionProvider", {"gpu_mem_limit": 4 << 30})',),
         "",

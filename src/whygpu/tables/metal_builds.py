@@ -80,3 +80,8 @@ def metal_build(package: str, version: str, platform: str) -> MetalBuild | None:
         ),
         None,
     )
+
+
+def has_metal_build(package: str) -> bool:
+    """Whether any release of a package can use the GPU of a Mac."""
+    return any(row.package == package for row in ROWS)

@@ -80,9 +80,9 @@ KERAS_LAYERS_WITH_VARIABLES = late(
 KERAS_INPUTS = frozenset({"Input", "layers.Input", "layers.InputLayer"})
 KERAS_INPUT_ARGUMENTS = frozenset({"input_shape", "input_dim", "batch_input_shape"})
 
-KERAS_METHODS = frozenset(
-    {"build", "compile", "fit", "predict", "evaluate", "fit_generator", "train_on_batch"}
-)
+KERAS_RUNS = frozenset({"fit", "predict", "evaluate", "fit_generator", "train_on_batch"})
+"""Methods of a Keras model that train or run it."""
+KERAS_METHODS = KERAS_RUNS | {"build", "compile"}
 """Methods of a Keras model that initialise the runtime."""
 
 JAX_STARTS = late(

@@ -20,6 +20,20 @@ REMOVED = _GONE["tensorflow"] - BEFORE_1_0 - {"estimator"}
 """Names that TensorFlow 2 has only under tf.compat.v1, or not at all; tf.estimator until 2.15."""
 REMOVED_TRAIN = _GONE["train"]
 """The same for tf.train."""
+KERAS_SESSION = frozenset(f"tensorflow.keras.backend.{verb}_session" for verb in ("get", "set"))
+"""What tf.keras lost at the same time."""
+
+
+def is_removed(path: str) -> bool:
+    """Whether this full name, such as tensorflow.train.AdamOptimizer, left with TensorFlow 1."""
+    top, _, rest = path.partition(".")
+    if top != "tensorflow":
+        return False
+    first, _, second = rest.partition(".")
+    if first == "train":
+        return second.partition(".")[0] in REMOVED_TRAIN
+    return first in REMOVED or path in KERAS_SESSION
+
 
 SESSION_API = _names(
     """

@@ -78,7 +78,6 @@ _SCRIPTS_2_7 = "https://github.com/pytorch/pytorch/blob/release/2.7/.ci/manywhee
 _WINDOWS_SCRIPTS = "https://github.com/pytorch/builder/tree/release/2.5/windows"
 _MEASURED = "https://github.com/nikopueringer/CorridorKey/pull/141"
 _MEASURED_2_11 = "https://github.com/pytorch/pytorch/issues/182250"
-_MATRIX_2_9 = "https://github.com/pytorch/pytorch/pull/164471"
 _MATRIX_2_12 = "https://github.com/pytorch/pytorch/pull/182849"
 _ARM_2_6 = "https://github.com/pytorch/pytorch/pull/144436"
 _ARM_2_7 = "https://github.com/pytorch/pytorch/pull/146378"
@@ -171,7 +170,7 @@ def index_exists(tag: str) -> bool | None:
     newest = INDEXES[-1].removeprefix("cu")
     # cu92 is CUDA 9.2 and cu101 is CUDA 10.1: the last digit is the minor number.
     number = tag.removeprefix("cu")
-    return False if number.isdigit() and int(number) < int(newest) else None
+    return False if number.isdecimal() and int(number) < int(newest) else None
 
 
 def releases_on(tag: str) -> tuple[tuple[int, int], ...]:

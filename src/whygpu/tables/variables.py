@@ -28,7 +28,6 @@ TF_GPU_DEVICE = (
     "https://github.com/tensorflow/tensorflow/tree/v2.21.0/tensorflow/core/common_runtime/gpu"
 )
 TF_ENV_VAR = "https://github.com/tensorflow/tensorflow/blob/v2.21.0/tensorflow/core/util/env_var.cc"
-JAX_MEMORY = "https://docs.jax.dev/en/latest/gpu_memory_allocation.html"
 JAX_CONFIG = "https://docs.jax.dev/en/latest/config_options.html"
 JAX_CLIENT = "https://github.com/jax-ml/jax/blob/main/jaxlib/xla_client.py"
 XLA_GUIDE = "https://openxla.org/xla/flags_guidance"

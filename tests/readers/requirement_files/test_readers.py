@@ -272,6 +272,7 @@ def test_the_tables_of_poetry() -> None:
         ("2.1.0+cu118", "==2.1.0+cu118"),
         ("1 || 2", None),
         ("dev-main", None),
+        (f"^{'9' * 5000}", None),
     ],
 )
 def test_ranges_of_poetry(theirs: str, ours: str | None) -> None:

@@ -204,6 +204,7 @@ def _finding(framework: Framework, new: list[CodeFit], *, every: bool) -> Findin
         remedies=(_newer_release(framework),),
         confidence="likely" if framework.name == "jax" else "certain",
         severity=None if every else "warning",
+        effect=None if every else "none",
     )
 
 

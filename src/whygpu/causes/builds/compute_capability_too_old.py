@@ -186,6 +186,7 @@ def _finding(framework: Framework, old: list[CodeFit], *, every: bool) -> Findin
         # JAX contains few kernels of its own; it compiles most of them for the GPU in use.
         confidence="likely" if framework.name == "jax" else "certain",
         severity=None if every else "warning",
+        effect=None if every else "none",
     )
 
 

@@ -145,7 +145,7 @@ torch==2.1.0+cpu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.cuda_start_suspects import suspects
 from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_build_of
@@ -167,6 +167,7 @@ from whygpu.causes.evidence.log_cpu_builds import (
     TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
+    shown_without_gpu,
 )
 from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_subjects import (
@@ -184,7 +185,7 @@ from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Match
+from whygpu.model.log import Log, Match, Shown
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
@@ -282,10 +283,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     loaded = log.first(LOADED_WITHOUT)
     fell_back = log.first(FELL_BACK)
     unavailable = log.first(UNAVAILABLE)
+    shown = shown_without_gpu(log)
     if statement is not None:
         yield _stated(log, statement, extra)
     elif extra is not None:
         yield _stated(log, extra, extra)
+    elif shown:
+        yield _shown(log, shown)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
     elif version is not None and log.says(NO_GPU_THERE):
@@ -369,6 +373,38 @@ def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
             *(() if unrelated else ended),
         ),
         remedies=_log_remedies(log),
+    )
+
+
+_ASKED_FOR = {
+    "torch-cuda": "torch.version.cuda",
+    "torch-built": "torch.backends.cuda.is_built()",
+    "tensorflow-built": "tf.test.is_built_with_cuda()",
+}
+_WHICH_VALUES = (
+    "Are these the values of torch.version.cuda and torch.cuda.is_available()? Then this PyTorch is "
+    "a build without CUDA."
+)
+
+
+def _shown(log: Log, shown: Sequence[Shown]) -> Finding:
+    """Somebody asked for the build, and the log has the answer."""
+    first = shown[0]
+    framework = "tensorflow" if first.of == "tensorflow-built" else "torch"
+    log = log._replace(framework=framework)
+    release = next(iter(log.shown_of("torch-version")), None)
+    asked = first.asked > 0
+    values = f"{_ASKED_FOR[first.of]} is {first.value}"
+    lines = {line for seen in shown for line in (seen.asked, seen.line) if line}
+    return CAUSE.finding(
+        subject=framework,
+        message=f"{framework_title(log)} is a build without GPU support: {values}"
+        if asked
+        else f"the values read like those of PyTorch: {values}, a build without GPU support",
+        evidence=log.evidence(*lines, *ended_after(log, first.line)),
+        remedies=_log_remedies(log),
+        confidence="certain" if asked else "likely" if release else "possible",
+        ask=None if asked else _WHICH_VALUES,
     )
 
 

@@ -138,7 +138,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.evidence.container_advice import NVIDIA_RUNTIME_ON_NODE, runtime_in_log
+from whygpu.causes.evidence.container_advice import (
+    NVIDIA_RUNTIME_ON_NODE,
+    WINDOWS_DRIVER,
+    runtime_in_log,
+)
 from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
 from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
@@ -155,7 +159,7 @@ from whygpu.causes.evidence.driver_state import (
     withheld_at_start,
 )
 from whygpu.causes.evidence.log_cuda_start import failed_at, story_of
-from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.log_subjects import excerpt, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
@@ -548,6 +552,9 @@ _NOT_ABOUT_CONTAINERS = late(
     r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
     r"|forward compatibility was attempted"
 )
+_NO_ADAPTER = late(r"WSL environment detected but no adapters were found")
+_TOOLKIT_RUNS = late(r"nvidia-container-cli: [a-z]{3,20} error|Auto-detected mode as")
+"""Messages of the container toolkit itself: it is installed and registered."""
 _LOST_ACCESS = late(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")
 _HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)")
 
@@ -612,12 +619,27 @@ def _log_message(log: Log, text: str) -> str:
             "the container may no longer open the GPU's device nodes, as after a reload of "
             "systemd on the host (NVML: Unknown Error)"
         )
+    if _NO_ADAPTER.search(text):
+        return (
+            "WSL offers no GPU to containers: the driver of Windows does not support WSL, or WSL "
+            "has to be restarted"
+        )
     if _HOST_DRIVER.search(text):
-        end = text.strip()[-120:]
-        return f"the container engine finds no working NVIDIA driver on the host: {end}"
+        said = text[text.rfind("nvidia-container-cli:") :] if "container-cli:" in text else text
+        return (
+            f"the container engine finds no working driver of the host to pass in ({excerpt(said)})"
+        )
     return f"the container cannot be started with a GPU: {text.strip()[:140]}"
 
 
+_REPAIR_DRIVER = Remedy(
+    "If that fails, install or repair the driver on the host; the container uses that driver."
+)
+_OTHER_DAEMON = Remedy(
+    "If that works, check which Docker runs the container: Docker Desktop for Linux and the Docker "
+    "of a snap do not see the host's driver; the Docker Engine of the distribution does.",
+    command_line("docker context ls"),
+)
 _RENEW_ACCESS = Remedy(
     "Start the container again. To prevent this, make Docker use cgroupfs "
     '("exec-opts": ["native.cgroupdriver=cgroupfs"] in /etc/docker/daemon.json), or name the '
@@ -637,14 +659,18 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
         return (_RENEW_ACCESS,)
     if runtime_in_log(log) == "kubernetes":
         return _ways_to_pass_in("kubernetes")
+    if _NO_ADAPTER.search(text):
+        return (
+            Remedy("Check that the driver works in Windows.", command_line("nvidia-smi")),
+            WINDOWS_DRIVER,
+        )
     host = Remedy("First check that the driver works on the host.", command_line("nvidia-smi"))
+    if _TOOLKIT_RUNS.search(text):
+        return (host, _REPAIR_DRIVER, _OTHER_DAEMON)
     if _HOST_DRIVER.search(text):
         return (
             host,
-            Remedy(
-                "If that fails, install or repair the driver on the host; the container uses "
-                "that driver."
-            ),
+            _REPAIR_DRIVER,
             Remedy(f"If that works, {_INSTALL_TOOLKIT}"),
         )
     if text:

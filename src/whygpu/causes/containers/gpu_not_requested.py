@@ -129,6 +129,24 @@ model = torch.nn.Linear(2, 2).cuda()
 srun --gres=none python train.py
 ```
 
+The command, or a variable, asks for a GPU.
+
+```
+==> compose.yaml <==
+services:
+  train:
+    image: example/train:1
+    command: python train.py --device cuda
+```
+
+```
+==> compose.yaml <==
+services:
+  whisper:
+    image: example/whisper:1
+    environment: [DEVICE=cuda]
+```
+
 ```
 ==> .github/workflows/test.yml <==
 on: push
@@ -193,6 +211,21 @@ services:
 services:
   train:
     runtime: nvidia
+```
+
+The dev container adds a file that gives the GPU.
+
+```
+==> docker-compose.yml <==
+services:
+  train:
+    image: tensorflow/tensorflow:2.15.0-gpu
+==> .devcontainer/devcontainer.json <==
+{"dockerComposeFile": ["../docker-compose.yml", "compose.yml"], "service": "train"}
+==> .devcontainer/compose.yml <==
+services:
+  train:
+    gpus: all
 ```
 
 The container beside it has the GPU.
@@ -352,7 +385,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
         return
     commented = setup.commented_grant
     reason = next((each for each in setup.for_gpu if not each.doubt), setup.for_gpu[0])
-    doubt = reason.doubt if commented is None else ""
+    doubt = reason.doubt if commented is None or setup.grant_is_offered else ""
     yield CAUSE.in_setup(
         commented or setup.place,
         subject=MACHINE,

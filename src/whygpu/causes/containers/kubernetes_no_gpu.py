@@ -73,7 +73,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.evidence.container_advice import NVIDIA_RUNTIME_ON_NODE
+from whygpu.causes.evidence.container_advice import (
+    NVIDIA_RUNTIME_OF_DOCKER,
+    NVIDIA_RUNTIME_ON_NODE,
+)
 from whygpu.causes.evidence.driver_state import CONSEQUENCES
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Remedy
@@ -147,10 +150,13 @@ _REASONS = (
     ),
 )
 _MOST_LINES = 4
+_DOCKERS_DEFAULT = late(r"did you set the docker default runtime|unix:///var/run/docker")
+"""Older plug-ins and nodes run their containers with Docker."""
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
+    of_docker = log.says(_DOCKERS_DEFAULT)
     for reason in _REASONS:
         lines = [match.line for match in log.find(reason.words)][:_MOST_LINES]
         if lines:
@@ -158,7 +164,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 subject=MACHINE,
                 message=reason.message,
                 evidence=log.evidence(*lines),
-                remedies=reason.remedies,
+                remedies=tuple(
+                    NVIDIA_RUNTIME_OF_DOCKER
+                    if of_docker and remedy is NVIDIA_RUNTIME_ON_NODE
+                    else remedy
+                    for remedy in reason.remedies
+                ),
                 kind_of="docker-no-gpu-runtime",
             )
             return

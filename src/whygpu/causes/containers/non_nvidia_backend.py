@@ -4,7 +4,8 @@
 
 A build with CUDA computes only on NVIDIA GPUs, a build with ROCm only on AMD GPUs. On Linux `pip
 install torch` or `tensorflow` installs the CUDA build, whatever GPU the machine has. On a Mac,
-TensorFlow and JAX use the GPU only with an additional package.
+TensorFlow uses the GPU only with an additional package, and JAX only computes on the CPU: Apple's
+plug-in for it, `jax-metal`, does not work with current releases.
 
 Graphics inside a processor (Intel's, most of AMD's) are only for the display. A machine without
 another GPU counts as a machine without a GPU.
@@ -142,6 +143,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
 from whygpu.causes.evidence.log_subjects import ended_by, subject_of
+from whygpu.causes.evidence.mac_gpus import remedy_on_a_mac
 from whygpu.causes.evidence.other_cards import OTHER_CARD
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
@@ -163,6 +165,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
 from whygpu.tables.amd_targets import override_for, relative_of, target_of_card
 from whygpu.tables.graphics_devices import can_compute
+from whygpu.tables.metal_builds import has_metal_build
 
 CAUSE = cause(
     "WG803",
@@ -227,6 +230,7 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
             yield Gap(f"which GPUs {name} was built for: {kind.reason}")
         elif kind.value in _UNFIT[vendor]:
             built = "without GPU support" if kind.value == "cpu" else f"for {_WORDS[kind.value]}"
+            no_build = vendor == "apple" and not has_metal_build(framework.name)
             yield CAUSE.finding(
                 subject=framework.name,
                 message=f"{name} is built {built} and cannot use the GPU of this machine, "
@@ -234,6 +238,7 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
                 evidence=(seen(kind, f"built for {kind.value}"), gpu),
                 remedies=(_remedy(framework, vendor),),
                 confidence="certain" if vendor == "nvidia" else "likely",
+                severity="info" if no_build else None,
             )
 
 
@@ -241,8 +246,6 @@ _WORDS = {"cuda": "CUDA (NVIDIA GPUs)", "rocm": "ROCm (AMD GPUs)", "xpu": "XPU (
 
 _INSTALLS = {
     ("torch", "intel"): Install(("torch",), index_url=pytorch_index("xpu"), removes=("torch",)),
-    ("tensorflow", "apple"): Install(("tensorflow-metal",)),
-    ("jax", "apple"): Install(("jax-metal",)),
 }
 
 _HINTS = {
@@ -252,12 +255,12 @@ _HINTS = {
     ("jax", "amd"): "JAX's ROCm plugin; see AMD's ROCm guide",
     ("tensorflow", "intel"): "Intel's extension for TensorFlow",
     ("jax", "intel"): "Intel's extension for OpenXLA",
-    ("tensorflow", "apple"): "Apple's plugin, which works only with some TensorFlow releases",
-    ("jax", "apple"): "Apple's plugin, which is experimental and works only with some releases",
 }
 
 
 def _remedy(framework: Framework, vendor: str) -> Remedy:
+    if vendor == "apple":
+        return remedy_on_a_mac(framework)
     key = (framework.name, vendor)
     fallback = f"the build of {display_name(framework.name)} for this GPU"
     action: Action | None = _INSTALLS.get(key)
@@ -359,7 +362,8 @@ _ONEAPI = late(
     r"|Native API failed"
     r"|ZE_RESULT_ERROR_[A-Z_]{4,40}|libze_loader[^\n]{0,40}cannot open"
     r"|libsycl[^\n]{0,40}cannot open"
-    r"|at start of device string: xpu\b|not compiled with XPU|[Nn]o SYCL|XPU is not available"
+    r"|at start of device string: xpu\b|not linked with support for xpu devices"
+    r"|not compiled with XPU|[Nn]o SYCL|XPU is not available"
 )
 _ROCM_BUILD = late(r"\d\+rocm\d")
 _CUDA_ASKED = late(

@@ -140,12 +140,14 @@ Epoch 1/3 loss: 0.61
 - <https://learn.microsoft.com/windows/wsl/wsl-config>
 - <https://rocm.docs.amd.com/projects/radeon-ryzen/en/latest/>
 - <https://github.com/ROCm/librocdxg/issues/34>
+- <https://github.com/NVIDIA/nvidia-container-toolkit/issues/520>
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.container_advice import WINDOWS_DRIVER
 from whygpu.causes.evidence.cuda_start_suspects import suspected
 from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
@@ -156,7 +158,16 @@ from whygpu.causes.evidence.driver_state import (
     probed,
     uses_apt,
 )
-from whygpu.causes.evidence.log_cuda_start import ends_after, failed_at, lines_with, story_of
+from whygpu.causes.evidence.log_cuda_start import (
+    NOT_FOUND,
+    STARTING_CALLS,
+    SYMBOL_NOT_FOUND,
+    ends_after,
+    failed_at,
+    lines_with,
+    named,
+    story_of,
+)
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
@@ -165,7 +176,7 @@ from whygpu.model.finding import MACHINE, Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need, need_or
-from whygpu.model.remedy import PrependPath, Steps, command_line, shell_script
+from whygpu.model.remedy import PrependPath, Steps, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind
 
@@ -176,10 +187,6 @@ _PURGE = Steps(
         command_line("sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*'"),
         command_line("sudo ldconfig"),
     )
-)
-_WINDOWS_DRIVER = Remedy(
-    "Install NVIDIA's current driver in Windows, and no driver inside WSL. Then, in PowerShell:",
-    shell_script("wsl --update; wsl --shutdown", everywhere=True),
 )
 
 
@@ -270,7 +277,7 @@ def _without_node(machine: Snapshot) -> Finding:
         "it, is missing",
         evidence=(seen(machine.driver.device_nodes, "no /dev/dxg"),),
         remedies=(
-            _WINDOWS_DRIVER,
+            WINDOWS_DRIVER,
             Remedy(
                 "Check that %UserProfile%\\.wslconfig does not contain gpuSupport=false, and that "
                 "Windows is Windows 11 or 10 21H2."
@@ -308,7 +315,7 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
                 "restart WSL.",
                 _PURGE if uses_apt(machine) else None,
             ),
-            _WINDOWS_DRIVER,
+            WINDOWS_DRIVER,
         ),
         confidence=confidence,
     )
@@ -350,7 +357,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         message=_log_message(log, blocked, plain),
         evidence=log.evidence(*lines),
-        remedies=_log_remedies(blocked),
+        remedies=_log_remedies(log, blocked),
         confidence="certain" if (plain or blocked) and here else "likely",
         severity="error" if plain or blocked else suspect.severity if suspect else None,
         effect="broken" if plain or failed_at(log, lines) else "cpu",
@@ -369,13 +376,44 @@ def _log_message(log: Log, blocked: tuple[int, ...], plain: tuple[int, ...]) -> 
             "cuDNN does not find libcuda.so: under WSL 2 it is in /usr/lib/wsl/lib, which is not "
             "on the library path"
         )
+    if _symbol_missing(log):
+        return (
+            "CUDA does not start in a container under WSL (named symbol not found): the container "
+            "toolkit that started it is older than the driver of Windows, and does not pass in all "
+            "of its libraries"
+        )
+    if story_of(log).in_container:
+        return (
+            "CUDA does not start in a container under WSL: it was started without GPUs, or the "
+            "driver of Windows, WSL and Docker do not fit each other"
+        )
     return (
         "CUDA does not start under WSL: another library was found instead of the Windows driver's "
         "in /usr/lib/wsl/lib, or Windows offers no GPU"
     )
 
 
-def _log_remedies(blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
+_START_WITH_GPUS = Remedy(
+    "Start the container with GPUs. Docker Desktop contains NVIDIA's container toolkit, so that "
+    "nothing has to be installed for it.",
+    command_line("docker run --gpus all ..."),
+)
+_NEWER_TOOLKIT = Remedy(
+    "Update Docker Desktop to 4.31 or newer or, for a Docker Engine inside WSL, NVIDIA's container "
+    "toolkit to 1.15 or newer: older ones do not work with drivers since 555."
+)
+
+
+def _symbol_missing(log: Log) -> bool:
+    return any(status.call in STARTING_CALLS for status in named(log, NOT_FOUND, SYMBOL_NOT_FOUND))
+
+
+def _log_remedies(log: Log, blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
+    if _symbol_missing(log):
+        return (_NEWER_TOOLKIT, WINDOWS_DRIVER)
+    if story_of(log).in_container:
+        start = () if blocked else (_START_WITH_GPUS,)
+        return (*start, WINDOWS_DRIVER, _NEWER_TOOLKIT)
     path = Remedy(
         "Put the folder of the Windows driver first in the library path.",
         PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
@@ -384,4 +422,4 @@ def _log_remedies(blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
         "Remove every Linux driver from WSL (CUDA toolkits may stay); in Debian and Ubuntu:",
         _PURGE,
     )
-    return (_WINDOWS_DRIVER,) if blocked else (path, linux_driver, _WINDOWS_DRIVER)
+    return (WINDOWS_DRIVER,) if blocked else (path, linux_driver, WINDOWS_DRIVER)

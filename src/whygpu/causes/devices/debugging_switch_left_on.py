@@ -170,6 +170,16 @@ import tensorflow as tf
 tf.config.run_functions_eagerly(True)
 ```
 
+The model is called like a function and never trained, so the switch changes nothing.
+
+```python
+import keras
+
+shown = keras.Sequential([keras.layers.Dense(1)])
+shown.compile(run_eagerly=True)
+print(shown(images))
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
@@ -180,6 +190,8 @@ tf.config.run_functions_eagerly(True)
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -197,6 +209,7 @@ from whygpu.model.remedy import UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
 from whygpu.model.values import Constant
+from whygpu.tables.runtime_starts import KERAS_RUNS
 
 CAUSE = cause("WG410", __name__, __doc__, severity="warning", effect="none")
 
@@ -290,6 +303,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             )
 
 
+_DEBUGS = late(r"debug[^/\\]{0,80}$", re.IGNORECASE)
+"""The name of a file that is for debugging, or explains it."""
 _EAGER = "tensorflow.config.run_functions_eagerly"
 _OLD_EAGER = "tensorflow.config.experimental_run_functions_eagerly"
 _ANOMALY = "torch.autograd.set_detect_anomaly"
@@ -308,11 +323,13 @@ _EFFECTS = {
     *(row.name for row in _VARIABLES),
 )
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
-    if program.imports & {"pytest", "unittest"}:
+    if program.imports & {"pytest", "unittest"} or _DEBUGS.search(program.path):
         return
     for call in program.calls():
         switched = _switch(call)
         if switched is None or conditions(call) or _switched_off_later(program, call):
+            continue
+        if call.method == "compile" and _only_called(program, call):
             continue
         subject, name, effect = switched
         yield CAUSE.in_code(
@@ -347,6 +364,27 @@ def _switch(call: Call) -> tuple[str, str, str] | None:
     if call.method == "compile" and _is(call.argument(None, "run_eagerly"), True):
         return "keras", "run_eagerly=True", _ONE_BY_ONE
     return None
+
+
+def _only_called(program: Program, compiled: Call) -> bool:
+    """The model is called like a function, which run_eagerly does not change, and never trained."""
+    function = compiled.node.func
+    model = function.value if isinstance(function, ast.Attribute) else None
+    if not isinstance(model, ast.Name):
+        return False
+    is_called = False
+    for node in ast.walk(program.tree):
+        if isinstance(node, ast.Name) and node.id == model.id and isinstance(node.ctx, ast.Load):
+            parent = program.parent(node)
+            if isinstance(parent, ast.Attribute):
+                if parent.attr in KERAS_RUNS:
+                    return False
+            elif isinstance(parent, ast.Call) and parent.func is node:
+                is_called = True
+            else:
+                # Something else gets the model, and may train it.
+                return False
+    return is_called
 
 
 def _keyword(path: str) -> str:

@@ -422,7 +422,7 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     value = (setting.value or "").strip()
     counts = [grant.gpus for grant in setup.given]
     count = sum(each for each in counts if each) if counts and None not in counts else None
-    numbers = [int(entry) for entry in value.split(",") if entry.strip().isdigit()]
+    numbers = [int(entry) for entry in value.split(",") if entry.strip().isdecimal()]
     if setting.value is not None and value in _HIDES_ALL:
         why = "hides all GPUs from CUDA"
     elif count and numbers and max(numbers) >= count:

@@ -319,7 +319,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         message=_log_message(apart),
         evidence=log.evidence(*lines),
-        remedies=_log_remedies(log),
+        remedies=_log_remedies(log, compat=bool(compat) and not stated),
         confidence="certain" if stated or apart else "likely",
         severity=weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",
@@ -344,8 +344,15 @@ def _log_message(apart: Match | None) -> str:
     )
 
 
-def _log_remedies(log: Log) -> tuple[Remedy, ...]:
+_OF_IMAGE = Remedy(
+    "If it runs in a container, do not restart anything: the libraries of the image are for a newer "
+    "driver than the host's. Use an image for an older CUDA, or update the driver of the host."
+)
+
+
+def _log_remedies(log: Log, *, compat: bool) -> tuple[Remedy, ...]:
     remedies = (
+        *((_OF_IMAGE,) if compat else ()),
         Remedy(
             "Restart the machine, so that it loads the new module.", command_line("sudo reboot")
         ),

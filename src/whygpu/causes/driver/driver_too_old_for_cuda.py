@@ -400,8 +400,12 @@ _OF_NEWER_CODE = (
     "cudaErrorCallRequiresNewerDriver",
 )
 _CONTINUES = late(r"disabling parallel compilation|Relying on driver to perform ptx")
-_BUILT_FOR = late(r"CUDA used to build PyTorch: (?P<cuda>\d{1,2}\.\d)\b")
-"""From PyTorch's report about its environment, which also has the driver's version."""
+_BUILT_FOR = late(
+    r"(?:CUDA used to build PyTorch: |\bcudatoolkit[=-]{1,2}|\bpytorch-cuda[=-]{1,2})"
+    r"(?P<cuda>\d{1,2}\.\d)\b"
+)
+"""From PyTorch's report about its environment, which also has the driver's version, or from what
+was installed with conda."""
 _START_FAILED = late(
     r"cudaGetDevice\(\) failed\. Status: initialization error"
     r"|initialize CUDA: initialization error|CUDA error 3 at "
@@ -429,9 +433,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _in_log(log, suspect.lines, {}, confidence, None if sure else suspect.ask)
     elif compat and not mismatch_lines(log):
         yield _in_log(log, compat, {}, "likely")
-    elif log.without_gpu() and _too_old_by_versions(log) and log.says(_BUILT_FOR):
+    elif log.without_gpu() and _too_old_by_versions(log) and (built := _build_shown(log)):
         versions = [v.line for v in log.versions if v.of == "driver"][:1]
-        stated = [match.line for match in log.find(_BUILT_FOR)][:1]
+        stated = [built]
         without = [report.line for report in log.without_gpu()][:1]
         yield _in_log(log, (*stated, *without, *versions), {}, "certain")
     elif images := log.status_named("CUDA_ERROR_INVALID_IMAGE"):
@@ -445,11 +449,22 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _in_log(log, (unclear.line,), {}, "possible", ask)
 
 
+def _build_shown(log: Log) -> int:
+    """The line that shows the CUDA of the build; 0 if there is none."""
+    stated = log.first(_BUILT_FOR)
+    lines = [stated.line] if stated else []
+    lines += [seen.line for seen in log.shown_of("torch-cuda") if seen.value != "None"]
+    return lines[0] if lines else 0
+
+
 def _cuda_wanted(log: Log) -> str | None:
     """The CUDA release that the program was built for, if the log or its version shows it."""
     stated = log.first(_BUILT_FOR)
     if stated is not None:
         return stated.groups["cuda"]
+    of_torch = [seen for seen in log.shown_of("torch-cuda") if seen.value != "None"]
+    if of_torch:
+        return of_torch[0].value
     version = log.version_of("tensorflow")
     row = build_of(version) if version and log.framework == "tensorflow" else None
     return row.cuda if row else None
@@ -488,7 +503,9 @@ _PTX = late(r"PTX", re.IGNORECASE)
 
 
 def _log_message(log: Log, groups: dict[str, str | None], cuda: str | None) -> str:
-    version = groups.get("detected") or log.version_of("driver")
+    # A container with the libraries of a newer driver shows their version as the driver's.
+    of = "kernel-module" if log.status_named(*COMPAT) else "driver"
+    version = groups.get("detected") or log.version_of(of)
     driver = f"the NVIDIA driver {version}" if version else "the NVIDIA driver"
     wants = groups.get("condition") or groups.get("other")
     number = groups.get("number")
@@ -505,7 +522,9 @@ def _log_message(log: Log, groups: dict[str, str | None], cuda: str | None) -> s
 
 
 _PLANS = {
+    "cupy": command_line("whygpu plan cupy"),
     "jax": command_line("whygpu plan jax"),
+    "onnxruntime": command_line("whygpu plan onnxruntime"),
     "tensorflow": command_line("whygpu plan tensorflow"),
     "torch": command_line("whygpu plan torch"),
 }
@@ -515,12 +534,13 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
     table = windows_driver_floors if log.platform == "windows" else driver_floors
     floors = table(cuda) if cuda else ()
     at_least = f" to {floors[-1].driver} or newer" if floors else ""
-    where = (
-        ", on the host, because a container uses the host's driver" if _in_container(log) else ""
-    )
+    inside = story_of(log).in_container
+    where = ", on the host, because a container uses the host's driver" if inside else ""
     return (
         Remedy(
-            "Install a build for an older CUDA release that this driver supports.",
+            "Use an image, or install a build, for an older CUDA release that this driver supports."
+            if inside
+            else "Install a build for an older CUDA release that this driver supports.",
             _PLANS.get(log.framework, command_line("whygpu plan torch tensorflow")),
         ),
         Remedy(
@@ -529,10 +549,6 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
             command_line("nvidia-smi"),
         ),
     )
-
-
-def _in_container(log: Log) -> bool:
-    return story_of(log).place == "container"
 
 
 @CAUSE.on_setup

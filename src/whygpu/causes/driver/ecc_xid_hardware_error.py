@@ -234,6 +234,7 @@ def _logged(machine: Snapshot) -> Iterator[Finding]:
             confidence="likely",
             # Only history: what works now is not refuted by it.
             severity="warning",
+            effect="none",
         )
 
 
@@ -307,6 +308,7 @@ def _memory_errors(gpu: Gpu, errors: Known[int], failures: tuple[Evidence, ...])
         confidence="certain" if failures else "likely",
         # Alone, the count is only history: a failed operation shows a fault that matters now.
         severity="error" if failures else "warning",
+        effect=None if failures else "none",
     )
 
 

@@ -7,7 +7,8 @@ nodes under /dev, and on machines with NVSwitch a running fabric manager. Each c
 
 - The module is not loaded: Secure Boot refused it, it was not rebuilt for a new kernel, nouveau or
   vfio-pci uses the card, or the graphics switch of a laptop turned the card off.
-- The module is loaded, but could not start any card.
+- The module is loaded, but could not start any card, or takes only some of the cards: an old card
+  needs a legacy driver, and a card from 2025 or later the open kernel modules.
 - nvidia_uvm or a device node is missing, and nothing on the machine creates it on demand.
 - The fabric manager does not run, so CUDA waits for an NVLink network that is not set up.
 
@@ -68,7 +69,37 @@ devices = []
 facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
 ```
 
+The driver takes one of two cards.
+
+```toml
+[[graphics]]
+vendor = "nvidia"
+address = "0000:41:00.0"
+device_id = "2230"
+kernel_driver = "nvidia"
+[[graphics]]
+vendor = "nvidia"
+address = "0000:81:00.0"
+device_id = "102d"
+kernel_driver = {absent = "/sys/bus/pci/devices/0000:81:00.0/driver"}
+```
+
 ## Quiet on (machine)
+
+A card that was given to virtual machines.
+
+```toml
+[[graphics]]
+vendor = "nvidia"
+address = "0000:41:00.0"
+device_id = "2230"
+kernel_driver = "nvidia"
+[[graphics]]
+vendor = "nvidia"
+address = "0000:81:00.0"
+device_id = "2230"
+kernel_driver = "vfio-pci"
+```
 
 nvidia_uvm is often not loaded before the first CUDA program; the driver loads it then.
 
@@ -171,11 +202,12 @@ from whygpu.causes.evidence.log_cuda_start import (
 from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
-from whygpu.model.derived import nvidia_gpu
+from whygpu.model.derived import and_list, nvidia_gpu
+from whygpu.model.driver import GraphicsDevice
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.observed import Absent, Known, NotApplicable, need
+from whygpu.model.observed import Absent, Known, NotApplicable, need, need_or
 from whygpu.model.remedy import Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
@@ -208,6 +240,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         raise NotApplicable("NVIDIA driver whose kernel modules could be checked")
     if not cuda_starts(machine):
         yield from _judge_module(machine)
+    yield from _cards_left_out(machine)
 
 
 def _judge_module(machine: Snapshot) -> Iterator[Finding | Gap]:
@@ -323,6 +356,51 @@ def _ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
             command_line("sudo prime-select on-demand"),
         ),
     )
+
+
+def _cards_left_out(machine: Snapshot) -> Iterator[Finding]:
+    """Cards beside those in use that the driver did not take.
+
+    The list of GPUs alone does not show that: a scheduler may hide the GPUs of other jobs, and to
+    give a card to a virtual machine (vfio-pci) is a choice.
+    """
+    listed = need_or(machine.driver.gpus, ())
+    # The virtual functions of a GPU are on its bus, and have no driver on their host.
+    buses = {gpu.pci_address.rpartition(":")[0] for gpu in listed}
+    left_out = [
+        device
+        for device in nvidia_hardware(machine)
+        if device.address
+        and device.address.rpartition(":")[0] not in buses
+        and (isinstance(device.kernel_driver, Absent) or _holder(device) == "nouveau")
+    ]
+    if not listed or not left_out:
+        return
+    cards = and_list([f"{device.address} (device id {device.device_id})" for device in left_out])
+    holder = _holder(left_out[0]) or "no driver"
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message=f"the NVIDIA driver {_version(machine)} does not use the card at {cards}: {holder} "
+        f"uses it; programs can use only {and_list([gpu.name for gpu in listed])}",
+        evidence=(
+            *(seen(device.kernel_driver, _holder(device) or "none") for device in left_out),
+            seen(machine.driver.gpus, f"{len(listed)} listed"),
+        ),
+        remedies=(
+            _LOOK,
+            Remedy(
+                "If the log says that a legacy driver supports the card, it is too old for this "
+                "driver, and no driver supports both cards. If it asks for the open kernel "
+                "modules, install these."
+            ),
+        ),
+        severity="warning",
+        effect="none",
+    )
+
+
+def _holder(device: GraphicsDevice) -> str | None:
+    return device.kernel_driver.value if isinstance(device.kernel_driver, Known) else None
 
 
 def _no_card_started(machine: Snapshot) -> Finding:

@@ -6,11 +6,15 @@ from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known
-from whygpu.model.remedy import Steps, command_line
+from whygpu.model.remedy import Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
 
-ON_A_CLUSTER = late(r"\bkubelet\b|[Kk]ubernetes|\bkubectl\b|kubepods|\bk8s\b")
+# Images of NVIDIA have k8s in their names, and run anywhere.
+ON_A_CLUSTER = late(
+    r"\bkubelet\b|[Kk]ubernetes|\bkubectl\b|kubepods|k8s-device-plugin|(?<![/\w])k8s\b(?!/)"
+)
+_DOCKER = late(r"\bdocker (?:run|compose|exec|start)\b|docker: Error|Error response from daemon")
 _PODMAN = late(r"\bpodman\b")
 
 
@@ -21,12 +25,26 @@ def runtime_of(machine: Snapshot) -> ContainerRuntime | None:
 
 
 def runtime_in_log(log: Log) -> ContainerRuntime:
-    """Docker, unless the log names another one."""
-    if log.says(ON_A_CLUSTER):
+    """Docker, unless the log names only another one."""
+    if log.says(ON_A_CLUSTER) and not log.says(_DOCKER):
         return "kubernetes"
     return "podman" if log.says(_PODMAN) else "docker"
 
 
+NVIDIA_RUNTIME_OF_DOCKER = Remedy(
+    "On the node, make NVIDIA's runtime the default of Docker, and restart it; then restart the "
+    "plugin.",
+    Steps(
+        (
+            command_line("sudo nvidia-ctk runtime configure --runtime=docker --set-as-default"),
+            command_line("sudo systemctl restart docker"),
+        )
+    ),
+)
+WINDOWS_DRIVER = Remedy(
+    "Install NVIDIA's current driver in Windows, and no driver inside WSL. Then, in PowerShell:",
+    shell_script("wsl --update; wsl --shutdown", everywhere=True),
+)
 NVIDIA_RUNTIME_ON_NODE = Remedy(
     "On the node, make NVIDIA's runtime the default of containerd, and restart it; then restart "
     "the plugin.",

@@ -21,11 +21,13 @@ from whygpu.causes.evidence.log_cuda_start import (
     NOT_READY,
     NVML_MISMATCH,
     NVML_MISSING,
+    STARTING_CALLS,
     STUB,
     SYMBOL_NOT_FOUND,
     SYSTEM_REFUSED,
     UNKNOWN,
     Story,
+    compat_of_newer_cuda,
     halves_apart,
     in_order,
     lines_of,
@@ -34,6 +36,7 @@ from whygpu.causes.evidence.log_cuda_start import (
     story_of,
     weight,
 )
+from whygpu.causes.evidence.log_libraries import NO_CUDART
 from whygpu.model.finding import Confidence, Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
@@ -109,7 +112,8 @@ def suspects(log: Log) -> tuple[Suspect, ...]:
 def mismatch_lines(log: Log) -> tuple[int, ...]:
     """Lines that state or show that the two parts of the driver have different versions."""
     stated = (*lines_of(named(log, MISMATCHED, NVML_MISMATCH)), *lines_with(log, DSO_DIFFERS))
-    return in_order(stated or halves_apart(log))
+    # A container with libraries of a newer driver has two versions on purpose.
+    return in_order(stated or (() if compat_of_newer_cuda(log) else halves_apart(log)))
 
 
 def _weighed(log: Log, story: Story, found: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
@@ -147,6 +151,11 @@ def _library_missing(log: Log, story: Story) -> tuple[Suspect, ...]:
         return ()
     if story.gpus and not log.library_events("not-found", _DRIVER_DLL) and not story.no_kernel:
         # The driver is installed; this framework lacks the CUDA runtime.
+        return ()
+    if log.version_of("cuda-of-driver") and all(
+        NO_CUDART.search(log.line(at).text) for at in lines
+    ):
+        # nvidia-smi works, and this message only says that libcudart is missing.
         return ()
     evidence = (*lines, *story.no_kernel, *story.no_node)
     driver = Suspect("no-nvidia-driver", "likely", evidence, _ASK_SMI, "info")
@@ -202,7 +211,7 @@ def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
     if story.setting and story.setting[1] not in ("0", ""):
         return (hidden._replace(lines=(*lines, *_setting_lines(story))), _weaker(driver))
     if story.place == "wsl":
-        return (Suspect("wsl-no-gpu", "likely", (*lines, *story.place_lines)), _weaker(driver))
+        return (Suspect("wsl-no-gpu", "likely", (*lines, *story.place_lines)),)
     if story.place == "container":
         evidence = (*lines, *story.place_lines)
         return (
@@ -228,7 +237,7 @@ def _without_kernel(story: Story, lines: tuple[int, ...]) -> tuple[Suspect, ...]
     evidence = (*lines, *story.no_kernel, *story.no_node)
     driver = Suspect("no-nvidia-driver", "likely", evidence, _ASK_SMI, "info")
     if story.place == "wsl":
-        return (Suspect("wsl-no-gpu", "likely", (*evidence, *story.place_lines)), _weaker(driver))
+        return (Suspect("wsl-no-gpu", "likely", (*evidence, *story.place_lines)),)
     if story.place == "container":
         lines = (*evidence, *story.place_lines)
         return (
@@ -252,7 +261,6 @@ _STARTING = (
     "cudaSetDevice",
 )
 _TORCH_GAVE_UP = late(r"CUDA driver initialization failed, you might not have a CUDA gpu")
-_COUNTING = ("cuInit", "cudaGetDeviceCount")
 _TORCH_STARTING = late(
     r"CUDA unknown error - this may be due|CUDA initialization: |_cuda_init\(\)|_lazy_init"
 )
@@ -267,7 +275,7 @@ def _unknown(log: Log, story: Story) -> tuple[Suspect, ...]:
         for status in named(log, UNKNOWN, SYSTEM_REFUSED)
         if status.call in _STARTING or starting or (status.api == "runtime" and not log.progress)
     )
-    lines += lines_of(s for s in named(log, INVALID_DEVICE) if s.call in _COUNTING)
+    lines += lines_of(s for s in named(log, INVALID_DEVICE) if s.call in STARTING_CALLS)
     lines += lines_with(log, _TORCH_GAVE_UP)
     unnamed = lines_of(s for s in named(log, SYMBOL_NOT_FOUND) if s.call == "cudaGetDeviceCount")
     if unnamed and story.place == "unknown":
@@ -282,7 +290,7 @@ def _unknown(log: Log, story: Story) -> tuple[Suspect, ...]:
     if story.no_kernel and not story.matching:
         return _without_kernel(story, lines)
     if story.place == "wsl":
-        return (Suspect("wsl-no-gpu", "likely", (*evidence, *story.place_lines)), _weaker(module))
+        return (Suspect("wsl-no-gpu", "likely", (*evidence, *story.place_lines)),)
     return (module,)
 
 
@@ -344,7 +352,7 @@ def _tools_only(log: Log, story: Story) -> tuple[Suspect, ...]:
         evidence = (*failed, *story.no_kernel)
         module = Suspect("nvidia-kernel-module-state", "likely", evidence, _ASK_SMI)
         if story.place == "wsl":
-            return (Suspect("wsl-no-gpu", "likely", (*failed, *story.place_lines)), _weaker(module))
+            return (Suspect("wsl-no-gpu", "likely", (*failed, *story.place_lines)),)
         if story.place == "container" and min(story.place_lines) < max(failed):
             # The same tool may have worked before, on the host.
             lines = (*failed, *story.place_lines)

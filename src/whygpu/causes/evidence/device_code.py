@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from whygpu.model.events import Call, Event
-from whygpu.model.program import Program, handlers_around
+from whygpu.model.program import handlers_around
 from whygpu.model.values import Constant, Filtered, Item, Name, Result, Value
-from whygpu.tables.tensorflow_names import SINCE_2
 
 _LISTS = {
     "config.list_physical_devices": "",
@@ -62,15 +61,6 @@ def devices_listed(value: Value) -> tuple[Call, str] | None:
 def gpus_listed(value: Value) -> bool:
     found = devices_listed(value)
     return found is not None and found[1] == "GPU"
-
-
-def exists_only_in(program: Program, line: str) -> str:
-    """A name in this program that only TensorFlow 2 has; empty if there is none."""
-    for event in program.named():
-        rest = event.path.removeprefix("tensorflow.")
-        if line == "2" and event.path.startswith("tensorflow.") and rest in SINCE_2:
-            return rest
-    return ""
 
 
 def caught(handler: ast.ExceptHandler) -> tuple[str, ...]:

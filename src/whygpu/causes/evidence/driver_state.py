@@ -134,7 +134,7 @@ def from_image(machine: Snapshot, library: DriverLibrary) -> bool:
 
 def numbers(version: str) -> tuple[int, ...]:
     """A driver version as numbers: some sources write 580.159.04 as 580.159.4."""
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def differing_libraries(machine: Snapshot) -> tuple[Known[DriverLibrary], ...]:

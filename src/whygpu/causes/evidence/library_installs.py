@@ -161,7 +161,8 @@ def _for_old_tensorflow(framework: Framework) -> tuple[Remedy, ...]:
                 a_number(".".join(map(str, toolkit))),
                 " cudnn=",
                 a_number(cudnn.value),
-                ' && export LD_LIBRARY_PATH="$CONDA_PREFIX/lib"',
+                " && export LD_LIBRARY_PATH="
+                '"$CONDA_PREFIX/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
             ),
         ),
     )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log, Shown
 
 WITHOUT_GPU = late(
-    r"Torch not compiled with CUDA enabled"
-    # The answer to a question about the build, on the next line of a session.
-    r"|is_built_with_cuda\(\)\)?['\"]?\s{0,4}\n\s{0,4}False$"
-    r"|torch\.version\.cuda\)?['\"]?\s{0,4}\n\s{0,4}None$"
+    r"Torch not compiled with CUDA enabled|not linked with support for cuda devices"
     r"|Backend '(?:cuda|gpu)' is not in the list of known backends"
     r"|a CUDA-enabled jaxlib is not installed|jaxlib (?:is|was) (?:not )?built with(?:out)? CUDA"
     r"|provider '(?:CUDA|Tensorrt|TensorRT)ExecutionProvider' is not in available "
@@ -107,3 +105,36 @@ FELL_BACK = late(
     r"No GPU/TPU found, falling back to CPU"
     r"|Applied providers: \['CPUExecutionProvider'\], with options"
 )
+
+
+_OTHER_GPUS = ("+rocm", "+xpu")
+
+
+def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
+    """Values that say that a build has no GPU code.
+
+    A build of PyTorch for AMD or Intel was built for no CUDA either.
+    """
+    of_torch = log.shown_of("torch-cuda", "torch-built")
+    if _other_gpus(log) or any(seen.value == "True" for seen in log.shown_of("gpu-there")):
+        of_torch = ()
+    return tuple(
+        seen
+        for seen in (*of_torch, *log.shown_of("tensorflow-built"))
+        if seen.value in ("None", "False")
+    )
+
+
+def _other_gpus(log: Log) -> bool:
+    hip = any(seen.value != "None" for seen in log.shown_of("torch-hip"))
+    versions = [seen.value for seen in log.shown_of("torch-version")]
+    return hip or any(mark in version for version in versions for mark in _OTHER_GPUS)
+
+
+def shown_with_gpu(log: Log) -> tuple[Shown, ...]:
+    """Values that say that a build has code for NVIDIA GPUs."""
+    return tuple(
+        seen
+        for seen in log.shown_of("torch-cuda", "torch-built", "tensorflow-built")
+        if seen.value not in ("None", "False")
+    )

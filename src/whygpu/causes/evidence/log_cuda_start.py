@@ -76,7 +76,9 @@ _CONTAINER = late(
     r"|\bapptainer\b|\bsingularity\b|docker-compose|/var/lib/docker|\bnerdctl\b|/usr/local/nvidia/lib"
     r"|root@[0-9a-f]{12}:|hostname: [0-9a-f]{12}\b|on this host \([0-9a-f]{12}\)"
     r"|(?:in|inside|into|within|of) (?:the|a|my|this|our) container|---> Running in [0-9a-f]{12}\b"
-    r"|^#\d{1,3} \[[^\]\n]{1,40}\d{1,3}/\d{1,3}\] RUN \b",
+    r"|^#\d{1,3} \[[^\]\n]{1,40}\d{1,3}/\d{1,3}\] RUN \b"
+    # NVIDIA's images name themselves at their start, and are built in this folder.
+    r"|\bnvcr\.io/|^== [A-Z][\w -]{2,40} ==$|^NVIDIA Release \d\d\.\d\d|/opt/pytorch/pytorch/",
     re.MULTILINE,
 )
 _NOT_PASSED_IN = late(
@@ -104,6 +106,8 @@ NOT_FOUND = ("CUDA_ERROR_NOT_FOUND",)
 SYMBOL_NOT_FOUND = ("cudaErrorSymbolNotFound",)
 MAKES_CONTEXT = ("cuDevicePrimaryCtxRetain", "cuCtxCreate")
 """Calls that open a GPU that the driver has listed before."""
+STARTING_CALLS = ("cuInit", "cudaGetDeviceCount")
+"""The first calls of every program that uses CUDA."""
 SYSTEM_REFUSED = ("CUDA_ERROR_OPERATING_SYSTEM", "cudaErrorOperatingSystem")
 
 Place = Literal["wsl", "container", "unknown"]
@@ -138,6 +142,8 @@ class Story(NamedTuple):
     place_lines: tuple[int, ...]
     not_passed_in: tuple[int, ...] = ()
     """A container says that it got no GPU."""
+    in_container: bool = False
+    """Also if the container runs under WSL."""
 
 
 @lru_cache(maxsize=1)
@@ -175,6 +181,7 @@ def story_of(log: Log) -> Story:
         place="wsl" if wsl else "container" if container else "unknown",
         place_lines=(wsl or container)[:2],
         not_passed_in=lines_with(log, _NOT_PASSED_IN),
+        in_container=bool(container),
     )
 
 
@@ -208,9 +215,12 @@ _KERNEL_SAYS = late(r"kernel reported version is: (?P<version>[\d.]{2,19}\d)")
 
 
 def halves_apart(log: Log) -> tuple[int, ...]:
-    """Where TensorFlow's system check shows two versions of one driver."""
+    """Where TensorFlow's system check shows two versions of one driver.
+
+    Under WSL, libcuda has a number of its own, and the kernel part is the driver of Windows.
+    """
     library, kernel = log.first(_LIBRARY_SAYS), log.first(_KERNEL_SAYS)
-    if library is None or kernel is None:
+    if library is None or kernel is None or story_of(log).place == "wsl":
         return ()
     # Some write a missing third number as zero.
     same = {(match.groups["version"] or "").removesuffix(".0") for match in (library, kernel)}
@@ -274,4 +284,4 @@ def compat_of_newer_cuda(log: Log) -> bool:
     lines = lines_of(named(log, COMPAT))
     on_the_host = any("nvidia-container-cli" in log.line(line).text for line in lines)
     works = log.version_of("cuda-of-driver") is not None
-    return bool(lines) and not on_the_host and (works or story_of(log).place == "container")
+    return bool(lines) and not on_the_host and (works or story_of(log).in_container)

@@ -51,7 +51,7 @@ def install_cudnn(log: Log, text: str, major: str, versions: str) -> Remedy:
     `versions` follows the name of the wheel: ==9.*
     """
     cuda = cuda_major_in(log)
-    number = int(major) if major.isdigit() else 0
+    number = int(major) if major.isdecimal() else 0
     if not finds_wheels(log) or 0 < number < min(_CUDNN_FOR):
         conda = shell_script(
             "conda install -c conda-forge cudnn=", a_number(major), everywhere=True

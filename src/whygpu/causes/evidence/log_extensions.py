@@ -404,7 +404,7 @@ def _states_its_build(log: Log) -> Iterator[BrokenExtension]:
             "xformers",
             row,
             built_for=f"PyTorch {built}"
-            + (f" and CUDA {release_of_label(cuda)}" if cuda.isdigit() else ""),
+            + (f" and CUDA {release_of_label(cuda)}" if cuda.isdecimal() else ""),
             installed=f"PyTorch {there}",
         )
 

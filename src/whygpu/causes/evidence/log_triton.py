@@ -82,7 +82,7 @@ def outdated_compiler(log: Log) -> OutdatedCompiler | None:
 
 
 def _capability(target: str) -> tuple[int, int] | None:
-    digits = "".join(character for character in target if character.isdigit())
+    digits = "".join(character for character in target if character.isdecimal())
     return (int(digits[:-1]), int(digits[-1])) if digits else None
 
 

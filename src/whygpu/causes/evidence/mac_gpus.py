@@ -1,10 +1,14 @@
-"""How the framework of a log uses the GPU of a Mac, which has no CUDA."""
+"""How a framework, installed or of a log, uses the GPU of a Mac, which has no CUDA."""
 
 from __future__ import annotations
 
+from whygpu.causes.evidence.framework_installs import gpu_build_of
+from whygpu.model.derived import display_name
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Log
 from whygpu.model.remedy import command_line
+from whygpu.model.target import Framework
+from whygpu.tables.metal_builds import has_metal_build
 
 _ADVICE = {
     "tensorflow": Remedy(
@@ -23,6 +27,15 @@ _ASK = {
     "torch": "Does `python -c 'import torch; print(torch.backends.mps.is_available())'` print True?",
 }
 _ELSEWHERE = Remedy("CUDA needs an NVIDIA GPU, which a Mac does not have: select the CPU.")
+
+
+def remedy_on_a_mac(framework: Framework) -> Remedy:
+    """For an installed framework. The planner picks the release, and that of the plug-in."""
+    if not has_metal_build(framework.name):
+        return _ADVICE.get(framework.name, _ELSEWHERE)
+    text = f"Install a release of {display_name(framework.name)} that can use the GPU of a Mac"
+    plugin = ", and tensorflow-metal, Apple's plug-in" if framework.name == "tensorflow" else ""
+    return Remedy(f"{text}{plugin}.", gpu_build_of(framework))
 
 
 def _name(log: Log) -> str:

@@ -517,13 +517,14 @@ def _rows(attempt: Attempt) -> tuple[Release, ...]:
 
 
 def _allowed(rows: tuple[Release, ...], specifier: str) -> Iterator[Release]:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         allowed = SpecifierSet(specifier)
-    except InvalidSpecifier:
+        yield from [row for row in rows if allowed.contains(row.version)]
+    # InvalidSpecifier is one; Python raises another for numbers of thousands of digits.
+    except ValueError:
         return
-    yield from (row for row in rows if allowed.contains(row.version))
 
 
 def _trimmed(numbers: tuple[int, ...]) -> tuple[int, ...]:

@@ -218,7 +218,7 @@ def _built_for(framework: Framework) -> str:
 _STATEMENTS = late(
     r"Unable to load cu(?:BLAS|SOLVER|FFT|SPARSE|PTI)\. Is it installed|Unable to load CUDA\. Is it"
     r"|library nvvm not found|libNVVM cannot be found|CUDA_HOME (?:environment variable is not set|does not exist)"
-    r"|CUDA Setup failed despite GPU being available|cannot find -l(?:cudart|cublas|curand|cufft)\b"
+    r"|CUDA_?[_ ]?SETUP: WARNING! libcudart\.so not found|cannot find -l(?:cudart|cublas|curand|cufft)\b"
     r"|NVRTC cannot be loaded|nvcc compiler not found on|Could NOT find CUDA \(missing"
     r"|library \((?:lib)?cu(?:blas|rand|solver|sparse|fft|dart)\S{1,60} that Paddle depends on is not"
     r"|Could not find (?:CUDA|nvcc)\b[^\n]{0,40}(?:in path|CUDA_PATH|installation)"

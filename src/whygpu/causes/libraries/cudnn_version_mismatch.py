@@ -155,7 +155,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import LibraryCopy, Resolution
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown
-from whygpu.model.remedy import Install, UnsetVariable
+from whygpu.model.remedy import Install, UnsetVariable, command_line, set_variables
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.model.units import size_text
@@ -362,7 +362,45 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             ask=_WHICH_COPY,
         )
     elif log.failures:
-        yield from _perhaps(log)
+        yield from _perhaps(log) if (plan := log.first(_NO_PLAN)) is None else _no_plan(log, plan)
+
+
+_NO_PLAN = late(
+    r"No valid execution plans (?:built|found)|No execution plans (?:support the graph|built success)"
+    r"|\[cudnn_frontend\] Error: No valid (?:engine|execution)"
+)
+_WHY_NO_PLAN = Remedy(
+    "Let cuDNN print why it refuses each plan.",
+    set_variables(CUDNN_LOGLEVEL_DBG="2", CUDNN_LOGDEST_DBG="stderr"),
+)
+_WITHOUT_ATTENTION = Remedy(
+    "If it is attention (scaled_dot_product_attention), use another of PyTorch's implementations: "
+    "torch.backends.cuda.enable_cudnn_sdp(False)."
+)
+
+
+def _no_plan(log: Log, statement: Match) -> Iterator[Finding]:
+    """cuDNN has no kernel for an operation: for its type and shape on this GPU, in this release."""
+    if is_tensorflow(log) or log.framework == "jax":
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="cuDNN has no way to compute an operation of the program on this GPU: for its data "
+        "type and shape, for this GPU in this release of cuDNN, or with the memory that is left",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
+        remedies=(
+            _WHY_NO_PLAN,
+            _WITHOUT_ATTENTION,
+            Remedy(
+                "Or run the program without cuDNN, which is slower.",
+                command_line("whygpu run --cudnn off -- python PROGRAM.py"),
+            ),
+            Remedy("Try the next or previous release of the framework, with its own cuDNN."),
+        ),
+        confidence="possible",
+        ask="Does the same operation work in another data type (float32), with a smaller batch, or "
+        f"on another GPU? {_WHICH_COPY}",
+    )
 
 
 _WHICH_COPY = "Which copy is loaded? `LD_DEBUG=libs python ... 2>&1 | grep 'calling init.*cudnn'`"
@@ -458,9 +496,9 @@ def _dotted(version: str) -> str:
     text = version.strip(" .,")
     if "," in text:
         return ".".join(part.strip() for part in text.split(","))
-    if text.isdigit() and len(text) == 4:
+    if text.isdecimal() and len(text) == 4:
         return f"{text[0]}.{int(text[1])}.{int(text[2:])}"
-    if text.isdigit() and len(text) == 5:
+    if text.isdecimal() and len(text) == 5:
         return f"{text[0]}.{int(text[1:3])}.{int(text[3:])}"
     return text
 

@@ -298,13 +298,21 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     new_on_old = log.says(_OLD_CUDA) and log.says(_AMPERE)
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"{framework_title(log)} cannot start cuDNN or cuBLAS on the GPU, most often "
-        f"because no memory is left for them{_reserved(log)}",
+        message=f"{framework_title(log)} cannot start {_libraries(log)} on the GPU, most often "
+        f"because no memory is left for {'it' if _only_curand(log) else 'them'}{_reserved(log)}",
         evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
         remedies=_log_remedies(log),
-        confidence="possible" if new_on_old else "likely",
+        confidence="possible" if new_on_old or _only_curand(log) else "likely",
         ask=_question(log),
     )
+
+
+def _only_curand(log: Log) -> bool:
+    return bool(log.statuses) and all(status.api == "curand" for status in log.statuses)
+
+
+def _libraries(log: Log) -> str:
+    return "cuRAND" if _only_curand(log) else "cuDNN or cuBLAS"
 
 
 def _held_by_others(log: Log) -> bool:
@@ -314,6 +322,11 @@ def _held_by_others(log: Log) -> bool:
 
 
 def _question(log: Log) -> str:
+    if _only_curand(log):
+        return (
+            "How much memory is free when it fails (`nvidia-smi`)? If much is free, cuRAND is of "
+            "another CUDA release than the framework or the driver."
+        )
     if log.framework == "torch":
         return (
             "How much memory is free when it fails (nvidia-smi)? If much is free, run the same "
@@ -347,7 +360,10 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         "Check which processes hold the memory, and end those that are not needed.",
         command_line("nvidia-smi"),
     )
-    if log.framework == "torch":
+    if log.framework == "cupy":
+        limit = SetVariable("CUPY_GPU_MEMORY_LIMIT", "80%")
+        return (holders, Remedy("Leave memory outside of CuPy's pool for cuRAND.", limit))
+    if log.framework == "torch" or _only_curand(log):
         return (
             holders,
             Remedy("Let the program use less memory: a smaller batch, or a smaller model."),

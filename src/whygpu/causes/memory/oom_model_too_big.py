@@ -194,7 +194,7 @@ def _for_inference(log: Log) -> Iterator[Remedy]:
 def _smaller_batch(found: Shortage) -> str:
     shape = next((a.shape for a in found.refused if a.shape), "")
     first = shape.strip("[]").partition(",")[0]
-    if first.isdigit() and int(first) > 1 and "," in shape:
+    if first.isdecimal() and int(first) > 1 and "," in shape:
         return (
             f"Make the batch smaller: the tensor that was refused has shape {shape}; if its "
             f"{first} is the batch, try {int(first) // 2}."

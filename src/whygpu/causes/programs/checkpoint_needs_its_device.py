@@ -90,7 +90,7 @@ from whygpu.model.events import Call
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
 
-CAUSE = cause("WG732", __name__, __doc__, severity="warning", effect="broken")
+CAUSE = cause("WG732", __name__, __doc__, severity="info", effect="broken")
 
 _CHOICE = late(
     r"""['"]cuda(?::\d+)?['"]\s{0,9}if\s[^\n]{0,60}is_available\(\)\s{0,9}else\s{0,9}['"]cpu['"]"""
@@ -108,8 +108,6 @@ _OF_DATA = late(r"data|dataset|feature|embed|graph|processed|\bargs\s*=|_args\b|
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not _CHOICE.search(program.text) or _SAVED_FROM_CPU.search(program.text):
         return
-    # What a program has saved itself, it mostly loads on the same machine.
-    saves = any(True for _ in program.calls("torch.save"))
     for call in program.calls("torch.load"):
         if _names_device(call) or not _loads_weights(program, call) or _with_gpu(program, call):
             continue
@@ -122,7 +120,6 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             "program chooses its device",
             fix="Write torch.load(..., map_location=...) with the device of the program.",
             confidence="likely",
-            severity="info" if saves else None,
         )
 
 

@@ -49,6 +49,16 @@ tf.config.set_visible_devices(cpus, "CPU")
 tf.config.set_visible_devices([], "GPU")
 ```
 
+The variable hides the GPUs.
+
+```python
+import os
+import tensorflow as tf
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+tf.config.set_visible_devices(tf.config.list_physical_devices("CPU"), "CPU")
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/api_docs/python/tf/config/set_visible_devices>
@@ -72,7 +82,7 @@ CAUSE = cause("WG712", __name__, __doc__, severity="error", effect="none")
 @CAUSE.on_code("set_visible_devices")
 def detect(program: Program) -> Iterator[CodeFinding]:
     calls = [call for call in program.calls() if tf_name(call.path) == "config.set_visible_devices"]
-    if any(_type(call) != "CPU" for call in calls):
+    if any(_type(call) != "CPU" for call in calls) or _hides_by_variable(program):
         return
     for call in calls:
         value = call.argument(0, "devices")
@@ -90,6 +100,13 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             fix='Write tf.config.set_visible_devices([], "GPU") to hide all GPUs.',
             edits=_edits(program, call),
         )
+
+
+def _hides_by_variable(program: Program) -> bool:
+    return any(
+        setting.path == "CUDA_VISIBLE_DEVICES" and text_of(setting.value) in ("", "-1")
+        for setting in program.settings()
+    )
 
 
 def _type(call: Call) -> str:

@@ -158,6 +158,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             message=f"every error of {what} in {program.line_name(call.node)} is caught "
             "here, and the program continues",
             fix="Catch only the expected error, and raise all others again.",
+            # Who reads the output then sees the error.
+            severity="info" if _shows_it(handler) else None,
         )
 
 
@@ -187,6 +189,17 @@ def _swallowing(call: Call) -> ast.ExceptHandler | None:
             swallows = only_reports(broad) and not _moves_on(frame.node) and not _tries_next(broad)
             return broad if swallows else None
     return None
+
+
+def _shows_it(handler: ast.ExceptHandler) -> bool:
+    """The clause prints or logs the error itself, not only a text of its own."""
+    nodes = [node for statement in handler.body for node in ast.walk(statement)]
+    return any(
+        (isinstance(node, ast.Name) and node.id == handler.name)
+        or (isinstance(node, ast.Attribute) and node.attr in ("exception", "print_exc"))
+        or (isinstance(node, ast.keyword) and node.arg == "exc_info")
+        for node in nodes
+    )
 
 
 def _tries_next(handler: ast.ExceptHandler) -> bool:

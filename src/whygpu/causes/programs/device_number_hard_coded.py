@@ -124,6 +124,19 @@ import torch
 x = torch.ones(3).cuda(1)
 ```
 
+Another function hides the GPUs, perhaps in another run.
+
+```python
+import os
+import torch
+
+def on_one_gpu():
+    os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+
+def on_two_gpus():
+    return torch.nn.DataParallel(torch.nn.Linear(2, 2), device_ids=[0, 1])
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/guide/gpu#manual_device_placement>
@@ -140,9 +153,9 @@ from typing import NamedTuple
 from whygpu.causes.evidence.device_code import catches, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.events import Call
+from whygpu.model.events import Call, Setting
 from whygpu.model.lazy_regex import late
-from whygpu.model.program import Program, handlers_around
+from whygpu.model.program import Program, handlers_around, surely_before
 from whygpu.model.text_lines import has_line
 from whygpu.model.values import Constant, Either, Several, Value
 
@@ -221,10 +234,13 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     if not numbers or max(numbers) == 0:
         return
     numbers |= _listed_numbers(program)
-    visible = _visible(program)
-    if visible is None and (_counts(program.text) or numbers >= set(range(max(numbers)))):
+    hidden = _visible(program)
+    if hidden is None and _fits(program, numbers):
         return
     for choice in choices:
+        visible = _visible_at(choice.call, hidden)
+        if visible is None and hidden is not None and _fits(program, numbers):
+            continue
         if choice.number == 0 or (visible is not None and choice.number < visible):
             continue
         if choice.number >= _NO_MACHINE_HAS or _failure_expected(choice, program):
@@ -239,6 +255,11 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             severity="error" if visible is not None else None,
             confidence="certain" if visible is not None else "likely",
         )
+
+
+def _fits(program: Program, numbers: set[int]) -> bool:
+    """Something counts the GPUs, or the program is for a machine with as many as it names."""
+    return _counts(program.text) or numbers >= set(range(max(numbers)))
 
 
 def _listed_numbers(program: Program) -> set[int]:
@@ -365,19 +386,33 @@ def _for_several(call: Call) -> bool:
     )
 
 
-def _visible(program: Program) -> int | None:
-    """How many GPUs CUDA_VISIBLE_DEVICES leaves, if this program sets it to a constant."""
-    words = {
-        text_of(setting.value)
+class _Visible(NamedTuple):
+    """CUDA_VISIBLE_DEVICES, which this program sets to a constant."""
+
+    count: int
+    settings: tuple[Setting, ...]
+
+
+def _visible(program: Program) -> _Visible | None:
+    settings = tuple(
+        setting
         for setting in program.settings()
         if setting.path == "CUDA_VISIBLE_DEVICES" and not setting.unset
-    }
+    )
+    words = {text_of(setting.value) for setting in settings}
     if len(words) != 1:
         return None
     word = words.pop()
     if word is None:
         return None
     entries = [entry.strip() for entry in word.split(",") if entry.strip()]
-    if not all(entry.isdigit() for entry in entries):
-        return 0 if entries == ["-1"] else None
-    return len(entries)
+    if not all(entry.isdecimal() for entry in entries):
+        return _Visible(0, settings) if entries == ["-1"] else None
+    return _Visible(len(entries), settings)
+
+
+def _visible_at(call: Call, hidden: _Visible | None) -> int | None:
+    """How many GPUs the variable leaves at this call; None if it may not be set there."""
+    if hidden is None or not any(surely_before(setting, call) for setting in hidden.settings):
+        return None
+    return hidden.count

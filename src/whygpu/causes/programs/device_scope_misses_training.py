@@ -60,6 +60,23 @@ with tf.device("/CPU:0"):
 model.fit(x, y)
 ```
 
+The CPU only joins what the GPUs compute.
+
+```python
+import tensorflow as tf
+
+def divided(inputs, parts):
+    outputs = []
+    for number in range(parts):
+        with tf.device(f"/gpu:{number}"):
+            outputs.append(part(inputs, number))
+    with tf.device("/cpu:0"):
+        return tf.keras.Model(inputs, tf.keras.layers.Concatenate()(outputs))
+
+model = divided(tf.keras.Input((8,)), 2)
+model.fit(x, y)
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/guide/gpu#manual_device_placement>
@@ -70,28 +87,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import device_scopes, text_of
+from whygpu.causes.evidence.device_code import device_scopes, text_of, tf_name
 from whygpu.causes.evidence.runtime_starts import eager, is_keras_model
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.program import Program
 from whygpu.model.values import Result
+from whygpu.tables.runtime_starts import KERAS_RUNS
 
 CAUSE = cause("WG716", __name__, __doc__, severity="warning", effect="none")
 
-_RUNS = frozenset({"fit", "predict", "evaluate", "train_on_batch", "fit_generator"})
-
 
 def _possible(text: str) -> bool:
-    return any(f".{name}(" in text for name in _RUNS)
+    return any(f".{name}(" in text for name in KERAS_RUNS)
 
 
 @CAUSE.on_code("device(", needs=("tensorflow", "keras"), possible=_possible)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not eager(program) or "multi_gpu_model" in program.text:
         return
-    runs = [call for call in program.calls() if call.method in _RUNS]
+    runs = [call for call in program.calls() if call.method in KERAS_RUNS]
     for call in program.calls():
         if not is_keras_model(Result(call)):
             continue
@@ -104,7 +120,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             continue
         first = min(own, key=lambda run: run.index)
         name = text_of(device.argument(0)) or ""
-        if not name or _where_it_runs_anyway(name):
+        if not name or _where_it_runs_anyway(name) or _divides(program, call, name):
             continue
         yield CAUSE.in_code(
             program,
@@ -120,6 +136,16 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 def _where_it_runs_anyway(name: str) -> bool:
     """TensorFlow uses the first GPU by default, if there is one."""
     return name.lower().rstrip("0").rstrip(":").endswith("gpu")
+
+
+def _divides(program: Program, made: Call, name: str) -> bool:
+    """The function that makes the model puts parts of it on other devices."""
+    return any(
+        other.scope is made.scope
+        and tf_name(other.path) == "device"
+        and text_of(other.argument(0)) != name
+        for other in program.calls()
+    )
 
 
 def _same(run: Call, made: Call) -> bool:

@@ -60,6 +60,21 @@ torch.distributed.init_process_group("nccl", rank=0, world_size=1)
 model = DDP(torch.nn.Linear(2, 2).cuda(), device_ids=[0])
 ```
 
+The function gets the number; other processes may call it with another one.
+
+```python
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+def train(rank):
+    return DDP(torch.nn.Linear(2, 2).cuda(rank), device_ids=[rank])
+
+if torch.cuda.device_count() > 1:
+    torch.multiprocessing.spawn(train, nprocs=2)
+else:
+    train(0)
+```
+
 ## Sources
 
 - <https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html>
@@ -68,6 +83,7 @@ model = DDP(torch.nn.Linear(2, 2).cuda(), device_ids=[0])
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from whygpu.model.cause import cause
@@ -79,7 +95,10 @@ from whygpu.model.values import Constant, Several
 
 CAUSE = cause("WG733", __name__, __doc__, severity="warning", effect="none")
 
-_ONE_GPU_EACH = late(r"CUDA_VISIBLE_DEVICES|world_size\s{0,3}=\s{0,3}1\b|WORLD_SIZE['\"]\]\s?=\s?")
+_ONE_GPU_EACH = late(
+    r"CUDA_VISIBLE_DEVICES|SLURM_|world_size\s{0,3}=\s{0,3}1\b|WORLD_SIZE['\"]\]\s?=\s?"
+)
+"""Who starts the processes may give each of them one GPU, as Slurm can."""
 
 
 @CAUSE.on_code("DistributedDataParallel")
@@ -109,4 +128,20 @@ def _fixed_number(call: Call) -> int | None:
     if not isinstance(given, Several) or len(given.items) != 1:
         return None
     item = given.items[0]
+    if _is_given(call):
+        return None
     return item.value if isinstance(item, Constant) and isinstance(item.value, int) else None
+
+
+def _is_given(call: Call) -> bool:
+    """The list has a parameter of the function: other processes may call it with another number."""
+    if not isinstance(call.scope, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    given = {node.arg for node in ast.walk(call.scope.args) if isinstance(node, ast.arg)}
+    return any(isinstance(node, ast.Name) and node.id in given for node in _names_in_list(call))
+
+
+def _names_in_list(call: Call) -> Iterator[ast.AST]:
+    nodes = [keyword.value for keyword in call.node.keywords if keyword.arg == "device_ids"]
+    for node in nodes or call.node.args[1:2]:
+        yield from ast.walk(node)

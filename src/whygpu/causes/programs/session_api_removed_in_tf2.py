@@ -128,7 +128,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import exists_only_in, guarded_by_attribute_error
+from whygpu.causes.evidence.device_code import guarded_by_attribute_error
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.causes.evidence.run_advice import RUN_AS_TENSORFLOW_1
 from whygpu.model.cause import cause
@@ -137,10 +137,10 @@ from whygpu.model.events import Event, Import
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.program import Program
+from whygpu.model.program import Program, in_one_run
 from whygpu.model.remedy import command_line
 from whygpu.tables import tensorflow_1_names
-from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API, SINCE_2
+from whygpu.tables.tensorflow_names import KERAS_SESSION, SESSION_API, SINCE_2, is_removed
 
 CAUSE = cause("WG704", __name__, __doc__, severity="error", effect="broken")
 
@@ -270,9 +270,6 @@ _WORDS = (
     "set_session",
     "get_session",
 )
-_KERAS_SESSION = frozenset(
-    f"tensorflow.keras.backend.{name}" for name in ("get_session", "set_session")
-)
 
 
 @CAUSE.on_code(*_WORDS, needs=("tensorflow",))
@@ -283,16 +280,18 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     removed = [
         event
         for event in program.named()
-        if _removed(event.path)
+        if is_removed(event.path)
         and not (without_contrib and ".contrib." in event.path)
         and not _asks_for_version(program, event)
     ]
-    newer = exists_only_in(program, "2")
-    # If the file also uses names of TensorFlow 2, every name of TensorFlow 1 is an error.
-    chosen = [event for event in removed if newer or _is_session_api(event.path)]
+    new = [event for event in program.named() if _is_new(event)]
+    # Names of both, in one run: no release has them all.
+    mixed = [event for event in removed if any(in_one_run(event, other) for other in new)]
+    chosen = mixed or [event for event in removed if _is_session_api(event.path)]
     if not chosen or any(guarded_by_attribute_error(event) for event in removed):
         return
     first = min(chosen, key=lambda event: program.place(event.node).start)
+    newer = next((_name(other) for other in new if in_one_run(first, other)), "")
     name = _short(first.path)
     others = len({program.place(event.node).start for event in removed}) - 1
     more = f" ({others} more such {'name' if others == 1 else 'names'} in this file)"
@@ -305,8 +304,8 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         + (
             f"; but tf.{newer} is TensorFlow 2, so no release can run this file"
             if newer
-            else "; nothing in the file says that it is for TensorFlow 1"
-            if program.tensorflow == "unknown"
+            else "; nothing here says which of the two it is for"
+            if program.tensorflow == "unknown" or new
             else ""
         ),
         fix="tf.contrib has no successor in TensorFlow; rewrite the code that uses it, or start "
@@ -315,7 +314,12 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         else "run it as it is with whygpu run --tf1 -- python FILE; or import "
         "tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
         "if the file is for TensorFlow 1, say so in a comment or in pyproject.toml",
-        severity="error" if newer else "warning",
+        severity="error"
+        if newer
+        # A program for TensorFlow 1 that says nothing about its release is not wrong.
+        else "info"
+        if program.tensorflow == "unknown" or new
+        else "warning",
     )
 
 
@@ -345,18 +349,17 @@ def _short(path: str) -> str:
     return ".".join(words[: 2 if words[0] in ("contrib", "train") else 1])
 
 
-def _removed(path: str) -> bool:
-    if path in _KERAS_SESSION:
-        return True
-    top, _, rest = path.partition(".")
-    if top != "tensorflow":
-        return False
-    first, _, second = rest.partition(".")
-    return first in REMOVED or (first == "train" and second.partition(".")[0] in REMOVED_TRAIN)
+def _is_new(event: Event) -> bool:
+    """Only TensorFlow 2 has it."""
+    return event.path.startswith("tensorflow.") and _name(event) in SINCE_2
+
+
+def _name(event: Event) -> str:
+    return event.path.removeprefix("tensorflow.")
 
 
 def _is_session_api(path: str) -> bool:
-    if path in _KERAS_SESSION:
+    if path in KERAS_SESSION:
         return True
     first = path.split(".")[1]
     return first in SESSION_API or (first == "train" and "Session" in path)

@@ -152,7 +152,7 @@ from whygpu.causes.evidence.device_code import text_of
 from whygpu.causes.evidence.runtime_starts import MOMENTS, jax_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.events import Event, Import, Setting
+from whygpu.model.events import CONDITIONAL, Event, Import, Setting
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program, surely_before
 from whygpu.tables.variable_moments import ROWS, VariableMoment
@@ -294,8 +294,18 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
         f"it: it is read at {row.moment}, and setting it later has no effect"
         + (f"; {default} is the default" if is_default else ""),
         # It only concerns messages, or the value is in force unless it was set outside.
-        severity="info" if is_default or setting.path == "TF_CPP_MIN_LOG_LEVEL" else None,
+        severity="info"
+        if is_default or setting.path == "TF_CPP_MIN_LOG_LEVEL" or _depends_there(program, setting)
+        else None,
         fix=f"Set {setting.path} before {line}, preferably at the top of the program.",
+    )
+
+
+def _depends_there(program: Program, setting: Setting) -> bool:
+    """A function of another file decides by itself whether it sets the variable."""
+    return any(
+        frame.kind in CONDITIONAL and program.origin(frame.node) is not None
+        for frame in setting.context
     )
 
 

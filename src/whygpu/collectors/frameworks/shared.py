@@ -135,7 +135,7 @@ def architectures(host: Host, paths: Iterable[str]) -> Observed[tuple[str, ...]]
 
 def _architecture_order(name: str) -> tuple[bool, int, str]:
     kind, _, number = name.partition("_")
-    digits = "".join(character for character in number if character.isdigit())
+    digits = "".join(character for character in number if character.isdecimal())
     return kind != "sm", int(digits or 0), name
 
 

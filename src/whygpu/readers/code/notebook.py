@@ -77,7 +77,7 @@ def parse(content: bytes) -> Notebook:
     try:
         data = bounded_json.loads(content)
     except ValueError as error:
-        raise NotANotebook(f"it is not JSON: {error}") from error
+        raise NotANotebook(str(error)) from error
     cells = data.get("cells") if isinstance(data, dict) else None
     if not isinstance(cells, list):
         raise NotANotebook('it has no list "cells" (formats before 4 are not read)')

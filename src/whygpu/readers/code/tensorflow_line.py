@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Callable
 
+from whygpu.model.events import Import
 from whygpu.model.program import Program, TensorFlowLine
-from whygpu.tables.tensorflow_names import REMOVED, SINCE_2
+from whygpu.tables.tensorflow_names import SINCE_2, is_removed
 
 _SAYS_1 = re.compile(
     r"tensorflow_version\s+1|tensorflow(?:[-_](?:gpu|cpu))?\s*(?:==|~=|<=?)\s*[\"']?\s*1\.|"
@@ -22,6 +23,9 @@ _PATH_SAYS_1 = re.compile(
     r"(?:^|[/_.-])(?:tf|tensorflow)[-_]?v?[-_]?1(?:[._-]?[0-9x]+)?(?:[/_.-]|$)", re.IGNORECASE
 )
 
+_OLD_KERAS = ("keras.backend.tensorflow_backend", "keras.utils.training_utils")
+"""Modules of Keras 2.3 and older, which ran on TensorFlow 1; 2.4 and later have neither."""
+
 _VERSION = re.compile(r"tensorflow\.(?:__version__|VERSION|version\.VERSION)(\.\w{1,40})?$")
 
 
@@ -35,7 +39,10 @@ def line_of(
     magics: str = "",
     hint: Callable[[], TensorFlowLine | None] = lambda: None,
 ) -> TensorFlowLine:
-    """`hint` returns what the project's README suggests; it is called if the program is unclear."""
+    """`hint` returns what the project suggests; it is called if the program is unclear.
+
+    A program with names of TensorFlow 1 is for TensorFlow 2 only if something says so.
+    """
     if "tensorflow" not in program.imports:
         return "unknown"
     asserted = _asserted(program)
@@ -46,23 +53,18 @@ def line_of(
     if _SAYS_1.search(magics) or _PATH_SAYS_1.search(program.path) or _says_1(program):
         return "1"
     used = [event for event in program.named() if event.path.startswith("tensorflow.")]
-    paths = [event.path.removeprefix("tensorflow.") for event in used]
-    if any(path in SINCE_2 for path in paths):
+    if any(event.path.removeprefix("tensorflow.") in SINCE_2 for event in used):
         return "2"
-    removed = {
-        event.node
-        for event, path in zip(used, paths, strict=True)
-        if path.partition(".")[0] in REMOVED
-    }
+    removed = {event.node for event in used if is_removed(event.path)}
     # tf.compat.v1 alone says little: 1.13 and later have it as well.
     if not removed:
-        return "2"
-    if len(removed) >= _FROM_END_TO_END or _serves_python_2(program):
+        return "1" if hint() == "1" else "2"
+    if len(removed) >= _FROM_END_TO_END or _serves_python_2(program) or _has_old_keras(program):
         return "1"
     words = hint()
-    if words == "1" or (words == "either" and len(removed) >= _A_FEW):
+    if words == "either" and len(removed) >= _A_FEW:
         return "1"
-    return "either" if words == "either" else "unknown"
+    return words or "unknown"
 
 
 def _asserted(program: Program) -> TensorFlowLine | None:
@@ -110,6 +112,12 @@ def _serves_python_2(program: Program) -> bool:
             for alias in statement.names
         )
         for statement in program.tree.body
+    )
+
+
+def _has_old_keras(program: Program) -> bool:
+    return any(
+        type(event) is Import and event.path.startswith(_OLD_KERAS) for event in program.events
     )
 
 

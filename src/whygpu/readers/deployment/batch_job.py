@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.deployment import Grant, ShellCommand, VariableSetting
 from whygpu.model.requirement_file import FileLine
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.deployment.shell_words import NumberedLine, commands
 
 Scheduler = Literal["Slurm", "PBS", "LSF"]
@@ -19,9 +20,11 @@ _COMMENTED = re.compile(
 )
 _GPU_COUNT = re.compile(r"(?:^|[:=])(\d+)\s*$")
 _PBS_GPUS = re.compile(r"\b(?:ngpus|gpus|naccelerators)=(\d+)")
-_PBS_GPU_NODES = re.compile(r"\bngpus\b|[:=+]\w{0,20}gpu", re.IGNORECASE)
-"""nodes=1:gpu and nodes=gpu04 choose nodes; gres=gpu:1 and x=GRES:gpu@1 are Moab's request."""
+_PBS_GPU_NODES = re.compile(r"\bngpus\b|[:=+]\w{0,20}gpu(?!_)", re.IGNORECASE)
+"""nodes=1:gpu and nodes=gpu04 choose nodes; gres=gpu:1 and x=GRES:gpu@1 are Moab's request.
+gpu_type=a100 only chooses among GPUs."""
 _LSF_GPUS = re.compile(r"\bnum=(\d+)|ngpus\w{0,20}=(\d+)")
+_GPU_ACCOUNT = re.compile(r"@(?:gpu|[avh]100)$|[-_]gpu$", re.IGNORECASE)
 _SELECTED = re.compile(r"\bselect=(\d+)")
 _SLURM_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "-G")
 
@@ -34,6 +37,10 @@ class Job(NamedTuple):
     partition: str
     partition_place: FileLine | None
     grant_elsewhere: str
+    node_choice: FileLine | None
+    """A constraint that chooses nodes with GPUs."""
+    gpu_account: FileLine | None
+    """An account for hours of GPUs."""
     commented_grant: FileLine | None
     variables: tuple[VariableSetting, ...]
     commands: tuple[ShellCommand, ...]
@@ -53,14 +60,22 @@ def read(path: str, content: str) -> Job | None:
         return None
     partition, where = "", None
     elsewhere = ""
+    node_choice = gpu_account = None
     for directive in mine:
         for name in ("-p", "--partition", "-q", "--qos"):
             if name in directive.options and not partition:
                 partition, where = directive.options[name], directive.place
         constraint = directive.options.get("-C", directive.options.get("--constraint", ""))
         if re.search(r"gpu|a100|v100|h100|nvidia", constraint, re.IGNORECASE):
-            elsewhere = "a constraint chooses nodes with GPUs"
-        if "--exclusive" in directive.options or "-x" in directive.options:
+            node_choice = directive.place
+        if scheduler == "PBS" and "gpu_type=" in directive.options.get("-l", ""):
+            node_choice = directive.place
+        account = directive.options.get("-A", directive.options.get("--account", ""))
+        if _GPU_ACCOUNT.search(account):
+            gpu_account = directive.place
+        # -x of Slurm excludes nodes.
+        is_alone = "--exclusive" if scheduler == "Slurm" else "-x"
+        if is_alone in directive.options:
             elsewhere = "the job has its nodes for itself"
         if any("gpu" in directive.options.get(name, "").lower() for name in ("-w", "--nodelist")):
             elsewhere = "it chooses nodes with GPUs by their names"
@@ -72,6 +87,8 @@ def read(path: str, content: str) -> Job | None:
         partition,
         where,
         elsewhere,
+        node_choice,
+        gpu_account,
         _commented(path, lines),
         tuple(_variables(found)),
         found,
@@ -111,7 +128,7 @@ def _options(content: str) -> dict[str, str]:
             name, has_value, value = word.partition("=")
             found[name] = value
             name = "" if has_value else name
-        elif word.startswith("-") and len(word) > 1 and not word[1].isdigit():
+        elif word.startswith("-") and len(word) > 1 and not word[1].isdecimal():
             known = word if word in ("-gpu",) or len(word) == 2 else word[:2]
             found[known] = word[len(known) :].lstrip("=")
             name = known if word == known else ""
@@ -167,8 +184,8 @@ def _count(value: str) -> int | None:
         return None
     match = _GPU_COUNT.search(value.partition(",")[0].partition("(")[0])
     if match is not None:
-        return int(match[1])
-    return int(value) if value.isdigit() else 1 if value else None
+        return whole_number(match[1])
+    return whole_number(value) if value.isdecimal() else 1 if value else None
 
 
 def _commented(path: str, lines: list[NumberedLine]) -> FileLine | None:

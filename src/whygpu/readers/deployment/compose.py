@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from whygpu.model.deployment import Grant, VariableSetting
 from whygpu.model.requirement_file import FileLine
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.deployment.shell_words import substituted
 from whygpu.readers.deployment.yaml_tree import (
     Items,
@@ -22,7 +23,7 @@ from whygpu.readers.deployment.yaml_tree import (
 )
 
 _COMMENTED = re.compile(
-    r"^\s*#.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia|^\s*#\s*gpus:)"
+    r"^\s*#(?:.*(?:capabilities:\s*\[?\s*['\"]?gpu|runtime:\s*nvidia)|\s*gpus:)"
 )
 _GPU_NODE = re.compile(r"gpu|cuda|nvidia", re.IGNORECASE)
 _BUILD_KEYS = frozenset({"build", "image", "container_name", "platform"})
@@ -52,6 +53,8 @@ class Service(NamedTuple):
     """The service that it extends; mostly empty."""
     is_only_built: bool
     """It names the image that it builds, and nothing says how to run it."""
+    has_settings: bool
+    """Something says how to run it, and not only what to build or to run."""
     gets_more: str
     """What may give it GPUs although the file does not ask for them; mostly empty."""
     commented_grant: FileLine | None
@@ -96,6 +99,7 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         has_default_memory=_has_default_memory(node),
         extended=text(node, "extends", "service") or text(node, "extends"),
         is_only_built=_is_only_built(node),
+        has_settings=any(name not in _BUILD_KEYS for name, _, _ in entries(node)),
         gets_more=_gets_more(node),
         commented_grant=_commented(path, lines, place.line + 1),
     )
@@ -173,7 +177,7 @@ def _reserved(device: Node) -> Iterator[Grant]:
             listed |= {item.value for item in inner.nodes if isinstance(item, Text)}
     count = text(device, "count")
     ids = len(items(device, "device_ids")) or None
-    known = int(count) if count.isdigit() else ids
+    known = whole_number(count) if count.isdecimal() else ids
     driver = text(device, "driver")
     place = device.place
     if any("$" in word for word in (*listed, count, driver)):

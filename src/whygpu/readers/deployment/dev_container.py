@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from whygpu.model.deployment import Grant
 from whygpu.model.requirement_file import FileLine
@@ -25,10 +25,7 @@ class DevContainer(NamedTuple):
 
 def read(path: str, content: str) -> DevContainer:
     """Raises ValueError if it is not JSON with comments."""
-    plain = _STRING_OR_COMMENT.sub(_without_comment, content)
-    data = json.loads(_TRAILING_COMMA.sub(r"\1", plain))
-    if not isinstance(data, dict):
-        raise ValueError("it is not an object")
+    data = _parsed(content)
     given = data.get("build")
     build = given if isinstance(given, dict) else {}
     listed = data.get("runArgs")
@@ -51,6 +48,24 @@ def read(path: str, content: str) -> DevContainer:
         tuple(grants),
         "dockerComposeFile" in data,
     )
+
+
+def compose_files(content: str) -> tuple[str, ...]:
+    """The compose files that describe the container together, relative to its file."""
+    try:
+        given = _parsed(content).get("dockerComposeFile")
+    except (ValueError, RecursionError):
+        return ()
+    listed = given if isinstance(given, list) else [given]
+    return tuple(each for each in listed if isinstance(each, str))
+
+
+def _parsed(content: str) -> dict[str, Any]:
+    plain = _STRING_OR_COMMENT.sub(_without_comment, content)
+    data = json.loads(_TRAILING_COMMA.sub(r"\1", plain))
+    if not isinstance(data, dict):
+        raise ValueError("it is not an object")
+    return data
 
 
 def _without_comment(match: re.Match[str]) -> str:

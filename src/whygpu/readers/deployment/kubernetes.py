@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from whygpu.model.deployment import Grant, VariableSetting
 from whygpu.model.requirement_file import FileLine, LineEdit
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.deployment.yaml_tree import (
     Items,
     Map,
@@ -55,6 +56,7 @@ _GPU_ANNOTATION = re.compile(r"gpu", re.IGNORECASE)
 _DEVICE_FOLDER = re.compile(r"/dev(?:/(?:nvidia\w*|dri|dxg))?/?")
 _COMMENTED = re.compile(r"^\s*#\s*-?\s*[\"']?nvidia\.com/(?:gpu|mig)[\w.-]*[\"']?\s*:")
 _GPU_NODE = re.compile(r"nvidia|gpu", re.IGNORECASE)
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NO_GPU_NODE = re.compile(r"tpu|neuron|gaudi|amd|intel|:(?:false|none|0|no|cpu)$", re.IGNORECASE)
 
 
@@ -95,10 +97,6 @@ class Pod(NamedTuple):
     """A label or annotation about GPUs, which a scheduler may read; mostly empty."""
     mounts_devices: bool
     """It mounts device files of its node."""
-
-
-def is_manifest(documents: list[Node]) -> bool:
-    return any(text(document, "apiVersion") and text(document, "kind") for document in documents)
 
 
 def read(path: str, documents: list[Node], content: str) -> tuple[Pod, ...]:
@@ -182,10 +180,20 @@ def _pod(
 def _node_choice(node: Map) -> tuple[FileLine | None, str]:
     for key, value, place in entries(node, "nodeSelector"):
         word = value.value if isinstance(value, Text) else ""
-        chosen = f"{key}:{word}"
-        if _GPU_NODE.search(chosen) and not _NO_GPU_NODE.search(chosen):
+        if _is_gpu_node(f"{key}:{word}"):
             return place, f"nodeSelector {key}"
+    terms = child(node, "affinity", "nodeAffinity", _REQUIRED)
+    for term in items(terms, "nodeSelectorTerms"):
+        for rule in items(term, "matchExpressions"):
+            key, listed = text(rule, "key"), " ".join(words(child(rule, "values")))
+            chooses = text(rule, "operator") in ("In", "Exists")
+            if chooses and _is_gpu_node(f"{key}:{listed}"):
+                return rule.place, f"nodeAffinity {key}"
     return None, ""
+
+
+def _is_gpu_node(chosen: str) -> bool:
+    return bool(_GPU_NODE.search(chosen)) and not _NO_GPU_NODE.search(chosen)
 
 
 def _container(path: str, node: Map, is_init: bool, lines: list[str]) -> Container:
@@ -224,7 +232,7 @@ def _grants(node: Map) -> Iterator[Grant]:
         if _is_gpu(key)
     }
     for key, (count, place) in limits.items():
-        known = int(count) if count.isdigit() else None
+        known = whole_number(count)
         yield Grant(f"{key}: {count}", place, known, _refused(key, count), _respelt(key, place))
     for key, value, place in entries(node, "resources", "requests"):
         count = value.value if isinstance(value, Text) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.parse
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from whygpu.model.requirement_file import FileLine, PinnedRequirement, UnreadLine
@@ -25,14 +25,16 @@ def pip_requirement(text: str, place: FileLine, group: str = "") -> PinnedRequir
         return PinnedRequirement(name, (), f"=={version}", "", place, url=text, group=group)
     try:
         parsed = Requirement(text)
-    except (InvalidRequirement, RecursionError):
+        specifier = str(parsed.specifier)
+    # InvalidRequirement is one; Python raises another for numbers of thousands of digits.
+    except (ValueError, RecursionError):
         return UnreadLine(place, "it is not a requirement as pip writes it")
     url = parsed.url or ""
     named = wheel_of(url) if url else None
     return PinnedRequirement(
         name=normalised(parsed.name),
         extras=tuple(sorted(normalised(extra) for extra in parsed.extras)),
-        specifier=f"=={named[1]}" if named else str(parsed.specifier),
+        specifier=f"=={named[1]}" if named else specifier,
         marker=str(parsed.marker or ""),
         place=place,
         url=url,

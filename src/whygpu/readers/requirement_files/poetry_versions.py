@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.requirement_files.pip_requirement import normalised
 
 _PART = re.compile(r"^(\^|~=|~|==|!=|<=|>=|<|>|=)?\s*v?(\d+(?:\.\d+)*)((?:\.\*)?|[\w.+-]*)")
@@ -27,7 +28,9 @@ def _part(text: str) -> str | None:
     if match is None:
         return None
     operator, numbers, rest = match[1] or "", match[2], match[3]
-    release = [int(number) for number in numbers.split(".")]
+    release = [number for part in numbers.split(".") if (number := whole_number(part)) is not None]
+    if len(release) <= numbers.count("."):
+        return None
     if operator == "^":
         # The first number that is not 0 must stay the same.
         kept = next((i for i, number in enumerate(release) if number), len(release) - 1)

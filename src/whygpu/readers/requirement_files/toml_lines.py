@@ -32,7 +32,8 @@ class TomlFile:
     def __init__(self, path: str, text: str) -> None:
         try:
             self.data: dict[str, Any] = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        # TOMLDecodeError is one; Python raises another for numbers of thousands of digits.
+        except ValueError as error:
             raise UsageError(f"{path} is not valid TOML: {error}") from error
         except RecursionError:
             raise UsageError(f"{path} cannot be read: it is nested too deeply") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from whygpu.errors import UsageError
@@ -15,9 +16,12 @@ from whygpu.model.requirement_file import (
 from whygpu.readers.requirement_files import Load
 from whygpu.readers.requirement_files.pip_requirement import normalised
 from whygpu.readers.requirement_files.poetry_versions import extras_of, poetry_range
+from whygpu.readers.requirement_files.pyproject import read as read_pyproject
 from whygpu.readers.requirement_files.toml_lines import TomlFile
 from whygpu.readers.requirement_files.uv_parts import (
+    Edge,
     conditions,
+    conditions_of,
     conflicting_parts,
     is_project,
     optional_parts,
@@ -91,13 +95,16 @@ def read_poetry(path: str, load: Load) -> RequirementsFile:
         raise UsageError(f"{path}: it is not a lock file of Poetry, or one of before 2020")
     requirements, unread = list[PinnedRequirement](), list[UnreadLine]()
     extras = extras_of(file.table("extras"))
-    for number, package in enumerate(_packages(file)):
+    packages = _packages(file)
+    reached = conditions_of(_poetry_edges(packages, _wanted_by_project(path, load)))
+    for number, package in enumerate(packages):
         place = file.of_key(f"package#{number}", "name")
         found = _of_poetry(package, place, extras)
         if isinstance(found, UnreadLine):
             unread.append(found)
         else:
-            requirements.append(found)
+            marker = found.marker or reached.get(found.name, "")
+            requirements.append(found._replace(marker=marker))
     python = metadata.get("python-versions", "")
     return RequirementsFile(
         path,
@@ -106,6 +113,35 @@ def read_poetry(path: str, load: Load) -> RequirementsFile:
         requires_python=(poetry_range(python) or "") if isinstance(python, str) else "",
         unread=tuple(unread),
     )
+
+
+def _wanted_by_project(path: str, load: Load) -> set[str] | None:
+    """What the project itself requires; None if that is not known."""
+    try:
+        file = read_pyproject(os.path.join(os.path.dirname(path), "pyproject.toml"), load)
+    except (UsageError, OSError):
+        return None
+    return {requirement.name for requirement in file.requirements}
+
+
+def _poetry_edges(packages: list[dict[str, Any]], wanted: set[str] | None) -> dict[str, list[Edge]]:
+    """What each package requires, and under which condition; Poetry 2 writes that to the packages.
+
+    What nothing else requires, the project does.
+    """
+    required: dict[str, list[Edge]] = {}
+    for package in packages:
+        own = normalised(str(package.get("name", "")))
+        listed = package.get("dependencies")
+        for name, entry in listed.items() if isinstance(listed, dict) else ():
+            for each in entry if isinstance(entry, list) else [entry]:
+                marker = each.get("markers", "") if isinstance(each, dict) else ""
+                required.setdefault(own, []).append(Edge(normalised(name), str(marker)))
+    by_others = {edge.name for edges in required.values() for edge in edges}
+    names = {normalised(str(package.get("name", ""))) for package in packages}
+    roots = names if wanted is None else (names - by_others) | wanted
+    required[""] = [Edge(name, "") for name in sorted(roots)]
+    return required
 
 
 def read_pdm(path: str, load: Load) -> RequirementsFile:

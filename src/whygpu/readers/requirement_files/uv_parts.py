@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from packaging.markers import InvalidMarker, Marker
 
@@ -34,6 +34,7 @@ def optional_parts(packages: Sequence[Package]) -> dict[str, str]:
     return parts
 
 
+_AND_EXTRA = re.compile(r" and extra == [\"'][^\"']{1,100}[\"']")
 _MOST_WAYS = 16
 """A package that is required in more ways than this is taken for one that is always installed."""
 
@@ -44,20 +45,35 @@ def conditions(packages: Sequence[Package]) -> dict[str, str]:
     `tensorflow-macos; sys_platform == 'darwin'` requires `tensorflow`, which is then installed on
     macOS only, although its own entry does not say so.
     """
-    required: dict[str, list[Package]] = {}
+    required: dict[str, list[Edge]] = {}
     for package in packages:
         own = normalised(str(package.get("name", "")))
-        required.setdefault("" if is_project(package) else own, []).extend(_edges(package))
+        edges = (
+            Edge(str(each.get("name", "")), str(each.get("marker") or ""))
+            for each in _edges(package)
+        )
+        required.setdefault("" if is_project(package) else own, []).extend(edges)
+    return conditions_of(required)
+
+
+class Edge(NamedTuple):
+    """A package that another one requires."""
+
+    name: str
+    marker: str
+    """Empty if it is always required."""
+
+
+def conditions_of(required: Mapping[str, Sequence[Edge]]) -> dict[str, str]:
+    """The markers of packages, by what each package requires; the project itself is ""."""
     ways: dict[str, set[frozenset[str]]] = {}
     waiting = [("", frozenset[str]())]
     while waiting:
         name, way = waiting.pop()
         for edge in required.get(name, ()):
-            marker = edge.get("marker")
-            # Extras and groups are parts of the project, which the user chooses.
-            chosen = not isinstance(marker, str) or not marker or "extra" in marker
-            longer = way if chosen else way | {str(marker)}
-            target = normalised(str(edge.get("name", "")))
+            marker = _without_extra(edge.marker)
+            longer = way | {marker} if marker else way
+            target = normalised(edge.name)
             known = ways.setdefault(target, set())
             if any(earlier <= longer for earlier in known):
                 continue
@@ -73,6 +89,12 @@ def conditions(packages: Sequence[Package]) -> dict[str, str]:
         for name, found in ways.items()
         if frozenset() not in found
     }
+
+
+def _without_extra(marker: str) -> str:
+    """Extras and groups are parts of a project, which the user chooses."""
+    plain = _AND_EXTRA.sub("", marker)
+    return "" if "extra" in plain else plain
 
 
 def _edges(package: Package) -> list[Package]:

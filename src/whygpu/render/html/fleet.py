@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from whygpu.model.fleet import CauseGroup, Drift, FleetReport, UnreadFolder
 from whygpu.model.stress import speed_text
-from whygpu.render.fleet_text import nodes_text, other_files_text, shared_text, summary
+from whygpu.render.fleet_text import (
+    facts_text,
+    needs_text,
+    nodes_text,
+    other_files_text,
+    shared_text,
+    summary,
+    unexpected_text,
+    unknown_text,
+)
 from whygpu.render.html.findings import remedies
 from whygpu.render.html.markup import Child, Html, article, code, h3, p
 from whygpu.render.html.parts import Sheet, badge, cells_table, folded, items, sections
@@ -14,6 +23,7 @@ from whygpu.render.load_text import RATE_WORDS
 
 
 def sheet(report: FleetReport) -> Sheet:
+    needs = [text] if (text := needs_text(report)) else []
     hardware = [f"{group.gpus}: {nodes_text(group.nodes)}" for group in report.hardware]
     causes = [_cause(group) for group in report.causes]
     dates = [f"snapshots of {report.oldest} to {report.newest}"] if report.oldest else []
@@ -22,15 +32,20 @@ def sheet(report: FleetReport) -> Sheet:
         "fleet report",
         report.standing,
         summary(report),
-        (*hardware, *dates, *others),
+        (*needs, *hardware, *dates, *others),
         None,
         sections(
             ("What to do", causes),
             ("Not like the others", _drift(report.drift)),
             ("Slower under load than others of their model", _slow(report)),
             ("Without a usable snapshot", _lost(report)),
+            (
+                "Not on the list of expected nodes",
+                p(unexpected_text(report, True)) if report.unexpected else None,
+            ),
             ("Folders that could not be read", unread_folders(report.unread_folders)),
             ("Could not tell", _unchecked(report)),
+            ("Not compared, because it is unknown there", _unknown_facts(report)),
             ("Every node", _by_verdict(report)),
         ),
     )
@@ -58,7 +73,7 @@ def _drift(drifts: Sequence[Drift]) -> Html | None:
         (
             drift.fact,
             drift.usual or "no value on more than half",
-            f"{drift.usual_nodes:,} of {drift.compared:,} with {drift.among}",
+            f"{drift.usual_nodes:,} of {drift.compared:,} with {drift.among}{unknown_text(drift)}",
             odd.value,
             ", ".join(odd.nodes),
         )
@@ -107,3 +122,10 @@ def _by_verdict(report: FleetReport) -> Html | None:
 
 def _unchecked(report: FleetReport) -> Html | None:
     return items(f"{each.reason} ({', '.join(each.nodes)})" for each in report.uncheckable)
+
+
+def _unknown_facts(report: FleetReport) -> Html | None:
+    return items(
+        f"{facts_text(each)} on {nodes_text(len(each.nodes))}: {each.reason}"
+        for each in report.unknown_facts
+    )

@@ -47,9 +47,9 @@ def _value(text: str, at: int, depth: int) -> "tuple[Any, int]":
 
 def _number(word: str, at: int) -> float:
     digits = word[1:] if word.startswith("-") else word
-    if not digits[:1].isdigit() or set(digits) - set("0123456789.eE+-"):
+    if not digits[:1].isdecimal() or set(digits) - set("0123456789.eE+-"):
         raise ValueError("no value at character %d" % at)
-    return int(word) if digits.isdigit() else float(word)
+    return int(word) if digits.isdecimal() else float(word)
 
 
 def _object(text: str, at: int, depth: int) -> "tuple[dict[str, Any], int]":

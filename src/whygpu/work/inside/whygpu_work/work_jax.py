@@ -1,7 +1,5 @@
 """Runs a JAX function with the arguments that the user's code made for a batch size."""
 
-from .loading import Unusable
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -28,8 +26,3 @@ class JaxWork(object):
 def is_pair(value: "Any") -> bool:
     """Whether the user gave (function, arguments)."""
     return isinstance(value, (tuple, list)) and len(value) == 2 and callable(value[0])
-
-
-def check_pair(value: "Any") -> None:
-    if not is_pair(value):
-        raise Unusable("expected (function, arguments), received %s" % type(value).__name__)

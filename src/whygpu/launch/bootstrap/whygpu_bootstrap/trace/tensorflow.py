@@ -145,7 +145,7 @@ def _given_name(name: str) -> str:
     words = name.strip("_").split("_")
     if words[0] in ("inference", "forward", "backward"):
         words = words[1:]
-    return "_".join(words[:-1] if len(words) > 1 and words[-1].isdigit() else words)
+    return "_".join(words[:-1] if len(words) > 1 and words[-1].isdecimal() else words)
 
 
 def _say_how_functions_count(functions: "Any", eager: "Eager", notes: "list[str]") -> None:

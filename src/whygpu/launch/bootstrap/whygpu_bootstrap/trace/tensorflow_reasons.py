@@ -118,7 +118,7 @@ def _stays_in_host_memory(
 def _is_there(device: str, gpus: "list[str]") -> bool:
     label = device.rpartition("/")[2].lower().replace("device:", "")
     # "GPU" and "GPU:*" are any.
-    return label in gpus or not label[-1].isdigit()
+    return label in gpus or not label[-1].isdecimal()
 
 
 def _no_kernel_for_types(types: "tuple[Any, ...]", known: "Knowledge") -> "tuple[str, str]":

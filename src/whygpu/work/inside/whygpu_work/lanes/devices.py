@@ -167,7 +167,7 @@ def _jax_on_gpu() -> str:
         return "bfloat16"
     capability = str(getattr(jax.local_devices()[0], "compute_capability", ""))
     major = capability.partition(".")[0]
-    return "float32" if major.isdigit() and int(major) < TF32_CAPABILITY else "tf32"
+    return "float32" if major.isdecimal() and int(major) < TF32_CAPABILITY else "tf32"
 
 
 def _tensorflow_on_gpu() -> str:

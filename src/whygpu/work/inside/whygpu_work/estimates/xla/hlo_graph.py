@@ -188,7 +188,7 @@ class _Builder(object):
         ]
         if spread or all(low == high for low, high in uneven):
             return [image, kernel]
-        places = [at for at, letter in enumerate(labels.split("_")[0]) if letter.isdigit()]
+        places = [at for at, letter in enumerate(labels.split("_")[0]) if letter.isdecimal()]
         sizes = list(read[1] if image is inputs[0] else image.shape[1])
         for place, (low, high) in zip(places, uneven):
             sizes[place] += max(0, low) + max(0, high)

@@ -1,0 +1,123 @@
+"""A finding is a warning or an error only if something in the files supports its claim."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from whygpu.linter.lint_files import lint_files
+from whygpu.linter.settings import Settings
+
+SESSION = "import tensorflow as tf\nsess = tf.Session()\n"
+SWALLOWED = "import torch\ntry:\n    torch.cuda.set_device(0)\nexcept Exception as error:\n    {}\n"
+SELECT = """\
+import os
+
+def select(device):
+    os.environ["CUDA_VISIBLE_DEVICES"] = device
+
+def select_if(device):
+    if device != "cuda":
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
+"""
+
+
+def found(folder: pathlib.Path, text: str, **others: str) -> list[tuple[str, str]]:
+    """The codes and severities of one file, with these files beside it, in a new folder."""
+    folder = folder / str(len(list(folder.iterdir())))
+    folder.mkdir()
+    for name, content in {"main.py": text, **others}.items():
+        (folder / name.replace("_", ".")).write_text(content)
+    report = lint_files([str(folder / "main.py")], Settings())
+    return [(each.finding.code, each.finding.severity) for each in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("readme", "expected"),
+    [
+        ("A program.", [("WG704", "info")]),
+        ("Needs TensorFlow 2.4.", [("WG704", "warning")]),
+        ("Needs TensorFlow 1.4.", []),
+    ],
+)
+def test_a_session_is_a_warning_only_in_a_project_for_tensorflow_2(
+    tmp_path: pathlib.Path, readme: str, expected: list[tuple[str, str]]
+) -> None:
+    assert found(tmp_path, SESSION, README_md=readme) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import tensorflow as tf\ntf.train.MonitoredSession()\n",
+        "import tensorflow as tf\ntf.keras.backend.get_session()\n",
+    ],
+)
+def test_names_inside_modules_that_remain_are_names_of_tensorflow_1_as_well(
+    tmp_path: pathlib.Path, text: str
+) -> None:
+    assert found(tmp_path, text) == [("WG704", "info")]
+    assert found(tmp_path, text, README_md="Needs TensorFlow 1.4.") == []
+
+
+def test_a_module_of_old_keras_shows_that_a_file_is_for_tensorflow_1(
+    tmp_path: pathlib.Path,
+) -> None:
+    old = "from keras.backend.tensorflow_backend import set_session\nset_session(sess)\n"
+    assert found(tmp_path, SESSION + old) == []
+
+
+def test_names_of_both_are_an_error_only_if_one_run_needs_both(tmp_path: pathlib.Path) -> None:
+    both = (
+        "import tensorflow as tf\ngpus = tf.config.list_physical_devices()\nsess = tf.Session()\n"
+    )
+    assert found(tmp_path, both) == [("WG704", "error")]
+    apart = (
+        "import tensorflow as tf\ndef old():\n    return tf.Session()\n"
+        "def new():\n    return tf.config.list_physical_devices()\n"
+    )
+    assert found(tmp_path, apart) == [("WG704", "info")]
+
+
+def test_a_deprecated_check_is_no_finding_in_a_project_for_tensorflow_1(
+    tmp_path: pathlib.Path,
+) -> None:
+    text = "import tensorflow as tf\nprint(tf.test.is_gpu_available())\n"
+    assert found(tmp_path, text) == [("WG715", "warning")]
+    assert found(tmp_path, text, README_md="Needs TensorFlow 1.4.") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "severity"),
+    [
+        ("pass", "warning"),
+        ("print('no GPU')", "warning"),
+        ("print('no GPU:', error)", "info"),
+        ("logging.exception('no GPU')", "info"),
+        ("logging.warning('no GPU', exc_info=True)", "info"),
+    ],
+)
+def test_an_error_that_is_shown_is_not_hidden(
+    tmp_path: pathlib.Path, body: str, severity: str
+) -> None:
+    assert found(tmp_path, SWALLOWED.format(body)) == [("WG722", severity)]
+
+
+def test_where_a_checkpoint_was_saved_is_unknown(tmp_path: pathlib.Path) -> None:
+    text = (
+        'import torch\ndevice = "cuda" if torch.cuda.is_available() else "cpu"\n'
+        'model.load_state_dict(torch.load("model.pth"))\n'
+    )
+    assert found(tmp_path, text) == [("WG732", "info")]
+
+
+@pytest.mark.parametrize(("function", "severity"), [("select", "error"), ("select_if", "info")])
+def test_a_function_of_another_file_that_may_set_a_variable_is_a_remark(
+    tmp_path: pathlib.Path, function: str, severity: str
+) -> None:
+    text = (
+        f"import torch\nfrom devices import {function}\n"
+        f"torch.ones(1).cuda()\n{function}(torch.device('cuda'))\n"
+    )
+    assert found(tmp_path, text, devices_py=SELECT) == [("WG710", severity)]
