@@ -32,13 +32,13 @@ def keep(data: dict[str, Any], folder: pathlib.Path) -> bool:
     return True
 
 
-def keeping(folder: pathlib.Path) -> None:
+def keeping(place: pathlib.Path) -> None:
     """From now on, keep each recording that is read. Of several processes, the last one's stays."""
     read = profile_records.decoded
 
-    def decoded(data: dict[str, Any], place: str) -> tuple[ProcessProfile, tuple[str, ...]]:
-        keep(data, folder)
-        return read(data, place)
+    def decoded(data: dict[str, Any], folder: str) -> tuple[ProcessProfile, tuple[str, ...]]:
+        keep(data, place)
+        return read(data, folder)
 
     profile_records.decoded = decoded
 
