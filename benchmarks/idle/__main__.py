@@ -3,7 +3,8 @@
 python -m benchmarks.idle                          what is named, for each program
 python -m benchmarks.idle --cures --only torch_    also the gain of the cure, predicted and measured
 python -m benchmarks.idle --device gpu --cures --json rows.jsonl --seconds 1500 \\
-    --python torch=/venvs/torch/bin/python --python tensorflow=/venvs/tf/bin/python
+    --python torch=/venvs/torch/bin/python --python tensorflow=/venvs/tf/bin/python \\
+    --recordings recorded
 
 Programs that have a row in the file of --json are not run again, so an experiment that was
 interrupted continues with the same command. All programs are judged before any cure is measured.
@@ -150,6 +151,12 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="append each row to it")
     parser.add_argument("--limit", type=float, default=LONGEST, help="seconds for one run")
     parser.add_argument("--seconds", type=float, default=math.inf, help="for everything")
+    parser.add_argument(
+        "--recordings",
+        metavar="FOLDER",
+        type=lambda word: pathlib.Path(word).absolute(),
+        help="keep what the frameworks' profilers recorded, for tests that judge it again",
+    )
     options = parser.parse_args()
     try:
         options.interpreters = machine.interpreters(options.python)
@@ -162,7 +169,7 @@ def main() -> int:
     options = parsed()
     budget = Budget(options.seconds)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    place = Place(options.device, options.interpreters, options.limit)
+    place = Place(options.device, options.interpreters, options.limit, options.recordings)
     wanted = list(chosen(options.only, options.backend, options.device))
     known = rows.read_rows(options.json, options.device) if options.json else {}
     with machine.alone(options.device):

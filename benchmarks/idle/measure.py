@@ -32,6 +32,15 @@ class Place(NamedTuple):
     device: str = "cpu"
     interpreters: Interpreters = Interpreters({})
     limit: float = LONGEST
+    recordings: pathlib.Path | None = None
+    """What the framework's profilers record is kept there, in a folder for each program."""
+
+    def whygpu(self, case: Planted, *, cured: bool) -> list[str]:
+        """The words that start whygpu."""
+        if self.recordings is None or cured:
+            return [sys.executable, "-I", "-m", "whygpu"]
+        name = f"{case.program}_{case.backend}" if case.backend else case.program
+        return [sys.executable, "-I", str(HERE / "keeping.py"), str(self.recordings / name)]
 
     def interpreter(self, case: Planted) -> str:
         """The one that was given, or that of the framework environments; those have no GPU."""
@@ -62,8 +71,9 @@ def profiled(case: Planted, place: Place = CPU, *, cured: bool = False) -> dict[
         environ["CURED"] = "1"
     with tempfile.TemporaryDirectory() as made:
         report = pathlib.Path(made) / "report.json"
-        whygpu = [sys.executable, "-I", "-m", "whygpu", "run", "--no-repair", "--quiet"]
-        words = [*whygpu, "--device", place.device, "--profile", "--report", str(report), "--"]
+        whygpu = place.whygpu(case, cured=cured)
+        words = [*whygpu, "run", "--no-repair", "--quiet"]
+        words += ["--device", place.device, "--profile", "--report", str(report), "--"]
         _run([*words, place.interpreter(case), place.program(case)], environ, place.limit)
         try:
             answer: dict[str, Any] = json.loads(report.read_text())["profile"]

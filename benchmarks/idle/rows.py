@@ -27,10 +27,19 @@ class Predicted(NamedTuple):
     @property
     def text(self) -> str:
         if self.at_most:
-            return f"at most {self.high:.1f} x"
+            return (
+                f"up to {self.high:.1f} x by itself"
+                if self.or_more
+                else f"at most {self.high:.1f} x"
+            )
         low, high = f"{self.low:.1f}", f"{self.high:.1f}"
         more = " or more" if self.or_more else ""
         return f"{low} x{more}" if low == high else f"{low} to {high} x{more}"
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a measured gain could contradict it."""
+        return not (self.at_most and self.or_more)
 
     def holds(self, measured: float) -> bool:
         """Whether the measured gain is within 25 % of the range. A limit has no lower end, and
@@ -147,7 +156,7 @@ def summary(rows: Sequence[Row]) -> str:
     answered = [row for row in rows if row.answer is not None]
     right = sum(row.is_right for row in answered)
     compared = [(row.predicted, row.measured) for row in rows]
-    gains = [(p, m) for p, m in compared if p is not None and m is not None]
+    gains = [(p, m) for p, m in compared if p is not None and m is not None and p.may_fail]
     held = sum(predicted.holds(measured) for predicted, measured in gains)
     return (
         f"named right: {right} of {len(answered)}; "

@@ -111,10 +111,14 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(message, name=name, obj=sys.modules[__name__])
     from importlib import import_module
 
+    _show_html_in_notebooks()
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def _show_html_in_notebooks() -> None:
     from whygpu.model import html_repr
 
     html_repr.render = _html
-    return getattr(import_module(_MODULES[name]), name)
 
 
 def _html(report: "Any") -> str:
@@ -181,6 +185,7 @@ def profile(steps: str = "", *, quiet: bool = False) -> "Any":
     from whygpu.api import profile_block
     from whygpu.render.profile_text import show
 
+    _show_html_in_notebooks()
     return profile_block(steps) if quiet else profile_block(steps, show)
 
 

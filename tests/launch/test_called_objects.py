@@ -25,6 +25,7 @@ CASES = {
     "make(row).T @ missing": "torch.?.operator",
     "make(row)[0].pow(2)": "torch.?.pow",
     "model(missing).mean() / 4": "torch.?.operator",
+    "model.forward(row).pow(2)": "torch.?.pow",
     "missing(row).mean()": "?.mean",
 }
 

@@ -31,6 +31,7 @@ def test_a_prediction_holds_within_a_quarter_of_its_range() -> None:
     least = rows.Predicted(2.0, 4.0, at_most=False, or_more=True)
     assert [least.holds(gain) for gain in (1.5, 1.7, 50.0)] == [False, True, True]
     assert least.text == "2.0 to 4.0 x or more"
+    assert not rows.Predicted(1.0, 4.0, at_most=True, or_more=True).may_fail
 
 
 def test_rows_are_read_again_but_not_broken_ones(tmp_path: pathlib.Path) -> None:

@@ -59,3 +59,11 @@ def test_the_answer_is_there_also_after_ctrl_c(end: str, tmp_path: pathlib.Path)
     *before, last = run(program)
     assert before == ([] if end == "pass" else ["interrupted"])
     assert json.loads(last)[0] == "input"
+
+
+def test_a_notebook_shows_the_answer_as_a_page(tmp_path: pathlib.Path) -> None:
+    """The function that makes HTML was only handed in by other verbs."""
+    program = tmp_path / "program.py"
+    *lines, _ = PROGRAM.replace("END", "pass").strip().splitlines()
+    program.write_text("\n".join([*lines, "print(profiled.answer._repr_html_()[:4000])"]))
+    assert "<" in run(program)[0]

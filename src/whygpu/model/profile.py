@@ -204,7 +204,8 @@ class Gain(NamedTuple):
     at_most: bool = False
     """Only the limit is known: no step can become faster than that by this change."""
     or_more: bool = False
-    """`to_low` is no limit: the rest of a step becomes faster as well, nobody knows by how much."""
+    """`to_low` is no limit: the rest of a step becomes faster as well, nobody knows by how much.
+    With `at_most`, it is the limit of what the change gives by itself."""
 
 
 ProfileVerdict = Literal["waiting", "computing", "unclear", "no-steps", "nothing-recorded"]

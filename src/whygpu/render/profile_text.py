@@ -92,7 +92,8 @@ def gain_text(gain: Gain) -> str:
     now = duration_text(gain.from_seconds)
     if gain.at_most:
         limit = gain.from_seconds / max(gain.to_low, 1e-9)
-        fastest = f"at most {limit:.1f} x faster" if limit < 100 else "at most 100 x faster"
+        factor = f"{min(limit, 100.0):.1f} x faster"
+        fastest = f"up to {factor} by itself" if gain.or_more else f"at most {factor}"
         return f"{gain.change}: {fastest}; {gain.assuming}"
     slow, fast = gain.from_seconds / gain.to_high, gain.from_seconds / max(gain.to_low, 1e-9)
     factor = f"{slow:.1f}" if f"{slow:.1f}" == f"{fast:.1f}" else f"{slow:.1f} to {fast:.1f}"

@@ -42,6 +42,24 @@ for x, y in loader:
     loss.backward()
 ```
 
+## Fires on (log)
+
+```
+/venv/lib/python3.12/site-packages/lightning/pytorch/trainer/connectors/data_connector.py:425: The 'train_dataloader' does not have many workers which may be a bottleneck. Consider increasing the value of the `num_workers` argument` to `num_workers=23` in the `DataLoader` to improve performance.
+```
+
+```
+UserWarning: The dataloader, train_dataloader, does not have many workers which may be a bottleneck. Consider increasing the value of the `num_workers` argument` (try 8 which is the number of cpus on this machine) in the `DataLoader` init to improve performance.
+```
+
+## Quiet on (log)
+
+Validation comes rarely.
+
+```
+UserWarning: The 'val_dataloader' does not have many workers which may be a bottleneck. Consider increasing the value of the `num_workers` argument` to `num_workers=23` in the `DataLoader` to improve performance.
+```
+
 ## Quiet on (code)
 
 ```python
@@ -82,7 +100,11 @@ from whygpu.causes.evidence.training_loops import may_train, statements, trainin
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
 from whygpu.model.program import Program
+from whygpu.model.remedy import command_line
 from whygpu.model.values import Constant
 
 CAUSE = cause("WG736", __name__, __doc__, severity="info", effect="none")
@@ -90,6 +112,35 @@ CAUSE = cause("WG736", __name__, __doc__, severity="info", effect="none")
 _LOADER = "torch.utils.data.DataLoader"
 _READS_FILES = frozenset({"ImageFolder", "DatasetFolder"})
 _READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode", "decode_jpeg"})
+
+
+_FEW_WORKERS = late(
+    r"(?:'train_dataloader'|dataloader, train[ _]dataloader,) does not have many workers"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(_FEW_WORKERS)
+    if told is None or log.failures:
+        return
+    yield CAUSE.finding(
+        subject="torch",
+        message="the GPU may wait for the next batch: the DataLoader for training has few workers, "
+        "as Lightning says",
+        evidence=log.evidence(told.line),
+        remedies=(
+            Remedy(
+                "Prepare batches ahead: DataLoader(..., num_workers=4, persistent_workers=True)."
+            ),
+            Remedy(
+                "See for how long the steps wait for their input.",
+                command_line("whygpu run --profile -- python PROGRAM.py"),
+            ),
+        ),
+        confidence="possible",
+        ask="Does the training wait for its input? Small data in memory needs no workers.",
+    )
 
 
 @CAUSE.on_code("DataLoader", needs=("backward",), possible=may_train)

@@ -27,6 +27,10 @@ WARNING:tensorflow:5 out of the last 5 calls to <function train_step at 0x7f1b2c
 ```
 
 ```
+WARNING:tensorflow:6 out of the last 6 calls to <function TensorFlowTrainer.make_predict_function.<locals>.one_step_on_data_distributed at 0x7f1b2c0d5e50> triggered tf.function retracing.
+```
+
+```
 W1020 12:01:33.123456 4242 torch/_dynamo/convert_frame.py:1016] [0/8] torch._dynamo hit config.recompile_limit (8)
 W1020 12:01:33.123456 4242 torch/_dynamo/convert_frame.py:1016] [0/8]    function: 'forward' (/home/me/train.py:29)
 W1020 12:01:33.123456 4242 torch/_dynamo/convert_frame.py:1016] [0/8]    last reason: 0/7: tensor 'x' size mismatch at index 0. expected 23, actual 24
@@ -61,7 +65,7 @@ CAUSE = cause("WG740", __name__, __doc__, severity="warning", effect="none")
 
 _RETRACED = late(
     r"(?P<some>\d{1,6}) out of the last (?P<calls>\d{1,6}) calls to <(?:bound method |function )?"
-    r"(?P<name>[^\n>]{1,200}?)(?: at 0x[0-9a-f]{1,16}| of |>)[^\n]{0,200}? ?triggered tf\.function "
+    r"(?P<name>(?:[^\n<>]|<\w{1,20}>){1,200}?)(?: at 0x[0-9a-f]{1,16}| of |>)[^\n]{0,200}? ?triggered tf\.function "
     r"retracing"
 )
 _LIMIT = late(

@@ -165,11 +165,12 @@ def _framework_of(name: str) -> str:
 
 
 def _of_model(node: "Any", frame: "types.FrameType") -> str:
-    """For a model that the program has made from a framework's class: the name of that class."""
-    value = _value(node, frame)
-    for base in type(value).__mro__:
-        if _framework_of(base.__module__):
-            return "%s.%s" % (base.__module__, base.__name__)
+    """For a model of the program, or a method of one: the class of a framework that it extends."""
+    owners = [node, node.value] if isinstance(node, ast.Attribute) else [node]
+    for owner in owners:
+        for base in type(_value(owner, frame)).__mro__:
+            if _framework_of(base.__module__):
+                return "%s.%s" % (base.__module__, base.__name__)
     return ""
 
 
