@@ -98,7 +98,7 @@ _ABOUT_DEVICES = (
 """Every match contains one of these, in lower case; most lines of a log contain none."""
 _GOOD_NEWS: tuple[DeviceWord, ...] = ("on-gpu", "gpu")
 _DENIED = re.compile(
-    r"(?:\b(?:not|never|cannot|unable|without|if|whether|how|why|should|instead|want|trying|fail\w*"
+    r"(?:\b(?:not|never|cannot|unable|without|if|when|whether|how|why|should|instead|want|trying|fail\w*"
     r"|can i)|n['’]t|doesnt|isnt|cant)\b[^,;:.\n]{0,60}\Z",
     re.IGNORECASE,
 )

@@ -42,7 +42,7 @@ _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], 
         "windows",
         late(
             r"\b[A-Za-z]:\\\\?\w|(?<![\w/])[A-Za-z]:/\w|(?<![\w/])/c/Users/|\.dll\b|\[WinError"
-            r"|win_amd64|\.pyd\b"
+            r"|win_amd64|\.pyd\b|\b[A-Z]:\\>|\bon win32\b|\bMSC v\.\d{4}|\btensorflow[-_]intel\b"
         ),
     ),
     (

@@ -36,6 +36,8 @@ _NATIVE = re.compile(
     r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] (?:\[TRT\] )?\[(?P<trt>[IWEFV])\] (?:\[TRT\] )?"
     r"|\[TRT\] \[(?P<trt_name>[IWEFV])\] "
 )
+_ONLY_TIME = re.compile(r"\[?\d{2,4}[-/]\d\d[-/]\d{2,4}(?:[ T][\d:.,]{5,20})?\]?:?")
+"""The time of the record in another form, as people shorten it."""
 _WORD = r"CRITICAL|FATAL|ERROR|WARNING|WARN|INFO|DEBUG"
 _PYTHON = re.compile(
     # logging.basicConfig: WARNING:tensorflow:text
@@ -68,7 +70,7 @@ def records(number: int, text: str) -> list[Line]:
         return [_plain(number, text)]
     found: list[Line] = []
     before = text[: starts[0].start()].rstrip()
-    if before:
+    if before and _ONLY_TIME.fullmatch(before) is None:
         found.append(_plain(number, before))
     for match, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.start() if following else len(text)

@@ -32,6 +32,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
             rf"(?=[012]\.){_NUMBER}",
         ),
+        # What is installed, and not what an extension was built for: it is named first.
+        ("torch", rf"PyTorch \S{{1,24}} [^(\n]{{0,40}}\(you have {_NUMBER}"),
         ("torch", rf"\b(?:torch|[Pp]y[Tt]orch)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}"),
         ("jaxlib", rf"\bjaxlib(?: version|==|-) ?{_NUMBER}"),
         ("jax", rf"\bjax(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),

@@ -337,6 +337,7 @@ def _without_layers(log: Log, layers: Match) -> Finding:
 
 
 _TORCH_MESSAGES = late(r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda")
+_MESSAGES_OF = (("torch", _TORCH_MESSAGES), ("torch", CPU_VERSION), ("jax", JAX_MESSAGE))
 
 
 def _plugin_is_there(log: Log) -> bool:
@@ -346,8 +347,11 @@ def _plugin_is_there(log: Log) -> bool:
 
 
 def _framework_of(log: Log, statement: Match) -> str:
-    """The message shows which framework wrote it; a log is often only this line."""
-    return "torch" if _TORCH_MESSAGES.search(statement.text) else log.framework
+    """The message shows which framework wrote it; a log may be about several."""
+    for name, messages in _MESSAGES_OF:
+        if messages.search(statement.text):
+            return name
+    return log.framework
 
 
 def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
