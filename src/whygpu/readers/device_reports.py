@@ -161,21 +161,27 @@ def _given_value(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return next((match for match in pattern.finditer(text) if _VALUE_GIVEN.search(match[0])), None)
 
 
+def _without_question(text: str) -> str:
+    """A question says nothing, but the sentences before it may."""
+    text = text.rstrip()
+    if not text.endswith("?"):
+        return text
+    return text[: max(text.rfind(end) for end in (". ", "! ", "? ")) + 1]
+
+
 def _of_line(line: Line, about_devices: Sequence[str]) -> Iterator[DeviceReport]:
     """The first pattern that matches; the patterns with the strongest statement come first."""
     if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
         # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
         return
-    if line.level == "none" and line.text.rstrip().endswith("?"):
-        # A question says nothing.
-        return
-    folded = line.text.lower()
+    text = _without_question(line.text) if line.level == "none" else line.text
+    folded = text.lower()
     if not any(word in folded for word in about_devices):
         return
-    prose = line.level == "none" and _is_paragraph(line.text)
+    prose = line.level == "none" and _is_paragraph(text)
     for says, pattern in _WORDS:
-        found = _given_value(pattern, line.text) if prose else pattern.search(line.text)
-        if found is None or (says in _GOOD_NEWS and _DENIED.search(line.text[: found.start()])):
+        found = _given_value(pattern, text) if prose else pattern.search(text)
+        if found is None or (says in _GOOD_NEWS and _DENIED.search(text[: found.start()])):
             continue
         yield DeviceReport(line.number, says)
         return

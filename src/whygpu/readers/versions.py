@@ -32,7 +32,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
             rf"(?=[012]\.){_NUMBER}",
         ),
-        # What is installed, and not what an extension was built for: it is named first.
+        ("tensorflow", rf"\b(?:tf|TF) version:? v?(?=[012]\.){_NUMBER}"),
+        # What is installed comes before what an extension was built for.
         ("torch", rf"PyTorch \S{{1,24}} [^(\n]{{0,40}}\(you have {_NUMBER}"),
         ("torch", rf"\b(?:torch|[Pp]y[Tt]orch)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}"),
         ("jaxlib", rf"\bjaxlib(?: version|==|-) ?{_NUMBER}"),

@@ -572,6 +572,13 @@ _OTHER_PROGRAMS = (
 """Programs that are no frameworks of the planner have builds of their own."""
 
 
+_JAX_IN_WSL = Remedy(
+    "JAX has no build with CUDA for Windows itself: on a machine with an NVIDIA GPU, install WSL2, "
+    "and JAX for Linux inside it.",
+    command_line("wsl --install"),
+)
+
+
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     removes = (log.framework,) if log.framework in ("onnxruntime", "torch") else ()
     cpu = Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu').")
@@ -580,6 +587,8 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         return (of_program, cpu)
     if log.platform == "macos":
         return (advice_for_a_mac(log), cpu)
+    if log.platform == "windows" and log.framework == "jax":
+        return (_JAX_IN_WSL, cpu)
     if log.says(OTHER_CARD) or log.says(AMD_MODEL):
         return (
             Remedy(
