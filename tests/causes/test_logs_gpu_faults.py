@@ -647,3 +647,19 @@ def test_the_library_at_the_top_of_a_native_stack_is_named() -> None:
         "   from /env/lib/python3.10/site-packages/torch/lib/libamdhip64.so\n"
     )
     assert "crashed in libamdhip64.so" in explained(log).headline
+
+
+_PLAN = "a.py:4: UserWarning: Plan failed with "
+
+
+@each(
+    "tried",
+    [
+        "a cudnnException: cudnnFinalizeDescriptor Failed cudnn_status: CUDNN_STATUS_NOT_SUPPORTED",
+        "an OutOfMemoryError: CUDA out of memory. Tried to allocate 4.12 GiB. GPU 0 has a total "
+        "capacity of 23.69 GiB of which 2.87 GiB is free.",
+    ],
+)
+def test_a_plan_of_cudnn_that_pytorch_passed_over_is_no_failure(tried: str) -> None:
+    assert explained(f"{_PLAN}{tried}\nEpoch 1 loss 0.3\n").verdict == "nothing-wrong"
+    assert explained(f"RuntimeError: {tried}\n").verdict == "found"

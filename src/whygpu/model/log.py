@@ -259,7 +259,9 @@ class Log(NamedTuple):
 
         for match in pattern.finditer(self.text):
             place = bisect_right(self.starts, _first_word(match)) - 1
-            if NO_FAILURE_AFTER.search(self.text, self.starts[place], max(self.starts[place], match.start())):
+            if NO_FAILURE_AFTER.search(
+                self.text, self.starts[place], max(self.starts[place], match.start())
+            ):
                 continue
             line = self.lines[place]
             yield Match(line.number, line.text, match.groupdict())

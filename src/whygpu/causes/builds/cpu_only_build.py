@@ -179,6 +179,7 @@ from whygpu.causes.evidence.log_subjects import (
 )
 from whygpu.causes.evidence.mac_gpus import advice_for_a_mac
 from whygpu.causes.evidence.other_cards import AMD_MODEL, OTHER_CARD
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
@@ -192,6 +193,7 @@ from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import OperatingSystem
 from whygpu.model.target import Framework
+from whygpu.tables.complaints import NOT_USED, SEES_NONE
 
 CAUSE = cause(
     "WG301",
@@ -293,7 +295,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _shown(log, shown)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
-    elif version is not None and log.says(NO_GPU_THERE):
+    elif version is not None and (log.says(NO_GPU_THERE) or complaints(log, SEES_NONE, NOT_USED)):
         yield _stated(log, version, None)
     elif version is not None and log.progress and log.without_gpu() and not log.devices:
         yield _worked_without(log, version)

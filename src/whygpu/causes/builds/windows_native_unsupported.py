@@ -91,6 +91,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, subject_of
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.causes.evidence.packages import package_named
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -100,7 +101,7 @@ from whygpu.model.log import Log
 from whygpu.model.observed import need
 from whygpu.model.remedy import Install, command_line
 from whygpu.model.snapshot import Snapshot
-from whygpu.tables.complaints import SEES_NONE, complaint_in
+from whygpu.tables.complaints import SEES_NONE
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
@@ -176,22 +177,13 @@ _VERSION = late(
 _FIRST_WITHOUT = (2, 11)
 
 
-_MOST_OWN_LINES = 20
-
-
 def _sees_none(log: Log) -> list[int]:
     """The first line with an empty list of GPUs, or in which a person says that it is empty."""
     shown = log.first(_NO_GPU)
     if shown is not None:
         return [shown.line]
     reported = [report.line for report in log.without_gpu() if report.says == "no-gpu"]
-    own = (line for line in log.lines[:_MOST_OWN_LINES] if line.level == "none")
-    return reported[:1] or [line.number for line in own if _complains(line.text)][:1]
-
-
-def _complains(text: str) -> bool:
-    complaint = complaint_in(text)
-    return complaint is not None and complaint.says == SEES_NONE.says
+    return reported[:1] or complaints(log, SEES_NONE)[:1]
 
 
 @CAUSE.on_log
