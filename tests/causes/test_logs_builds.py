@@ -640,3 +640,34 @@ def test_cublas_that_does_not_start_on_a_newer_gpu_is_about_the_gpu() -> None:
 def test_what_would_happen_on_a_gpu_is_no_report_of_one() -> None:
     log = "Layer lstm will not use cuDNN kernels. It uses a generic kernel when running on GPU."
     assert explained(log).headline.startswith("nothing in this log shows a fault;")
+
+
+_NONE = "\n>>> tf.config.list_physical_devices('GPU')\n[]"
+
+
+@each(
+    "row",
+    [
+        "tensorflow                2.12.0          mkl_py310hb5f3f7e_0",
+        "tensorflow-base           2.10.0          eigen_py39h9c43d8e_0",
+        "tensorflow-cpu               2.15.0",
+    ],
+)
+def test_a_listed_package_of_tensorflow_for_the_cpu_is_why_there_is_no_gpu(row: str) -> None:
+    first = explained(row + _NONE).root_causes[0]
+    assert (first.cause, first.subject) == ("cpu-only-build", "tensorflow")
+    removed = "uninstall -y tensorflow-cpu" in (command_of(first.remedies[0]) or "")
+    assert removed == row.startswith("tensorflow-cpu")
+    # It may have been chosen on purpose.
+    assert explained(f"{row}\nEpoch 1 loss: 0.3").root_causes == ()
+
+
+@each(
+    "rows",
+    [
+        "tensorflow                2.12.0          gpu_py310hb5f3f7e_0",
+        "tensorflow                   2.15.0\ntensorflow-cpu               2.15.0",
+    ],
+)
+def test_a_listed_package_with_gpu_code_is_no_reason(rows: str) -> None:
+    assert "cpu-only-build" not in causes(rows + _NONE)

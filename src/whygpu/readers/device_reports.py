@@ -37,7 +37,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             rf"|device_count\(\){_GIVES}0\b"
             r"|\b0 (?:physical|logical|available|visible) GPUs?\b|\b0 GPUs\b"
             r"|\b[Ff]ound 0 (?:CUDA|GPU)|\bCUDA (?:is |was )?(?:not available|unavailable)\b"
-            r"|\b[Nn]o (?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)? "
+            r"|\b[Nn]o (?:(?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)?|accelerator) "
             r"(?:(?:is|are|was|were) )?(?:found|detected|available|discovered)"
             r"|\b(?:CUDA|GPU) (?:is |was )?not (?:available|found|detected|enabled)\b"
             r"|\bdid not (?:find|detect|see) (?:a|any) GPUs?\b"

@@ -56,7 +56,13 @@ _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], 
 )
 _NAMED_PLATFORMS: tuple[tuple[Literal["windows", "macos"], re.Pattern[str]], ...] = (
     ("windows", late(r"\b[Ww]in(?:dows)? ?(?:7|8(?:\.1)?|1[01])\b")),
-    ("macos", late(r"\bmacOS \d{2}(?![\d.]{0,6}(?:\+| or ))|\bMac ?[Bb]ook\b|\bApple M\d\b")),
+    (
+        "macos",
+        late(
+            r"\bmacOS \d{2}(?![\d.]{0,6}(?:\+| or ))|\b[Mm]ac ?(?:[Bb]ook|[Mm]ini|[Ss]tudio)\b"
+            r"|\bApple M\d\b"
+        ),
+    ),
 )
 """Words of a person about the computer. What a program prints decides before them."""
 _RUNS_ELSEWHERE = late(

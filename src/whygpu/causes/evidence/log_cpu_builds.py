@@ -52,6 +52,17 @@ CPU_VERSION = late(
     r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
     re.MULTILINE,
 )
+TENSORFLOW_CPU_PACKAGE = late(
+    r"^tensorflow(?:-base)?\s{1,40}\d[\d.]{2,10}\s{1,40}(?:mkl|eigen|cpu)_py"
+    r"|^tensorflow[-_]cpu(?:==| {1,40})\d",
+    re.MULTILINE,
+)
+"""A row of `conda list` or `pip list`, or a requirement."""
+TENSORFLOW_GPU_PACKAGE = late(
+    r"^tensorflow(?:-base)?\s{1,40}\d[\d.]{2,10}\s{1,40}(?:gpu|cuda)"
+    r"|^tensorflow(?:[-_]gpu)?(?:==| {1,40})\d[\d.]{2,10}\s{0,40}$",
+    re.MULTILINE,
+)
 NO_GPU_THERE = late(
     r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|\+cpu False$|CUDA available\W{1,4}False|Found no NVIDIA"
     r"|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
