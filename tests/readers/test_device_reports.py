@@ -22,6 +22,8 @@ from whygpu.readers.log import read_text
         ("GPU available: False, used: False", "no-gpu"),
         ("No GPU/TPU found, falling back to CPU.", "no-gpu"),
         ("GPU not found, continuing", "no-gpu"),
+        ("'pin_memory' argument is set as true but no accelerator is found", "no-gpu"),
+        ("I see CUDA available: False. Why?", "no-gpu"),
         ("GPU available: True (cuda), used: False", "gpu-unused"),
         ("GPU available but not used. Set the --gpus flag.", "gpu-unused"),
         ("Using device: cpu", "on-cpu"),
@@ -51,6 +53,8 @@ def test_a_program_says_which_devices_it_has(line: str, says: str) -> None:
     "line",
     [
         "TPU available: False, using: 0 TPU cores",
+        "It fails. Is CUDA available: False?",
+        "It will use a generic GPU kernel as fallback when running on GPU.",
         "Tried to allocate 2.00 GiB (GPU 0; 24.00 GiB total capacity)",
         "GPU 0: Tesla T4",
         "MatMul: (MatMul): /job:localhost/replica:0/task:0/device:CPU:0",

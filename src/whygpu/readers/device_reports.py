@@ -92,7 +92,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
     ),
 )
 _ABOUT_DEVICES = (
-    *("gpu", "cuda", "cpu", "device", "is_available", "used: true"),
+    *("gpu", "cuda", "cpu", "device", "is_available", "used: true", "accelerator"),
     *("rocm", "mps", "tpu", "xpu", "inference compute"),
 )
 """Every match contains one of these, in lower case; most lines of a log contain none."""
