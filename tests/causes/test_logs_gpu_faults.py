@@ -663,3 +663,14 @@ _PLAN = "a.py:4: UserWarning: Plan failed with "
 def test_a_plan_of_cudnn_that_pytorch_passed_over_is_no_failure(tried: str) -> None:
     assert explained(f"{_PLAN}{tried}\nEpoch 1 loss 0.3\n").verdict == "nothing-wrong"
     assert explained(f"RuntimeError: {tried}\n").verdict == "found"
+
+
+def test_a_warning_about_metal_is_no_failure_of_it() -> None:
+    warning = (
+        "UserWarning: 'pin_memory' argument is set as true but not supported on MPS now, then "
+        "device pinned memory won't be used.\n"
+    )
+    assert explained(f"Using device: mps\n{warning}Epoch 1 loss 0.4\n").verdict == "nothing-wrong"
+    failure = "NotImplementedError: 'aten::a' is not currently implemented for the MPS device.\n"
+    (root,) = explained(warning + failure).root_causes
+    assert (root.cause, root.evidence[0].line) == ("non-nvidia-backend", 2)

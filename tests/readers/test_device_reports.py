@@ -22,6 +22,8 @@ from whygpu.readers.log import read_text
         ("GPU available: False, used: False", "no-gpu"),
         ("No GPU/TPU found, falling back to CPU.", "no-gpu"),
         ("GPU not found, continuing", "no-gpu"),
+        ("There are non-GPU devices in `tf.distribute.Strategy`, not using nccl", "no-gpu"),
+        ("Using MirroredStrategy with devices ('/job:localhost/device:CPU:0',)", "no-gpu"),
         ("'pin_memory' argument is set as true but no accelerator is found", "no-gpu"),
         ("I see CUDA available: False. Why?", "no-gpu"),
         ("GPU available: True (cuda), used: False", "gpu-unused"),

@@ -43,7 +43,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"|\bdid not (?:find|detect|see) (?:a|any) GPUs?\b"
             r"|\b[Pp]lease install GPU version of T(?:F|ensor[Ff]low)\b"
             r"|^device_type: \"CPU\"$|\binference compute\"[^\n]{0,40} library=cpu\b"
-            r"|\bGPU will not be used\b|Device mapping: no known devices",
+            r"|\bGPU will not be used\b|Device mapping: no known devices"
+            r"|\bThere are non-GPU devices in\b|Strategy with devices \('[^'\n]{0,80}CPU:0',\)",
             re.IGNORECASE,
         ),
     ),

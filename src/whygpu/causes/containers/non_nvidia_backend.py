@@ -379,10 +379,24 @@ _MAKERS_BY_WORDS = (
 )
 
 
+_PYTHON_WARNS = late(r"\b(?:User|Runtime)Warning: ")
+
+
+def _without_warnings(log: Log, lines: list[int]) -> list[int]:
+    """PyTorch warns about what Metal does in another way, such as pinned memory, and goes on."""
+    return [line for line in lines if line in log.failed_lines() or not _warns(log, line)]
+
+
+def _warns(log: Log, line: int) -> bool:
+    return _PYTHON_WARNS.search(log.line(line).text) is not None
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     for backend, pattern in _MAKERS_BY_WORDS:
         lines = [m.line for m in log.find(pattern) if not _PROBED_BY_JAX.search(m.text)]
+        if pattern is _METAL:
+            lines = _without_warnings(log, lines)
         if backend.startswith("ROCm"):
             lines += [event.line for event in log.library_events("not-found", _ROCM_LIBRARIES)]
             lines = lines or _trouble_of_amd(log)
