@@ -674,3 +674,13 @@ def test_a_warning_about_metal_is_no_failure_of_it() -> None:
     failure = "NotImplementedError: 'aten::a' is not currently implemented for the MPS device.\n"
     (root,) = explained(warning + failure).root_causes
     assert (root.cause, root.evidence[0].line) == ("non-nvidia-backend", 2)
+
+
+def test_rocm_without_gpus_is_about_the_variable_that_hides_them() -> None:
+    error = "RuntimeError: No HIP GPUs are available\n"
+    hidden, shown = (
+        explained(f"HIP_VISIBLE_DEVICES={value}\n{error}").root_causes[0].remedies
+        for value in ("-1", "0")
+    )
+    assert [command_of(remedy) for remedy in hidden] == ["unset HIP_VISIBLE_DEVICES"]
+    assert len(shown) > 1

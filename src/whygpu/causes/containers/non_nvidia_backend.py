@@ -158,6 +158,7 @@ from whygpu.model.remedy import (
     Install,
     InstallFramework,
     SetVariable,
+    UnsetVariable,
     command_line,
     shell_script,
 )
@@ -531,7 +532,16 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
     )
 
 
+_HIDDEN = late(
+    r"\b(?P<name>(?:HIP|ROCR)_VISIBLE_DEVICES)(?:['\"]\])?\s?[=:]\s?(?:['\"]{2}|['\"]?-1\b)"
+)
+
+
 def _rocm_remedies(log: Log) -> tuple[Remedy, ...]:
+    hidden = log.first(_HIDDEN)
+    if hidden is not None:
+        name = hidden.groups["name"] or ""
+        return (Remedy(f"{name} hides every GPU: unset it.", UnsetVariable((name,))),)
     check = Remedy(
         "Check whether AMD's list contains this card for the installed ROCm, and install the "
         "framework's build for exactly that ROCm release.",
