@@ -60,7 +60,7 @@ _NAMED_PLATFORMS: tuple[tuple[Literal["windows", "macos"], re.Pattern[str]], ...
         "macos",
         late(
             r"\bmacOS \d{2}(?![\d.]{0,6}(?:\+| or ))|\b[Mm]ac ?(?:[Bb]ook|[Mm]ini|[Ss]tudio)\b"
-            r"|\bApple M\d\b"
+            r"|\bApple M\d\b|\b(?:a|my|the|this|on) Mac\b|\biMac\b"
         ),
     ),
 )
