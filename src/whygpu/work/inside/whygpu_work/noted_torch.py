@@ -34,7 +34,7 @@ class NotedCall(torch.nn.Module):
             for each in given
             if (home == "cpu" or devices[id(each)] is None) and _may_be_lengths(each)
         }
-        self.examples = tuple(_row(each) for each in self._scaled)
+        self.examples = tuple(_rows(each) for each in self._scaled)
 
     def forward(self, *rows: "Any") -> "Any":
         try:
@@ -75,9 +75,11 @@ def _may_be_lengths(given: "Any") -> bool:
     return given.dim() == 1 and given.dtype == torch.int64 and not given.is_meta
 
 
-def _row(given: "Any") -> "Any":
-    """One example, or all if their values are known."""
-    return torch.zeros((1,) + given.shape[1:], dtype=given.dtype) if given.is_meta else given
+def _rows(given: "Any") -> "Any":
+    """The examples; if their values are not known, one that stands for all."""
+    if not given.is_meta:
+        return given
+    return torch.zeros((1,) + given.shape[1:], dtype=given.dtype).expand(given.shape)
 
 
 def _filled(given: "Any") -> "Any":
