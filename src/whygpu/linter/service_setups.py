@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from whygpu.linter import gpu_signs
 from whygpu.linter.compose_companions import companions
@@ -46,21 +47,28 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
     beside = _granted_beside(path, files)
     services = compose.read(path, documents_of(path, text), text).services
     said = tuple(_said_above(path, text))
-    for number, service in enumerate(services):
-        before = services[:number]
+    have_gpus = [_has_gpus(each, beside) for each in services]
+    with_gpus = _by_image(itertools.compress(services, have_gpus))
+    granted = _by_image(each for each in services if each.grants)
+    reported: set[_Image] = set()
+    for service, has_gpus in zip(services, have_gpus, strict=True):
         image = _image_of_service(service, path, files, judge)
         reasons = list(_image_reasons(service, image))
         program = _program(service, path, image, files)
         if program is not None and program.needs_gpu is not None:
             reasons.append(needs_gpu(program.needs_gpu))
         reasons += _gpu_names(service, services)
-        reasons += _own_signs(service, services, image)
+        reasons += _own_signs(service, granted, image)
         reasons = list(gpu_signs.by_the_default_runtime(service.variables, reasons))
         elsewhere = service.gets_more
-        if any(_is_other_role(service, each) and _has_gpus(each, beside) for each in services):
+        own_image = _image_of(service)
+        if with_gpus.get(own_image, {}).keys() - {_role(service)}:
+            # Another part of the program, so this one may need no GPU.
             elsewhere = "another service runs the same image with a GPU"
-        elif any(_is_reported_for(other, service, beside) for other in before):
+        elif own_image in reported:
             elsewhere = "another service runs the same image, and is reported"
+        if not has_gpus:
+            reported.add(own_image)
         if given := _given_beside(service, beside):
             elsewhere = f"{given} gives it GPUs"
         elif variant := _variant_beside(service, beside):
@@ -122,14 +130,15 @@ def _run_elsewhere(service: compose.Service, path: str, files: ProjectFiles) -> 
 
 
 def _own_signs(
-    service: compose.Service, services: Sequence[compose.Service], image: Setup | None
+    service: compose.Service, granted: _ByImage, image: Setup | None
 ) -> Iterator[Reason]:
     """What its command and its variables say, and its twins that have a GPU."""
     if TOOL_IMAGES.search(service.image) or _is_helper(image):
         return
     yield from gpu_signs.of_command(service.command, service.place)
     yield from gpu_signs.of_variables(service.variables)
-    twin = next((each for each in services if each.grants and _is_twin(service, each)), None)
+    twins = granted.get(_image_of(service), {}).get(_role(service), ())
+    twin = next((each for each in twins if each is not service), None)
     if twin is not None:
         yield Reason(f"{twin.name} runs the same with a GPU", service.place, _TWIN_MAY_DIFFER)
 
@@ -145,9 +154,11 @@ def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) ->
     if _GPU_WORD.search(service.name) and not TOOL_IMAGES.search(service.name):
         return [Reason("so its name says", service.place, ONLY_A_NAME)]
     file = os.path.basename(service.place.file)
+    if not _GPU_WORD.search(file):
+        return []
     built = [each for each in services if each.build_folder] or list(services)
     asked = any(each.grants or each.gets_more for each in services)
-    if _GPU_WORD.search(file) and built == [service] and not asked:
+    if built == [service] and not asked:
         return [Reason(f"its file is called {file}", service.place, ONLY_A_NAME)]
     return []
 
@@ -187,39 +198,33 @@ def _runtime_grant(grant: Grant, service: compose.Service, image: Setup | None) 
     return grant._replace(refused=refused)
 
 
-def _same_image(one: compose.Service, other: compose.Service) -> bool:
-    def image(service: compose.Service) -> tuple[str, ...]:
-        if service.build_folder:
-            return (service.build_folder, service.dockerfile, service.target)
-        return (service.image,)
-
-    return one is not other and image(one) == image(other)
-
-
+_Image = tuple[str, ...]
+_Role = tuple[str, ...]
+_ByImage = dict[_Image, dict[_Role, list[compose.Service]]]
 _NUMBER = re.compile(r"\d+")
 
 
-def _is_twin(one: compose.Service, other: compose.Service) -> bool:
-    """The same image with the same command, except for numbers, as the workers of a cluster."""
-
-    def without_numbers(service: compose.Service) -> list[str]:
-        return [_NUMBER.sub("#", word) for word in (service.name, *service.command)]
-
-    return _same_image(one, other) and without_numbers(one) == without_numbers(other)
+def _image_of(service: compose.Service) -> _Image:
+    if service.build_folder:
+        return (service.build_folder, service.dockerfile, service.target)
+    return (service.image,)
 
 
-def _is_other_role(one: compose.Service, other: compose.Service) -> bool:
-    """The same image for another part of the program, which may need no GPU."""
-    return _same_image(one, other) and not _is_twin(one, other)
+def _role(service: compose.Service) -> _Role:
+    """Its name and its command without numbers: the workers of a cluster have the same role."""
+    return tuple(_NUMBER.sub("#", word) for word in (service.name, *service.command))
 
 
-def _is_reported_for(
-    earlier: compose.Service,
-    service: compose.Service,
-    beside: dict[str, list[compose.Service]],
-) -> bool:
-    """The same image lacks the GPU here as well: one finding is enough."""
-    return _same_image(service, earlier) and not _has_gpus(earlier, beside)
+def _by_image(services: Iterable[compose.Service]) -> _ByImage:
+    found: _ByImage = {}
+    for service in services:
+        roles = found.setdefault(_image_of(service), {})
+        roles.setdefault(_role(service), []).append(service)
+    return found
+
+
+def _same_image(one: compose.Service, other: compose.Service) -> bool:
+    return one is not other and _image_of(one) == _image_of(other)
 
 
 def _for_cpu(service: compose.Service) -> list[Reason]:
