@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
 
 from whygpu.linter import gpu_signs
 from whygpu.linter.compose_companions import companions
@@ -223,6 +226,29 @@ def _by_image(services: Iterable[compose.Service]) -> _ByImage:
     return found
 
 
+_Row = tuple[int, str, compose.Service]
+
+
+class _Beside:
+    """Services with GPUs in other files, by their names and images."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str | _Image, list[_Row]] = {}
+        self._count = 0
+
+    def add(self, file: str, service: compose.Service) -> None:
+        self._count += 1
+        for key in {service.name, service.extended, _image_of(service)}:
+            self._rows.setdefault(key, []).append((self._count, file, service))
+
+    def like(self, service: compose.Service) -> Iterator[_Row]:
+        """Those of its name, those that extend it, and those of the image that it builds."""
+        keys: list[str | _Image] = [service.name]
+        if service.build_folder:
+            keys.append(_image_of(service))
+        return heapq.merge(*(self._rows.get(key, []) for key in keys), key=itemgetter(0))
+
+
 def _same_image(one: compose.Service, other: compose.Service) -> bool:
     return one is not other and _image_of(one) == _image_of(other)
 
@@ -259,20 +285,26 @@ def _image_of_service(
     return published_image(service.image, service.image_place)
 
 
-def _granted_beside(path: str, files: ProjectFiles) -> dict[str, list[compose.Service]]:
+def _granted_beside(path: str, files: ProjectFiles) -> _Beside:
     """The services with GPUs in other compose files that may be started together with this one."""
-    found: dict[str, list[compose.Service]] = {}
+    found = _Beside()
     for other in dict.fromkeys((*_in_its_folder(path, files), *companions(path, files))):
-        text = files.read(other)
-        if not text or yaml_tree.is_template(text):
-            continue
-        try:
-            read = compose.read(other, yaml_tree.load(other, text), text)
-        except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
-            continue
         name = os.path.relpath(other, os.path.dirname(path) or os.curdir)
-        found[name] = [service for service in read.services if service.grants]
+        for service in _granted_in(other, files.read(other) or ""):
+            found.add(name, service)
     return found
+
+
+@lru_cache(maxsize=256)
+def _granted_in(path: str, text: str) -> tuple[compose.Service, ...]:
+    """Each file of a folder is read for all the others."""
+    if not text or yaml_tree.is_template(text):
+        return ()
+    try:
+        services = compose.read(path, yaml_tree.load(path, text), text).services
+    except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
+        return ()
+    return tuple(service for service in services if service.grants)
 
 
 def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:
@@ -283,25 +315,15 @@ def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:
             yield os.path.normpath(os.path.join(folder, name))
 
 
-def _given_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
+def _given_beside(service: compose.Service, beside: _Beside) -> str:
     """The file that gives GPUs to this service, to one that extends it, or to its image."""
-    found = _others_with_gpus(service, beside)
-    return next((name for name, other in found if not _is_own_variant(service, other)), "")
+    found = beside.like(service)
+    return next((name for _, name, other in found if not _is_own_variant(service, other)), "")
 
 
-def _variant_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
+def _variant_beside(service: compose.Service, beside: _Beside) -> str:
     """The file in which another variant of this service has GPUs."""
-    return next((name for name, _ in _others_with_gpus(service, beside)), "")
-
-
-def _others_with_gpus(
-    service: compose.Service, beside: dict[str, list[compose.Service]]
-) -> Iterator[tuple[str, compose.Service]]:
-    for name, services in beside.items():
-        for other in services:
-            built = bool(service.build_folder) and _same_image(service, other)
-            if built or service.name in (other.name, other.extended):
-                yield name, other
+    return next((name for _, name, _ in beside.like(service)), "")
 
 
 def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
@@ -318,5 +340,5 @@ def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
     return both_complete and (is_named or is_other_image)
 
 
-def _has_gpus(service: compose.Service, beside: dict[str, list[compose.Service]]) -> bool:
+def _has_gpus(service: compose.Service, beside: _Beside) -> bool:
     return bool(service.grants) or bool(_given_beside(service, beside))
