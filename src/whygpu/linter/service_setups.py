@@ -238,7 +238,8 @@ class _Beside:
 
     def add(self, file: str, service: compose.Service) -> None:
         self._count += 1
-        for key in {service.name, service.extended, _image_of(service)}:
+        keys: set[str | _Image] = {service.name, service.extended, _image_of(service)}
+        for key in keys:
             self._rows.setdefault(key, []).append((self._count, file, service))
 
     def like(self, service: compose.Service) -> Iterator[_Row]:

@@ -34,6 +34,14 @@ GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-11111111-2222-3333-4444-555555555555)
   MIG 3g.20gb     Device  0: (UUID: MIG-11111111-2222-3333-4444-555555555555)
 ```
 
+MIG is off: this command lists instances of GPUs on which it is on.
+
+```
+$ sudo nvidia-smi mig -lgi
+No MIG-enabled devices found.
+RuntimeError: No CUDA GPUs are available
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/datacenter/tesla/mig-user-guide/>
@@ -66,7 +74,7 @@ CAUSE = cause(
     ),
 )
 
-_NO_INSTANCES = late(r"No MIG devices found|No MIG-enabled devices found|No GPU instances found")
+_NO_INSTANCES = late(r"No MIG devices found|No GPU instances found")
 
 
 @CAUSE.on_log
