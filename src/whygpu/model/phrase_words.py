@@ -426,6 +426,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'a4a42b8a740': ('attempting to register factory for plugin', 'computation placer already registered', 'unable to register cu'),
     'a53cd4a62f0': ('unhandled ', 'unhandledcudaerror'),
     'a5f13f1c1be0': ('_opnamespace', 'bitsandbytes', 'cannot import name', 'cannot open shared object file', 'compiled without gpu support', 'cuda setup failed', 'custom c++ ops', 'dll load failed', 'does not exist', 'for device cuda', "from the 'cuda' backend", "has no attribute 'extension'", 'is not defined', 'libtorch_cuda_c', 'no module named', 'no such operator', "object has no attribute 'c", 'ompiled with', 'requires cuda extensions', 'undefined symbol', "wasn't build with", 'winerror 1', 'without --cuda_ext', 'xformers'),
+    'a6254b961e0': ('disabled', 'n/a'),
     'a63ed3a6840': ('alloc_failed', 'cublas_status', 'device-side assert', 'illegal memory access', 'no kernel image', 'out of memory', 'out_of_memory', 'ran out of memory'),
     'a67d0cda350': ('estimated maximum model length is ',),
     'a70b537d760': ('/device:gpu:',),
