@@ -566,3 +566,10 @@ def test_a_build_with_cuda_is_no_candidate_for_one_without() -> None:
     guidance = explained("2.2.0+cu118 11.8 False 0").guidance
     assert guidance is not None
     assert "a build without GPU support" not in guidance.candidates
+
+
+def test_a_tensorflow_for_amd_that_lists_its_gpu_is_no_build_for_the_cpu() -> None:
+    asked = ">>> tf.test.is_built_with_cuda()\nFalse\n>>> tf.config.list_physical_devices('GPU')\n"
+    gpu = "[PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')]"
+    assert explained(f"{asked}{gpu}").verdict == "nothing-wrong"
+    assert explained(f"{asked}[]").root_causes[0].cause == "cpu-only-build"
