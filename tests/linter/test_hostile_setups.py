@@ -7,7 +7,8 @@ import time
 
 from tests.linter.test_deployment import POD, project
 
-SERVICE = "  app{0}:\n    image: pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime\n    command: run {1}\n"
+IMAGE = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
+SERVICE = f"  app{{0}}:\n    image: {IMAGE}\n    command: run {{1}}\n"
 
 
 def seconds_for(folder: pathlib.Path, files: dict[str, str]) -> float:
@@ -30,7 +31,7 @@ def test_thousands_of_services_are_not_compared_with_each_other(tmp_path: pathli
 
 def test_each_manifest_is_read_once_for_all_pods_of_another(tmp_path: pathlib.Path) -> None:
     limit = "resources: {limits: {nvidia.com/gpu: 1}}"
-    container = "{{name: b, image: pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime, {}}}"
+    container = f"{{{{name: b, image: {IMAGE}, {{}}}}}}"
 
     def pods(inside: str) -> str:
         return "---\n".join(

@@ -117,16 +117,16 @@ def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
     """
     of_torch = log.shown_of("torch-cuda", "torch-built")
     of_tensorflow = log.shown_of("tensorflow-built")
-    if log.platform == "macos" or log.reports_gpu() or any(s.value == "True" for s in of_tensorflow):
+    if (
+        log.platform == "macos"
+        or log.reports_gpu()
+        or any(s.value == "True" for s in of_tensorflow)
+    ):
         of_tensorflow = ()
     there = log.shown_of("gpu-there", "other-gpu-there")
     if log.platform == "macos" or _other_gpus(log) or any(s.value == "True" for s in there):
         of_torch = ()
-    return tuple(
-        seen
-        for seen in (*of_torch, *of_tensorflow)
-        if seen.value in ("None", "False")
-    )
+    return tuple(seen for seen in (*of_torch, *of_tensorflow) if seen.value in ("None", "False"))
 
 
 def _other_gpus(log: Log) -> bool:
