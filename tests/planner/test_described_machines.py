@@ -182,7 +182,8 @@ MACHINES: tuple[Described, ...] = (
     linux("K80", "470.82", "3.10", "keras==3.15 torch", because="python", code=1),
     # CuPy and ONNX Runtime: releases for CUDA 13 need a newer driver.
     linux("RTX 4090", "550.54.14", "3.12", "cupy", "cupy-cuda12x==14.2.0"),
-    linux("RTX 4090", "550.54.14", "3.12", "onnxruntime", "onnxruntime-gpu==1.26.0"),
+    # For which GPUs ONNX Runtime has code is not on record.
+    linux("RTX 4090", "550.54.14", "3.12", "onnxruntime", "onnxruntime-gpu==1.26.0", code=4),
     # Linux on aarch64.
     arm("GH200", "580.65.06", "3.12", "torch", "torch==2.15.0"),
     arm("GH200", "550.54.14", "3.12", "torch", "torch==2.14.1+cu126"),

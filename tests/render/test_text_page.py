@@ -44,3 +44,10 @@ def test_a_line_break_in_a_paragraph_starts_no_line() -> None:
     page = Page(40, color=False)
     page.paragraph("a name\n✓ all is fine")
     assert page.text() == "a name ✓ all is fine\n"
+
+
+def test_a_label_that_leaves_no_room_has_a_line_of_its_own() -> None:
+    page = Page(40, color=False)
+    page.hanging("GPU 0", "idle", 7)
+    page.hanging("GPU 12345", "at work", 7)
+    assert page.text() == "GPU 0  idle\nGPU 12345\n       at work\n"

@@ -32,6 +32,10 @@ class Page:
     def hanging(self, label: str, text: str, indent: int, style: str = "", mark: str = "") -> None:
         """A label with the text beside it; wrapped lines start under the text."""
         first, *rest = wrapped(text, max(self.width - indent, _NARROWEST))
+        if label and cells(label.rstrip()) >= indent:
+            # The label leaves no room beside it.
+            self.line(label, mark)
+            label = ""
         shown = self.styled(label, mark) + " " * (indent - cells(label))
         self._lines.append(shown + self.styled(first, style))
         self._lines += [" " * indent + self.styled(line, style) for line in rest]

@@ -139,11 +139,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.container_advice import (
+    INSTALL_TOOLKIT,
     NEWER_TOOLKIT,
     NVIDIA_RUNTIME_ON_NODE,
     START_UNDER_WSL,
+    TOOLKIT_IF_THAT_WORKS,
     WINDOWS_DRIVER,
     runtime_in_log,
+    ways_to_pass_in,
+    without_label,
 )
 from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
 from whygpu.causes.evidence.driver_state import (
@@ -169,7 +173,7 @@ from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Re
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Unknown, need
-from whygpu.model.remedy import Steps, command_line, shell_script
+from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
 
@@ -257,7 +261,7 @@ def _nothing_passed_in(machine: Snapshot) -> _Fault:
                     "Install the NVIDIA driver on the host and check that nvidia-smi works there.",
                     command_line("nvidia-smi"),
                 ),
-                *_ways_to_pass_in(_runtime(machine)),
+                *ways_to_pass_in(_runtime(machine)),
             ),
         )
     return _withheld_by_layer(machine, evidence)
@@ -267,7 +271,7 @@ def _withheld_by_layer(machine: Snapshot, evidence: tuple[Evidence, ...]) -> _Fa
     """The host could pass one in: was it not asked for, or did the runtime not obey?"""
     what = "did not get a GPU: the host has one, but /dev/nvidia0 was not passed in"
     runtime = _runtime(machine)
-    ways = _ways_to_pass_in(runtime)
+    ways = ways_to_pass_in(runtime)
     asked = machine.environment.get("NVIDIA_VISIBLE_DEVICES")
     value = asked.value.strip() if isinstance(asked, Known) else ""
     if value.lower() in ("", "none", "void"):
@@ -318,8 +322,8 @@ def _closed_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Fault | 
                 "If it worked before, a reload of systemd on the host removed the access: start "
                 "the container again."
             ),
-            *_without_label(_runtime(machine)),
-            *_ways_to_pass_in(_runtime(machine)),
+            *without_label(_runtime(machine)),
+            *ways_to_pass_in(_runtime(machine)),
         ),
         "likely",
     )
@@ -339,7 +343,7 @@ def _without_library(machine: Snapshot) -> _Fault | None:
         f"got the GPU's device nodes, but not libcuda.so.1 of the host's driver{asked}",
         (seen(driver.cuda_library),),
         (
-            *_ways_to_pass_in(_runtime(machine)),
+            *ways_to_pass_in(_runtime(machine)),
             Remedy(
                 "If NVIDIA_DRIVER_CAPABILITIES is set, it must contain compute.",
                 command_line(
@@ -384,7 +388,7 @@ def _library_of_the_image(machine: Snapshot) -> _Fault | None:
                 if uses_apt(machine)
                 else None,
             ),
-            *_ways_to_pass_in(_runtime(machine)),
+            *ways_to_pass_in(_runtime(machine)),
         ),
     )
 
@@ -398,7 +402,7 @@ def _incomplete_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Faul
         f"got the GPU, but not {' and '.join(missing)}, which CUDA needs as well",
         tuple(Evidence("machine", path, "missing") for path in missing),
         (
-            *_ways_to_pass_in(_runtime(machine)),
+            *ways_to_pass_in(_runtime(machine)),
             Remedy(
                 "If the host lacks the node too, create it there before the container starts.",
                 command_line("sudo nvidia-modprobe -u -c=0"),
@@ -430,101 +434,6 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
             else Remedy("To prevent this, let the container engine pass the GPU in by CDI."),
         ),
         "likely",
-    )
-
-
-_UNLABELLED = {
-    "docker": command_line("docker run --security-opt label=disable --gpus all ..."),
-    "podman": command_line(
-        "podman run --security-opt label=disable --device nvidia.com/gpu=all ..."
-    ),
-}
-
-
-def _without_label(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
-    if runtime not in _UNLABELLED:
-        return ()
-    text = "If the host uses SELinux, start it without a security label."
-    return (Remedy(text, _UNLABELLED[runtime]),)
-
-
-_INSTALL_TOOLKIT = (
-    "install NVIDIA's container toolkit (the package nvidia-container-toolkit) on the host; the "
-    "command depends on the host's distribution: "
-    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
-)
-_REGISTER_TOOLKIT = Remedy(
-    "Register it with Docker.",
-    Steps(
-        (
-            command_line("sudo nvidia-ctk runtime configure --runtime=docker"),
-            command_line("sudo systemctl restart docker"),
-        )
-    ),
-)
-_TOOLKIT_IF_THAT_FAILS = (Remedy(f"If that fails, {_INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
-_TOOLKIT_IF_THAT_WORKS = (Remedy(f"If that works, {_INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
-
-
-def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
-    """How a container of this kind gets a GPU."""
-    if runtime == "kubernetes":
-        return (
-            Remedy(
-                "Request a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
-                "needs NVIDIA's device plugin; this command shows the GPUs that it offers.",
-                shell_script("kubectl describe nodes | grep nvidia.com/gpu"),
-            ),
-        )
-    if runtime == "podman":
-        return (
-            Remedy(
-                "Start the container with GPUs; the host needs a CDI description of them.",
-                Steps(
-                    (
-                        command_line("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
-                        command_line("podman run --device nvidia.com/gpu=all ..."),
-                    )
-                ),
-            ),
-        )
-    if runtime == "apptainer":
-        return (
-            Remedy(
-                "Start the container with --nv.",
-                command_line("apptainer exec --nv IMAGE.sif python"),
-            ),
-        )
-    if runtime == "lxc":
-        return (
-            Remedy(
-                "Pass the GPU and the host's driver into the container.",
-                Steps(
-                    (
-                        command_line("incus config device add NAME gpu gpu"),
-                        command_line("incus config set NAME nvidia.runtime=true"),
-                    )
-                ),
-            ),
-        )
-    if runtime == "containerd":
-        return (
-            Remedy("Start the container with GPUs.", command_line("nerdctl run --gpus all ...")),
-            *_TOOLKIT_IF_THAT_FAILS,
-        )
-    if runtime == "nspawn":
-        return (
-            Remedy(
-                "Bind the device nodes and the driver's libraries into the container.",
-                command_line(
-                    "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm "
-                    "..."
-                ),
-            ),
-        )
-    return (
-        Remedy("Start the container with GPUs.", command_line("docker run --gpus all ...")),
-        *_TOOLKIT_IF_THAT_FAILS,
     )
 
 
@@ -660,7 +569,7 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
             )
         return (_RENEW_ACCESS,)
     if runtime_in_log(log) == "kubernetes":
-        return _ways_to_pass_in("kubernetes")
+        return ways_to_pass_in("kubernetes")
     if _NO_ADAPTER.search(text):
         return (
             Remedy("Check that the driver works in Windows.", command_line("nvidia-smi")),
@@ -675,12 +584,12 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
         return (
             host,
             _REPAIR_DRIVER,
-            Remedy(f"If that works, {_INSTALL_TOOLKIT}"),
+            Remedy(f"If that works, {INSTALL_TOOLKIT}"),
         )
     if text:
         return (
             host,
-            *_TOOLKIT_IF_THAT_WORKS,
+            *TOOLKIT_IF_THAT_WORKS,
             Remedy("Then start the container.", command_line("docker run --gpus all ...")),
         )
-    return (host, *_ways_to_pass_in(runtime_in_log(log)))
+    return (host, *ways_to_pass_in(runtime_in_log(log)))

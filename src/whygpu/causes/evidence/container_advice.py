@@ -95,3 +95,98 @@ def more_shared_memory(runtime: ContainerRuntime | None) -> tuple[Remedy, ...]:
         Remedy("Start the container with more shared memory.", more),
         Remedy("Or use the host's shared memory.", of_host),
     )
+
+
+_UNLABELLED = {
+    "docker": command_line("docker run --security-opt label=disable --gpus all ..."),
+    "podman": command_line(
+        "podman run --security-opt label=disable --device nvidia.com/gpu=all ..."
+    ),
+}
+
+
+def without_label(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
+    if runtime not in _UNLABELLED:
+        return ()
+    text = "If the host uses SELinux, start it without a security label."
+    return (Remedy(text, _UNLABELLED[runtime]),)
+
+
+INSTALL_TOOLKIT = (
+    "install NVIDIA's container toolkit (the package nvidia-container-toolkit) on the host; the "
+    "command depends on the host's distribution: "
+    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
+)
+_REGISTER_TOOLKIT = Remedy(
+    "Register it with Docker.",
+    Steps(
+        (
+            command_line("sudo nvidia-ctk runtime configure --runtime=docker"),
+            command_line("sudo systemctl restart docker"),
+        )
+    ),
+)
+_TOOLKIT_IF_THAT_FAILS = (Remedy(f"If that fails, {INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
+TOOLKIT_IF_THAT_WORKS = (Remedy(f"If that works, {INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
+
+
+def ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
+    """How a container of this kind gets a GPU."""
+    if runtime == "kubernetes":
+        return (
+            Remedy(
+                "Request a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
+                "needs NVIDIA's device plugin; this command shows the GPUs that it offers.",
+                shell_script("kubectl describe nodes | grep nvidia.com/gpu"),
+            ),
+        )
+    if runtime == "podman":
+        return (
+            Remedy(
+                "Start the container with GPUs; the host needs a CDI description of them.",
+                Steps(
+                    (
+                        command_line("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
+                        command_line("podman run --device nvidia.com/gpu=all ..."),
+                    )
+                ),
+            ),
+        )
+    if runtime == "apptainer":
+        return (
+            Remedy(
+                "Start the container with --nv.",
+                command_line("apptainer exec --nv IMAGE.sif python"),
+            ),
+        )
+    if runtime == "lxc":
+        return (
+            Remedy(
+                "Pass the GPU and the host's driver into the container.",
+                Steps(
+                    (
+                        command_line("incus config device add NAME gpu gpu"),
+                        command_line("incus config set NAME nvidia.runtime=true"),
+                    )
+                ),
+            ),
+        )
+    if runtime == "containerd":
+        return (
+            Remedy("Start the container with GPUs.", command_line("nerdctl run --gpus all ...")),
+            *_TOOLKIT_IF_THAT_FAILS,
+        )
+    if runtime == "nspawn":
+        return (
+            Remedy(
+                "Bind the device nodes and the driver's libraries into the container.",
+                command_line(
+                    "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm "
+                    "..."
+                ),
+            ),
+        )
+    return (
+        Remedy("Start the container with GPUs.", command_line("docker run --gpus all ...")),
+        *_TOOLKIT_IF_THAT_FAILS,
+    )

@@ -42,7 +42,7 @@ def from_saved_model(
     tags: "Any" = None,
     graph: "Any" = None,
     config: "Any" = None,
-) -> Predictor:
+) -> "Predictor":
     path = export_dir if isinstance(export_dir, bytes) else os.fspath(export_dir).encode()
     session = tf.Session(graph=graph or tf.Graph(), config=config)
     with session.graph.as_default():
@@ -65,7 +65,7 @@ def from_estimator(
     serving_input_receiver_fn: "Any",
     output_key: "Any" = None,
     graph: "Any" = None,
-) -> Predictor:
+) -> "Predictor":
     with (graph or tf.Graph()).as_default():
         tf.train.get_or_create_global_step()
         receiver = serving_input_receiver_fn()
