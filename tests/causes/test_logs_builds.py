@@ -554,8 +554,10 @@ def test_the_values_that_people_are_asked_for_show_a_build_without_cuda(
         "print(torch.version.cuda, torch.backends.mps.is_available())\nNone True",
         "MacBook-Pro:~ me$ python3 -c 'import torch; print(torch.version.cuda)'\nNone",
         ">>> torch.__version__, torch.version.cuda\n('2.5.0+xpu', None)",
+        ">>> print(torch.version.hip)\n6.1.40091\n>>> torch.cuda.is_available()\nFalse",
         # The build has CUDA; something else is wrong.
         "print(torch.cuda.is_available(), torch.version.cuda)\nFalse 12.1",
+        ">>> torch.version.cuda\n'12.1'\n>>> torch.cuda.is_available()\nFalse",
     ],
 )
 def test_other_values_are_no_build_without_cuda(text: str) -> None:
