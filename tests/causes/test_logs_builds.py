@@ -575,3 +575,108 @@ def test_a_tensorflow_for_amd_that_lists_its_gpu_is_no_build_for_the_cpu() -> No
     gpu = "[PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')]"
     assert explained(f"{asked}{gpu}").verdict == "nothing-wrong"
     assert explained(f"{asked}[]").root_causes[0].cause == "cpu-only-build"
+
+
+def test_a_build_is_that_of_the_framework_that_the_line_is_about() -> None:
+    torch = ">>> torch.__version__\n'2.1.0+cpu'\n>>> torch.cuda.is_available()\nFalse\n"
+    others = ">>> import tensorflow as tf\nW tensorflow/core/a.cc:1] tensorflow speaks\n"
+    first = explained(torch + others).root_causes[0]
+    assert (first.cause, first.subject) == ("cpu-only-build", "torch")
+    assert first.message.startswith("PyTorch 2.1.0 is a build")
+
+
+def test_a_listed_build_answers_why_the_gpu_is_not_used() -> None:
+    rows = "torch            2.4.1+cpu\ntorchvision      0.19.1+cpu\n"
+    assert causes(rows + "why is my GPU not used?") == ["cpu-only-build"]
+    assert causes(rows.replace("cpu", "cu121") + "why is my GPU not used?") == []
+
+
+@each(
+    "words",
+    [
+        "tensorflow not detecting gpu windows 10, tf version 2.16.1, python 3.11",
+        "tensorflow 2.15 on Windows 11, but list_physical_devices('GPU') gives []. Why?",
+        "PS C:\\> python\n>>> tf.__version__\n'2.13.0'\n"
+        ">>> tf.config.list_physical_devices('GPU')\n[]",
+        "tensorflow-intel     2.13.0\n>>> tf.config.list_physical_devices('GPU')\n[]",
+    ],
+)
+def test_people_describe_tensorflow_on_windows_in_their_own_words(words: str) -> None:
+    assert causes(words) == ["windows-native-unsupported"]
+
+
+@each(
+    "words",
+    [
+        "tensorflow 2.10 on Windows 11, list_physical_devices('GPU') gives []. Why?",
+        "tensorflow 2.15 in docker on windows 11 does not detect my GPU",
+        "tensorflow 2.15 on Windows 11, does it support my GPU?",
+    ],
+)
+def test_other_questions_about_windows_are_not_answered_so(words: str) -> None:
+    assert "windows-native-unsupported" not in causes(words)
+
+
+def test_jax_has_no_gpu_build_for_windows() -> None:
+    message = "An NVIDIA GPU may be present, but a CUDA-enabled jaxlib is not installed."
+    on_windows, on_linux = (
+        explained(f"{folder}\n{message}").root_causes[0].remedies[0]
+        for folder in ("C:\\Users\\bob> python a.py", "/home/bob/a.py")
+    )
+    assert command_of(on_windows) == "wsl --install"
+    assert "jax[cuda" in (command_of(on_linux) or "")
+
+
+def test_a_ptxas_that_does_not_know_the_gpu_was_found() -> None:
+    log = "jaxlib.xla_extension.XlaRuntimeError: UNIMPLEMENTED: ptxas does not support CC 12.0"
+    message = explained(log).root_causes[0].message
+    assert "too old" in message
+    assert "does not find" not in message
+
+
+def test_cublas_that_does_not_start_on_a_newer_gpu_is_about_the_gpu() -> None:
+    log = (
+        "I tensorflow/a/dso_loader.cc:48] Successfully opened dynamic library libcudart.so.10.1\n"
+        "pciBusID: 0000:01:00.0 name: GeForce RTX 3080 computeCapability: {}\n"
+        "E tensorflow/a/cuda_blas.cc:225] failed to create cublas handle: "
+        "CUBLAS_STATUS_NOT_INITIALIZED\n"
+    )
+    assert causes(log.format("8.6"))[0] == "compute-capability-too-new"
+    older = log.replace("RTX 3080", "GTX 1080").format("6.1")
+    assert "compute-capability-too-new" not in causes(older)
+
+
+def test_what_would_happen_on_a_gpu_is_no_report_of_one() -> None:
+    log = "Layer lstm will not use cuDNN kernels. It uses a generic kernel when running on GPU."
+    assert explained(log).headline.startswith("nothing in this log shows a fault;")
+
+
+_NONE = "\n>>> tf.config.list_physical_devices('GPU')\n[]"
+
+
+@each(
+    "row",
+    [
+        "tensorflow                2.12.0          mkl_py310hb5f3f7e_0",
+        "tensorflow-base           2.10.0          eigen_py39h9c43d8e_0",
+        "tensorflow-cpu               2.15.0",
+    ],
+)
+def test_a_listed_package_of_tensorflow_for_the_cpu_is_why_there_is_no_gpu(row: str) -> None:
+    first = explained(row + _NONE).root_causes[0]
+    assert (first.cause, first.subject) == ("cpu-only-build", "tensorflow")
+    removed = "uninstall -y tensorflow-cpu" in (command_of(first.remedies[0]) or "")
+    assert removed == row.startswith("tensorflow-cpu")
+    # It may have been chosen on purpose.
+    assert explained(f"{row}\nEpoch 1 loss: 0.3").root_causes == ()
+
+
+@each(
+    "rows",
+    [
+        "tensorflow                2.12.0          gpu_py310hb5f3f7e_0",
+        "tensorflow                   2.15.0\ntensorflow-cpu               2.15.0",
+    ],
+)
+def test_a_listed_package_with_gpu_code_is_no_reason(rows: str) -> None:
+    assert "cpu-only-build" not in causes(rows + _NONE)

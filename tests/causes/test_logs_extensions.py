@@ -379,6 +379,13 @@ def test_the_library_of_bitsandbytes_for_the_cpu_may_be_right() -> None:
     assert "torch.cuda.is_available()" in (finding.ask or "")
 
 
+def test_bitsandbytes_lacks_gpu_code_if_pytorch_sees_the_gpu() -> None:
+    warning = "UserWarning: The installed version of bitsandbytes was compiled without GPU support."
+    assert root(f"{warning}\ntorch.cuda.is_available() -> True\n").confidence == "likely"
+    # The program did its work without it.
+    assert explained(f"{warning}\nEpoch 1/3 loss: 0.2\n").verdict == "nothing-wrong"
+
+
 def test_a_package_that_was_not_compiled_is_found_by_the_traceback() -> None:
     finding = root(
         "Traceback (most recent call last):\n"

@@ -647,3 +647,40 @@ def test_the_library_at_the_top_of_a_native_stack_is_named() -> None:
         "   from /env/lib/python3.10/site-packages/torch/lib/libamdhip64.so\n"
     )
     assert "crashed in libamdhip64.so" in explained(log).headline
+
+
+_PLAN = "a.py:4: UserWarning: Plan failed with "
+
+
+@each(
+    "tried",
+    [
+        "a cudnnException: cudnnFinalizeDescriptor Failed cudnn_status: CUDNN_STATUS_NOT_SUPPORTED",
+        "an OutOfMemoryError: CUDA out of memory. Tried to allocate 4.12 GiB. GPU 0 has a total "
+        "capacity of 23.69 GiB of which 2.87 GiB is free.",
+    ],
+)
+def test_a_plan_of_cudnn_that_pytorch_passed_over_is_no_failure(tried: str) -> None:
+    assert explained(f"{_PLAN}{tried}\nEpoch 1 loss 0.3\n").verdict == "nothing-wrong"
+    assert explained(f"RuntimeError: {tried}\n").verdict == "found"
+
+
+def test_a_warning_about_metal_is_no_failure_of_it() -> None:
+    warning = (
+        "UserWarning: 'pin_memory' argument is set as true but not supported on MPS now, then "
+        "device pinned memory won't be used.\n"
+    )
+    assert explained(f"Using device: mps\n{warning}Epoch 1 loss 0.4\n").verdict == "nothing-wrong"
+    failure = "NotImplementedError: 'aten::a' is not currently implemented for the MPS device.\n"
+    (root,) = explained(warning + failure).root_causes
+    assert (root.cause, root.evidence[0].line) == ("non-nvidia-backend", 2)
+
+
+def test_rocm_without_gpus_is_about_the_variable_that_hides_them() -> None:
+    error = "RuntimeError: No HIP GPUs are available\n"
+    hidden, shown = (
+        explained(f"HIP_VISIBLE_DEVICES={value}\n{error}").root_causes[0].remedies
+        for value in ("-1", "0")
+    )
+    assert [command_of(remedy) for remedy in hidden] == ["unset HIP_VISIBLE_DEVICES"]
+    assert len(shown) > 1

@@ -315,3 +315,11 @@ def test_with_this_machine_an_illegal_instruction_is_judged_by_its_processor(
     assert "avx-missing-sigill" not in [root["cause"] for root in found["root_causes"]]
     assert "illegal instruction" in found["headline"]
     assert "executed here" in found["headline"] or "fails here" in found["headline"]
+
+
+def test_a_snapshot_is_no_log(tmp_path: pathlib.Path) -> None:
+    snapshot = written(tmp_path, '{\n "schema": 1,\n "whygpu": "0.1.0",\n "system": {}}')
+    answer = explain(snapshot)
+    assert answer.returncode == 2
+    assert f"whygpu check --snapshot {snapshot}" in answer.stderr
+    assert explain(written(tmp_path, '{"schema": 1, "message": "x"}')).returncode != 2

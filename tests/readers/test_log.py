@@ -19,6 +19,10 @@ from whygpu.readers.log import read_text
         ("s3:/bucket/train.py", "unknown"),
         ("I have Windows 11 and an RTX 3060", "windows"),
         ("I have a MacBook Pro M2, macOS 14.2", "macos"),
+        ("I'm on a mac mini M2", "macos"),
+        ("is False normal on a Mac?", "macos"),
+        ("Python 3.10.11 [MSC v.1929 64 bit (AMD64)] on win32", "windows"),
+        ("PS C:\\> python a.py", "windows"),
         ("MPS needs macOS 12.3+ or a newer one", "macos"),
         ("this needs macOS 12.3+", "unknown"),
         # The program may not run in the system that a person names.

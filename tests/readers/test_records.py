@@ -43,6 +43,14 @@ SAID = "failed call to cuInit: CUDA_ERROR_NO_DEVICE"
         ("[TRT] [W] ", "warning", "tensorrt"),
         ("WARNING:tensorflow:", "warning", "tensorflow"),
         ("ERROR:root:", "error", "root"),
+        (
+            "WARNING:2024-06-01 10:00:00,123:jax._src.xla_bridge:987: ",
+            "warning",
+            "jax._src.xla_bridge",
+        ),
+        # Somebody shortened the time.
+        ("2018-02-01 E tensorflow/core/direct_session.cc:170] ", "error", "direct_session.cc"),
+        ("2024-05-12 10:03:28.1 E external/xla/cuda_dnn.cc:437] ", "error", "cuda_dnn.cc"),
         ("2022-08-31 18:07:37,964 - INFO - ", "info", ""),
         ("[2022-08-31 18:07:38,965] [44720] [ERROR] (pai) - ", "error", ""),
         ("[2021-05-05 10:00:00,123: WARNING/ForkPoolWorker-1] ", "warning", ""),

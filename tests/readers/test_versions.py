@@ -21,6 +21,10 @@ from whygpu.readers.log import read_text
          "kernel-module", "570.158.01"),
         ("Cuda compilation tools, release 10.0, V10.0.130", "cuda", "10.0"),
         ("tensorflow-gpu==1.12.0", "tensorflow", "1.12.0"),
+        ("windows 10, tf version 2.16.1, cuda 11.8", "tensorflow", "2.16.1"),
+        ("tensorflow-intel             2.13.0", "tensorflow", "2.13.0"),
+        ("torch            2.4.1+cpu", "torch", "2.4.1"),
+        ("PyTorch 2.0.1+cu118 with CUDA 1108 (you have 2.1.0+cpu)", "torch", "2.1.0"),
     ],
 )  # fmt: skip
 def test_each_says_it_in_its_own_way(line: str, of: str, version: str) -> None:

@@ -196,8 +196,11 @@ class Match(NamedTuple):
 
 
 _NO_WORDS = re.compile(r"\W{0,80}")
-ADVICE = re.compile(r"\b[Ii]f you (?:see|get|encounter|face|hit|run into)\b")
-"""What follows in this line is advice for an error that did not happen."""
+NO_FAILURE_AFTER = re.compile(
+    r"\b[Ii]f you (?:see|get|encounter|face|hit|run into)\b|UserWarning: Plan failed with an? \w"
+)
+"""The rest of the line describes an error that did not end anything: advice for an error that did
+not happen, or an algorithm that PyTorch tried before it chose another."""
 
 
 def _first_word(match: re.Match[str]) -> int:
@@ -256,7 +259,9 @@ class Log(NamedTuple):
 
         for match in pattern.finditer(self.text):
             place = bisect_right(self.starts, _first_word(match)) - 1
-            if ADVICE.search(self.text, self.starts[place], max(self.starts[place], match.start())):
+            if NO_FAILURE_AFTER.search(
+                self.text, self.starts[place], max(self.starts[place], match.start())
+            ):
                 continue
             line = self.lines[place]
             yield Match(line.number, line.text, match.groupdict())

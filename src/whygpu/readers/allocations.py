@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import ADVICE, Allocation, Line, Status
+from whygpu.model.log import NO_FAILURE_AFTER, Allocation, Line, Status
 from whygpu.model.units import logged_size
 from whygpu.tables.out_of_memory import (
     PAGING_FILE,
@@ -47,7 +47,7 @@ def by_status(statuses: Sequence[Status], known: Sequence[Allocation]) -> tuple[
 
 
 def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocation]:
-    if not ABOUT_MEMORY.search(line.text) or ADVICE.search(line.text):
+    if not ABOUT_MEMORY.search(line.text) or NO_FAILURE_AFTER.search(line.text):
         return
     if "out of memory" in line.text or "Tried to allocate" in line.text:
         torch = TORCH.search(_with_continuation(lines, index))

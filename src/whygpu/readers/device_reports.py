@@ -37,13 +37,14 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             rf"|device_count\(\){_GIVES}0\b"
             r"|\b0 (?:physical|logical|available|visible) GPUs?\b|\b0 GPUs\b"
             r"|\b[Ff]ound 0 (?:CUDA|GPU)|\bCUDA (?:is |was )?(?:not available|unavailable)\b"
-            r"|\b[Nn]o (?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)? "
+            r"|\b[Nn]o (?:(?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)?|accelerator) "
             r"(?:(?:is|are|was|were) )?(?:found|detected|available|discovered)"
             r"|\b(?:CUDA|GPU) (?:is |was )?not (?:available|found|detected|enabled)\b"
             r"|\bdid not (?:find|detect|see) (?:a|any) GPUs?\b"
             r"|\b[Pp]lease install GPU version of T(?:F|ensor[Ff]low)\b"
             r"|^device_type: \"CPU\"$|\binference compute\"[^\n]{0,40} library=cpu\b"
-            r"|\bGPU will not be used\b|Device mapping: no known devices",
+            r"|\bGPU will not be used\b|Device mapping: no known devices"
+            r"|\bThere are non-GPU devices in\b|Strategy with devices \('[^'\n]{0,80}CPU:0',\)",
             re.IGNORECASE,
         ),
     ),
@@ -92,13 +93,13 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
     ),
 )
 _ABOUT_DEVICES = (
-    *("gpu", "cuda", "cpu", "device", "is_available", "used: true"),
+    *("gpu", "cuda", "cpu", "device", "is_available", "used: true", "accelerator"),
     *("rocm", "mps", "tpu", "xpu", "inference compute"),
 )
 """Every match contains one of these, in lower case; most lines of a log contain none."""
 _GOOD_NEWS: tuple[DeviceWord, ...] = ("on-gpu", "gpu")
 _DENIED = re.compile(
-    r"(?:\b(?:not|never|cannot|unable|without|if|whether|how|why|should|instead|want|trying|fail\w*"
+    r"(?:\b(?:not|never|cannot|unable|without|if|when|whether|how|why|should|instead|want|trying|fail\w*"
     r"|can i)|n['’]t|doesnt|isnt|cant)\b[^,;:.\n]{0,60}\Z",
     re.IGNORECASE,
 )
@@ -161,21 +162,27 @@ def _given_value(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return next((match for match in pattern.finditer(text) if _VALUE_GIVEN.search(match[0])), None)
 
 
+def _without_question(text: str) -> str:
+    """A question says nothing, but the sentences before it may."""
+    text = text.rstrip()
+    if not text.endswith("?"):
+        return text
+    return text[: max(text.rfind(end) for end in (". ", "! ", "? ")) + 1]
+
+
 def _of_line(line: Line, about_devices: Sequence[str]) -> Iterator[DeviceReport]:
     """The first pattern that matches; the patterns with the strongest statement come first."""
     if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
         # Weights that are kept in main memory: offload_param=OffloadConfig(device='cpu').
         return
-    if line.level == "none" and line.text.rstrip().endswith("?"):
-        # A question says nothing.
-        return
-    folded = line.text.lower()
+    text = _without_question(line.text) if line.level == "none" else line.text
+    folded = text.lower()
     if not any(word in folded for word in about_devices):
         return
-    prose = line.level == "none" and _is_paragraph(line.text)
+    prose = line.level == "none" and _is_paragraph(text)
     for says, pattern in _WORDS:
-        found = _given_value(pattern, line.text) if prose else pattern.search(line.text)
-        if found is None or (says in _GOOD_NEWS and _DENIED.search(line.text[: found.start()])):
+        found = _given_value(pattern, text) if prose else pattern.search(text)
+        if found is None or (says in _GOOD_NEWS and _DENIED.search(text[: found.start()])):
             continue
         yield DeviceReport(line.number, says)
         return

@@ -51,7 +51,8 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|libprotobuf FATAL|^(?:FATAL|Fatal error)\b|^Error response from daemon"
             r"|^docker: Error response|[Cc]ould not (?:find or )?load the Qt platform plugin"
             r"|no Qt platform plugin could be initialized|^qt\.qpa\.xcb: could not connect"
-            r"|[Kk]ernel (?:appears to have )?died|\bDead kernel\b|[Ww]orker died"
+            r"|[Kk]ernel (?:for \S{1,120} )?(?:appears to have )?died|\bDead kernel\b"
+            r"|[Ww]orker died"
             r"|^\s{0,8}thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
             # ComfyUI

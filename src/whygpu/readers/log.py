@@ -42,7 +42,7 @@ _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], 
         "windows",
         late(
             r"\b[A-Za-z]:\\\\?\w|(?<![\w/])[A-Za-z]:/\w|(?<![\w/])/c/Users/|\.dll\b|\[WinError"
-            r"|win_amd64|\.pyd\b"
+            r"|win_amd64|\.pyd\b|\b[A-Z]:\\>|\bon win32\b|\bMSC v\.\d{4}|\btensorflow[-_]intel\b"
         ),
     ),
     (
@@ -56,7 +56,13 @@ _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], 
 )
 _NAMED_PLATFORMS: tuple[tuple[Literal["windows", "macos"], re.Pattern[str]], ...] = (
     ("windows", late(r"\b[Ww]in(?:dows)? ?(?:7|8(?:\.1)?|1[01])\b")),
-    ("macos", late(r"\bmacOS \d{2}(?![\d.]{0,6}(?:\+| or ))|\bMac ?[Bb]ook\b|\bApple M\d\b")),
+    (
+        "macos",
+        late(
+            r"\bmacOS \d{2}(?![\d.]{0,6}(?:\+| or ))|\b[Mm]ac ?(?:[Bb]ook|[Mm]ini|[Ss]tudio)\b"
+            r"|\bApple M\d\b|\b(?:a|my|the|this|on) Mac\b|\biMac\b"
+        ),
+    ),
 )
 """Words of a person about the computer. What a program prints decides before them."""
 _RUNS_ELSEWHERE = late(

@@ -36,10 +36,14 @@ _NATIVE = re.compile(
     r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] (?:\[TRT\] )?\[(?P<trt>[IWEFV])\] (?:\[TRT\] )?"
     r"|\[TRT\] \[(?P<trt_name>[IWEFV])\] "
 )
+_ONLY_TIME = re.compile(r"\[?\d{2,4}[-/]\d\d[-/]\d{2,4}(?:[ T][\d:.,]{5,20})?\]?:?")
+"""The time of the record in another form, as people shorten it."""
 _WORD = r"CRITICAL|FATAL|ERROR|WARNING|WARN|INFO|DEBUG"
 _PYTHON = re.compile(
     # logging.basicConfig: WARNING:tensorflow:text
-    r"(?P<a>CRITICAL|ERROR|WARNING|INFO|DEBUG):(?P<a_name>[\w./-]{1,80}):"
+    r"(?P<a>CRITICAL|ERROR|WARNING|INFO|DEBUG):(?:(?P<a_name>[\w./-]{1,80}):"
+    # JAX: WARNING:2024-06-01 10:00:00,123:jax._src.xla_bridge:987: text
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}:(?P<jax_name>[\w.]{1,80}):\d{1,6}: )"
     # 2022-08-31 18:07:37,964 - INFO - text; [2022-08-31 18:07:38] [44720] [ERROR] (name) - text
     r"|\[?\d{2,4}[-/]\d\d[-/]\d{2,4}[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: [+-]\d{4})?\]?"
     r"[\s|:-]{0,6}"
@@ -68,7 +72,7 @@ def records(number: int, text: str) -> list[Line]:
         return [_plain(number, text)]
     found: list[Line] = []
     before = text[: starts[0].start()].rstrip()
-    if before:
+    if before and _ONLY_TIME.fullmatch(before) is None:
         found.append(_plain(number, before))
     for match, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.start() if following else len(text)
@@ -85,5 +89,6 @@ def _plain(number: int, text: str) -> Line:
         return Line(number, text)
     word = match["a"] or match["b"] or match["c"] or match["d"] or match["e"] or match["f"]
     word = word or match["g"]
-    name = match["a_name"] or match["c_name"] or match["f_name"] or match["g_name"] or ""
+    name = match["a_name"] or match["c_name"] or match["f_name"] or match["g_name"]
+    name = name or match["jax_name"] or ""
     return Line(number, text[match.end() :].rstrip() or text, _LEVELS[word.upper()], name)

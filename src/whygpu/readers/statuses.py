@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from whygpu.model.log import ADVICE, Line, Status
+from whygpu.model.log import NO_FAILURE_AFTER, Line, Status
 from whygpu.tables.cuda_statuses import (
     CUBLAS_MESSAGES,
     CUBLAS_NUMBERS,
@@ -171,7 +171,7 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 def _of_line(line: Line, sentences: _Sentences) -> Iterator[Status]:
     text = line.text
-    if ADVICE.search(text):
+    if NO_FAILURE_AFTER.search(text):
         return
     call = _CALL.search(text)
     called = next((name for name in call.groups() if name), "") if call else ""

@@ -32,6 +32,9 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
             rf"(?=[012]\.){_NUMBER}",
         ),
+        ("tensorflow", rf"\b(?:tf|TF) version:? v?(?=[012]\.){_NUMBER}"),
+        # What is installed comes before what an extension was built for.
+        ("torch", rf"PyTorch \S{{1,24}} [^(\n]{{0,40}}\(you have {_NUMBER}"),
         ("torch", rf"\b(?:torch|[Pp]y[Tt]orch)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}"),
         ("jaxlib", rf"\bjaxlib(?: version|==|-) ?{_NUMBER}"),
         ("jax", rf"\bjax(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
@@ -58,6 +61,10 @@ _SHOWN = re.compile(r"Name: (?P<of>[\w.-]{2,40})\s{0,4}")
 _SHOWN_VERSION = re.compile(rf"Version: {_NUMBER}(?:\+[\w.]{{1,40}})?\s{{0,4}}")
 """`pip show` prints the name and the version on two lines."""
 _MODULES = {row.name: row.module for row in PROVIDERS}
+_LISTED = re.compile(
+    rf"(?P<of>[\w.-]{{2,40}}) {{2,40}}{_NUMBER}(?:\+[\w.]{{1,40}})?(?:\s[^\n]{{0,200}})?"
+)
+"""A row of `pip list`."""
 
 _ASKED = re.compile(
     r"\b(?P<of>tf|tensorflow|torch|jaxlib|jax|keras|np|numpy)\."
@@ -93,6 +100,9 @@ def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
         if shown and (below := _SHOWN_VERSION.fullmatch(text)) is not None:
             found.append(Version(line.number, _MODULES.get(shown, shown), below[1]))
         shown = ""
+        row = _LISTED.fullmatch(text)
+        if row is not None and (module := _MODULES.get(row["of"].lower().replace("_", "-"))):
+            found.append(Version(line.number, module, row[2]))
         answer = asked.answered(text, place)
         if (question := _ASKED.search(text)) is not None:
             of = _ALIASES.get(question["of"], question["of"])

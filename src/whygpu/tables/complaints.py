@@ -120,6 +120,22 @@ _IDLE = Complaint(
     "Does nvidia-smi list the program among the processes of the GPU? If not, it works on the CPU.",
 )
 
+NOT_USED = Complaint(
+    (
+        _GPU,
+        _one_of("not", r"\w{2,6}n['’]?t", "cannot", "never", "no process", "CPU"),
+        _one_of(*_USE, "process-"),
+    ),
+    "the work is not done on the GPU",
+    (CHECK, _WHICH_DEVICE),
+    (
+        "the framework sees no GPU",
+        "the model or its input was not moved to the GPU, which PyTorch leaves to the program",
+        "the program was told to use the CPU",
+    ),
+    "What does the framework print if it is asked for its GPUs?",
+)
+
 _ONLY_KERAS = late(
     r"(?<!\w)keras(?!\w)[^\n]{0,30}(?:not|n['’]?t|cannot|unable)(?!\w)[^\n]{0,60}"
     r"(?:but|while|although|though|and|[,;]) {0,2}tensorflow(?!\w)"
@@ -366,21 +382,7 @@ _ALL: tuple[Complaint, ...] = (
         "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
     ),
     WHETHER_USED,
-    Complaint(
-        (
-            _GPU,
-            _one_of("not", r"\w{2,6}n['’]?t", "cannot", "never", "no process", "CPU"),
-            _one_of(*_USE, "process-"),
-        ),
-        "the work is not done on the GPU",
-        (CHECK, _WHICH_DEVICE),
-        (
-            "the framework sees no GPU",
-            "the model or its input was not moved to the GPU, which PyTorch leaves to the program",
-            "the program was told to use the CPU",
-        ),
-        "What does the framework print if it is asked for its GPUs?",
-    ),
+    NOT_USED,
     Complaint(
         (_HOW, _GPU, _one_of(*_USE, "enable", "make", "set up", "setup", "force")),
         "how to let a program use the GPU",

@@ -51,7 +51,8 @@ _LAUNCHED = (
 FAILURES: tuple[Unexplained, ...] = (
     Unexplained(
         late(
-            r"\A[^\n]{0,80}\b(?:[Kk]ernel (?:appears to have )?died|Dead kernel|[Ww]orker died)\b"
+            r"\A[^\n]{0,80}\b(?:[Kk]ernel (?:for \S{1,120} )?(?:appears to have )?died|Dead kernel"
+            r"|[Ww]orker died)\b"
         ),
         "the process that runs the code has died",
         "is in the output of the server that started it (a terminal, Jupyter's log), or in the "

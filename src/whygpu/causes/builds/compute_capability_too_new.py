@@ -264,6 +264,7 @@ _CRASHED = ("CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "CUDA_ERROR_IL
 """A kernel ran and crashed, so it had code for the GPU."""
 _GEMM = late(r"Blas [A-Z]?GEMM launch failed|Blas xGEMM launch failed|Blas GEMV launch failed")
 _MEMORY = late(r"CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|[Oo]ut of memory|OOM")
+_NOT_STARTED = late(r"CU(?:BLAS|DNN)_STATUS_NOT_INITIALIZED")
 _TAKES_LONG = late(r"Adding visible gpu devices|Created (?:TensorFlow )?device")
 
 
@@ -348,7 +349,7 @@ def _by_generation(log: Log) -> Iterator[Finding]:
         what = "cuBLAS could not start a kernel; the GPU may be newer than the CUDA of this build"
         yield _from_log(log, gemm, what, "possible")
     elif age == "too-new" and gpu is not None and not log.failures and not log.progress:
-        started = log.first(_TAKES_LONG)
+        started = log.first(_TAKES_LONG) or log.first(_NOT_STARTED)
         if started is not None:
             what = f"{_newer(log, gpu)}; it compiles its kernels for many minutes, or fails"
             yield _from_log(log, [gpu.line, started.line], what, "likely")

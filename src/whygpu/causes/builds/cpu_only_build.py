@@ -145,6 +145,7 @@ torch==2.1.0+cpu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.cuda_start_suspects import suspects
@@ -164,6 +165,8 @@ from whygpu.causes.evidence.log_cpu_builds import (
     NOT_AVAILABLE,
     ONLY_CPU,
     PLATFORM_SET,
+    TENSORFLOW_CPU_PACKAGE,
+    TENSORFLOW_GPU_PACKAGE,
     TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
@@ -181,6 +184,7 @@ from whygpu.causes.evidence.log_subjects import (
 )
 from whygpu.causes.evidence.mac_gpus import advice_for_a_mac
 from whygpu.causes.evidence.other_cards import AMD_MODEL, OTHER_CARD
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
@@ -194,6 +198,7 @@ from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import OperatingSystem
 from whygpu.model.target import Framework
+from whygpu.tables.complaints import NOT_USED, SEES_NONE
 
 CAUSE = cause(
     "WG301",
@@ -295,8 +300,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _shown(log, shown)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
-    elif version is not None and log.says(NO_GPU_THERE):
+    elif version is not None and (log.says(NO_GPU_THERE) or _misses_gpu(log)):
         yield _stated(log, version, None)
+    elif (package := _tensorflow_package(log)) and (log.without_gpu() or _misses_gpu(log)):
+        yield _stated(log, package, None)
     elif version is not None and log.progress and log.without_gpu() and not log.devices:
         yield _worked_without(log, version)
     elif unavailable is not None:
@@ -339,6 +346,22 @@ def _without_layers(log: Log, layers: Match) -> Finding:
 
 
 _TORCH_MESSAGES = late(r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda")
+_MESSAGES_OF = (
+    ("torch", _TORCH_MESSAGES),
+    ("torch", CPU_VERSION),
+    ("jax", JAX_MESSAGE),
+    ("tensorflow", TENSORFLOW_CPU_PACKAGE),
+)
+
+
+def _tensorflow_package(log: Log) -> Match | None:
+    """The CPU package of TensorFlow, if it is the only one that the log lists."""
+    return None if log.says(TENSORFLOW_GPU_PACKAGE) else log.first(TENSORFLOW_CPU_PACKAGE)
+
+
+def _misses_gpu(log: Log) -> bool:
+    """Whether somebody writes that the GPU is not seen or not used."""
+    return bool(complaints(log, SEES_NONE, NOT_USED))
 
 
 def _plugin_is_there(log: Log) -> bool:
@@ -348,8 +371,11 @@ def _plugin_is_there(log: Log) -> bool:
 
 
 def _framework_of(log: Log, statement: Match) -> str:
-    """The message shows which framework wrote it; a log is often only this line."""
-    return "torch" if _TORCH_MESSAGES.search(statement.text) else log.framework
+    """The message shows which framework wrote it; a log may be about several."""
+    for name, messages in _MESSAGES_OF:
+        if messages.search(statement.text):
+            return name
+    return log.framework
 
 
 def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
@@ -572,14 +598,31 @@ _OTHER_PROGRAMS = (
 """Programs that are no frameworks of the planner have builds of their own."""
 
 
+_JAX_IN_WSL = Remedy(
+    "JAX has no build with CUDA for Windows itself: on a machine with an NVIDIA GPU, install WSL2, "
+    "and JAX for Linux inside it.",
+    command_line("wsl --install"),
+)
+
+
+_CPU_DISTRIBUTION = late(r"^tensorflow[-_]cpu(?:==| {1,40})\d", re.MULTILINE)
+"""It has the files of tensorflow: who installs that has to uninstall this one first."""
+
+
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
-    removes = (log.framework,) if log.framework in ("onnxruntime", "torch") else ()
+    removes: tuple[str, ...] = ()
+    if log.framework in ("onnxruntime", "torch"):
+        removes = (log.framework,)
+    elif log.says(_CPU_DISTRIBUTION):
+        removes = ("tensorflow-cpu",)
     cpu = Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu').")
     of_program = next((remedy for words, remedy in _OTHER_PROGRAMS if log.says(words)), None)
     if of_program is not None:
         return (of_program, cpu)
     if log.platform == "macos":
         return (advice_for_a_mac(log), cpu)
+    if log.platform == "windows" and log.framework == "jax":
+        return (_JAX_IN_WSL, cpu)
     if log.says(OTHER_CARD) or log.says(AMD_MODEL):
         return (
             Remedy(

@@ -429,13 +429,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ended = ends_with(log, fault)
     torch = _torch_in(log, fault)
     for_linux = fault.detail == BEFORE_WINDOWS
-    doubtful = fault.fault == "without-cuda" and fault.name == "bitsandbytes" and not for_linux
+    sees_gpu = any(report.says in ("gpu", "on-gpu") for report in log.reports)
+    may_lack_gpu = fault.name == "bitsandbytes" and not for_linux and not sees_gpu
+    doubtful = fault.fault == "without-cuda" and may_lack_gpu
     # Without the installed PyTorch, a missing library only suggests that its CUDA is another one.
     stated = fault.fault == "other-cuda" and not fault.library
     proven = stated or bool(fault.built_for and fault.installed)
     yield CAUSE.finding(
         subject="torch",
-        severity="error" if ended else "info" if log.failures or log.progress else "warning",
+        severity="error" if ended else "info" if log.failures or _works(log) else "warning",
         effect="broken" if ended else "none",
         message=_message(fault, torch),
         evidence=log.evidence(
@@ -456,6 +458,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ask=_ASK_BITSANDBYTES if doubtful else _question(fault),
         kind_of=_kind_of(fault),
     )
+
+
+def _works(log: Log) -> bool:
+    """A program that only reports its devices has not worked."""
+    reports = {report.line for report in log.reports}
+    return not reports.issuperset(log.progress)
 
 
 def _first_remedies(fault: BrokenExtension) -> tuple[Remedy, ...]:

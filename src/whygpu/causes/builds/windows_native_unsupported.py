@@ -60,7 +60,17 @@ TensorFlow Version: 2.16.1
 Is GPU Available: []
 ```
 
+Somebody describes it:
+
+```
+I have tensorflow 2.15 on Windows 11 with an RTX 3060, but tf.config.list_physical_devices('GPU') gives []. Why?
+```
+
 ## Quiet on (log)
+
+```
+I run tensorflow 2.15 in Docker on Windows 11, and it does not detect my GPU.
+```
 
 ```
 PS C:\\work> python check.py
@@ -81,6 +91,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, subject_of
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.causes.evidence.packages import package_named
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -90,6 +101,7 @@ from whygpu.model.log import Log
 from whygpu.model.observed import need
 from whygpu.model.remedy import Install, command_line
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.complaints import SEES_NONE
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
@@ -156,13 +168,22 @@ _NO_GPU = late(
     r"|\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]",
     re.MULTILINE,
 )
-_WSL = late(r"/home/|/usr/|/mnt/|WSL")
+_ELSEWHERE = late(r"/home/|/usr/|/mnt/|WSL|(?i:\bdocker\b|\bcontainer\b|\bubuntu|\bcolab\b)")
 _WINDOWS = late(r"\b[Ww]in(?:dows)? ?1[01]\b")
 _VERSION = late(
     r"[Tt]ensor ?[Ff]low [Vv]ersion(?: \([^)\n]{0,60}\)| is)?\W{1,12}(?:tf )?v?(?P<version>\d\.\d{1,2}[.\d]{0,4})"
 )
 """As in a bug report form, where the answer is on the next line."""
 _FIRST_WITHOUT = (2, 11)
+
+
+def _sees_none(log: Log) -> list[int]:
+    """The first line with an empty list of GPUs, or in which a person says that it is empty."""
+    shown = log.first(_NO_GPU)
+    if shown is not None:
+        return [shown.line]
+    reported = [report.line for report in log.without_gpu() if report.says == "no-gpu"]
+    return reported[:1] or complaints(log, SEES_NONE)[:1]
 
 
 @CAUSE.on_log
@@ -174,13 +195,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         not (log.platform == "windows" or log.says(_WINDOWS))
         or version is None
         or release_numbers(version)[:2] < _FIRST_WITHOUT
-        or log.says(_WSL)
+        or log.says(_ELSEWHERE)
     ):
         return
-    nothing = log.first(_NO_GPU)
-    if statement is None and nothing is None:
+    lines = [*((statement.line,) if statement else ()), *_sees_none(log)]
+    if not lines:
         return
-    lines = [match.line for match in (statement, nothing) if match is not None]
     unrelated = failed_elsewhere(log, min(lines))
     yield CAUSE.finding(
         subject=subject_of(log),

@@ -158,6 +158,7 @@ from whygpu.model.remedy import (
     Install,
     InstallFramework,
     SetVariable,
+    UnsetVariable,
     command_line,
     shell_script,
 )
@@ -379,10 +380,24 @@ _MAKERS_BY_WORDS = (
 )
 
 
+_PYTHON_WARNS = late(r"\b(?:User|Runtime)Warning: ")
+
+
+def _without_warnings(log: Log, lines: list[int]) -> list[int]:
+    """PyTorch warns about what Metal does in another way, such as pinned memory, and goes on."""
+    return [line for line in lines if line in log.failed_lines() or not _warns(log, line)]
+
+
+def _warns(log: Log, line: int) -> bool:
+    return _PYTHON_WARNS.search(log.line(line).text) is not None
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     for backend, pattern in _MAKERS_BY_WORDS:
         lines = [m.line for m in log.find(pattern) if not _PROBED_BY_JAX.search(m.text)]
+        if pattern is _METAL:
+            lines = _without_warnings(log, lines)
         if backend.startswith("ROCm"):
             lines += [event.line for event in log.library_events("not-found", _ROCM_LIBRARIES)]
             lines = lines or _trouble_of_amd(log)
@@ -517,7 +532,16 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
     )
 
 
+_HIDDEN = late(
+    r"\b(?P<name>(?:HIP|ROCR)_VISIBLE_DEVICES)(?:['\"]\])?\s?[=:]\s?(?:['\"]{2}|['\"]?-1\b)"
+)
+
+
 def _rocm_remedies(log: Log) -> tuple[Remedy, ...]:
+    hidden = log.first(_HIDDEN)
+    if hidden is not None:
+        name = hidden.groups["name"] or ""
+        return (Remedy(f"{name} hides every GPU: unset it.", UnsetVariable((name,))),)
     check = Remedy(
         "Check whether AMD's list contains this card for the installed ROCm, and install the "
         "framework's build for exactly that ROCm release.",

@@ -49,7 +49,18 @@ CPU_VERSION = late(
     r"CUDA used to build PyTorch: (?:None|N/A|Could not collect)"
     r"|\bpytorch\b[^\n]{0,40}\bpy\d[\d.]{0,4}_cpu_\d"
     r"|^['\"]?\d\.\d{1,2}\.\d{1,2}\+cpu(?=['\" ]|$)"
-    r"|(?i:torch|pytorch)\W{1,3}(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
+    r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
+    re.MULTILINE,
+)
+TENSORFLOW_CPU_PACKAGE = late(
+    r"^tensorflow(?:-base)?\s{1,40}\d[\d.]{2,10}\s{1,40}(?:mkl|eigen|cpu)_py"
+    r"|^tensorflow[-_]cpu(?:==| {1,40})\d",
+    re.MULTILINE,
+)
+"""A row of `conda list` or `pip list`, or a requirement."""
+TENSORFLOW_GPU_PACKAGE = late(
+    r"^tensorflow(?:-base)?\s{1,40}\d[\d.]{2,10}\s{1,40}(?:gpu|cuda)"
+    r"|^tensorflow(?:[-_]gpu)?(?:==| {1,40})\d[\d.]{2,10}\s{0,40}$",
     re.MULTILINE,
 )
 NO_GPU_THERE = late(

@@ -228,6 +228,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             f"the ptxas that XLA found supports only PTX {outdated.groups['there']}, but the code "
             f"is PTX {outdated.groups['wanted']}: ptxas belongs to an older CUDA toolkit"
         )
+    elif statement is outdated:
+        what = f"the ptxas that XLA found is too old ({excerpt(statement.text, 120)})"
     else:
         what = "XLA does not find ptxas or libdevice.10.bc of a CUDA toolkit"
     yield CAUSE.finding(

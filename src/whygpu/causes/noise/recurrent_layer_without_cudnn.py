@@ -47,6 +47,6 @@ MESSAGE = late(r"will not use cuDNN kernel")
 harmless(
     CAUSE,
     MESSAGE,
-    "the settings of a recurrent layer exclude cuDNN's kernel; it runs on the GPU with general "
-    "operations",
+    "the settings of a recurrent layer exclude cuDNN's kernel; on a GPU it uses general operations "
+    "there",
 )
