@@ -554,8 +554,10 @@ def test_the_values_that_people_are_asked_for_show_a_build_without_cuda(
         "print(torch.version.cuda, torch.backends.mps.is_available())\nNone True",
         "MacBook-Pro:~ me$ python3 -c 'import torch; print(torch.version.cuda)'\nNone",
         ">>> torch.__version__, torch.version.cuda\n('2.5.0+xpu', None)",
+        ">>> print(torch.version.hip)\n6.1.40091\n>>> torch.cuda.is_available()\nFalse",
         # The build has CUDA; something else is wrong.
         "print(torch.cuda.is_available(), torch.version.cuda)\nFalse 12.1",
+        ">>> torch.version.cuda\n'12.1'\n>>> torch.cuda.is_available()\nFalse",
     ],
 )
 def test_other_values_are_no_build_without_cuda(text: str) -> None:
@@ -566,6 +568,13 @@ def test_a_build_with_cuda_is_no_candidate_for_one_without() -> None:
     guidance = explained("2.2.0+cu118 11.8 False 0").guidance
     assert guidance is not None
     assert "a build without GPU support" not in guidance.candidates
+
+
+def test_a_tensorflow_for_amd_that_lists_its_gpu_is_no_build_for_the_cpu() -> None:
+    asked = ">>> tf.test.is_built_with_cuda()\nFalse\n>>> tf.config.list_physical_devices('GPU')\n"
+    gpu = "[PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')]"
+    assert explained(f"{asked}{gpu}").verdict == "nothing-wrong"
+    assert explained(f"{asked}[]").root_causes[0].cause == "cpu-only-build"
 
 
 def test_a_build_is_that_of_the_framework_that_the_line_is_about() -> None:

@@ -428,3 +428,15 @@ def test_a_library_that_tensorflow_misses_is_not_pytorchs() -> None:
     assert explanation.root_causes[0].cause == "oom-model-too-big"
     beside = [each for each in explanation.symptoms if each.cause == "cuda-runtime-missing"]
     assert [each.subject for each in beside] == ["tensorflow"]
+
+
+def test_a_gpu_without_mig_may_be_the_one_that_is_meant() -> None:
+    mig = "|  No MIG devices found                                     |\n"
+    fails = "RuntimeError: No CUDA GPUs are available\n"
+    alone = explained(f"{mig}{fails}").root_causes[0]
+    assert (alone.code, alone.confidence) == ("WG120", "certain")
+    beside = explained(
+        f"|                      |             Disabled |\n{mig}{fails}"
+    ).root_causes[0]
+    assert (beside.code, beside.confidence) == ("WG120", "likely")
+    assert "of such a GPU" in beside.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -210,6 +211,13 @@ def test_a_script_whose_interpreter_is_not_there_is_not_called_missing(tmp_path:
     done = run([*WHYGPU, "--", "./train"], cwd=tmp_path)
     assert done.returncode == 127
     assert "./train: the interpreter that it names is not there" in done.stderr
+    on_path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    found = run([*WHYGPU, "--", "train"], env=os.environ | on_path)
+    assert "train: the interpreter that it names is not there" in found.stderr
+    (tmp_path / "link").symlink_to("nowhere")
+    linked = run([*WHYGPU, "--", "./link"], cwd=tmp_path)
+    assert linked.returncode == 127
+    assert "./link: it is a link to a file that is not there" in linked.stderr
 
 
 def test_a_python_file_that_cannot_be_started_was_meant_for_python(tmp_path: Path) -> None:

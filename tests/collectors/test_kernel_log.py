@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.collectors.transcripts import HUNG, host, printed
-from whygpu.collectors.kernel_log import DMESG, JOURNAL, MOST_KINDS, collect
+from whygpu.collectors.kernel_log import DMESG, JOURNAL, MOST_KINDS, collect, not_read
 from whygpu.model.driver import XidCount
 from whygpu.model.observed import Absent, Known, Unknown
 
@@ -72,3 +72,12 @@ def test_a_flood_of_numbers_is_bounded_and_rubbish_is_not_read() -> None:
     assert isinstance(found, Known)
     assert len(found.value) == MOST_KINDS
     assert {each.address for each in found.value} == {"0000:01:00"}
+
+
+def test_only_a_machine_without_a_driver_is_known_to_have_no_xids() -> None:
+    none, silent = Absent("NVIDIA driver"), Unknown("it does not answer")
+    assert isinstance(not_read(Known((), "the PCI bus"), none), Absent)
+    assert isinstance(not_read(silent, none), Unknown)
+    under_wsl = not_read(Known((), "the PCI bus"), Known(("a GPU",), "nvidia-smi"))
+    assert isinstance(under_wsl, Unknown)
+    assert "version of whygpu" not in under_wsl.reason

@@ -33,6 +33,15 @@ def test_the_same_machine_has_no_differences() -> None:
     assert differences(READY.format(gpu.removeprefix("NVIDIA "))) == ()
     assert differences(f"|   0  {gpu[:14]}...  Off  | 00000000:61:00.0 Off |") == ()
     assert differences("RuntimeError: No CUDA GPUs are available") == ()
+    # Some programs write the first numbers of a driver only.
+    assert differences(f"| Driver Version: {driver.rpartition('.')[0]} |") == ()
+
+
+def test_a_gpu_of_another_maker_says_nothing_about_those_of_nvidia() -> None:
+    amd = "found 1 ROCm devices:\n  Device 0: AMD Radeon RX 7900 XTX, compute capability 11.0, VMM"
+    assert read_text(amd).devices
+    assert differences(amd) == ()
+    assert differences(amd, NO_GPU) == ()
 
 
 @each(

@@ -106,3 +106,18 @@ def test_a_list_of_nodes_may_be_utf_16_as_windows_shells_write_it(tmp_path: path
     assert expected_nodes(str(names)) == ("gpu-1", "gpu-2")
     names.write_text("gpu-1\n", encoding="utf-8-sig")
     assert expected_nodes(str(names)) == ("gpu-1",)
+
+
+@each(
+    ("text", "says"),
+    [
+        (f"a[{','.join(['1-200000'] * 9000)}]\n", "expected a range of at most 200,000 nodes"),
+        (",".join(["a[1-200000]"] * 9000), "expected at most 200,000 nodes in a line"),
+        ("a[1-200000]\n" * 9000, "has more than 1,600,000 names"),
+    ],
+)
+def test_a_node_that_is_named_again_and_again_is_bounded(
+    text: str, says: str, tmp_path: pathlib.Path
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        names(tmp_path, text)

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.package_index.pip_settings import (
     PUBLIC_INDEX,
@@ -49,6 +50,11 @@ def test_a_password_is_no_part_of_the_url() -> None:
     assert found == IndexSettings("https://example.org:8080/simple", "Basic bWU6YUBi")
 
 
-def test_an_address_that_is_none_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="an address that is wrong"):
-        settings_of("https://[user@index.example/simple")
+@each(
+    "address",
+    ["https://[me:secret@index.example/simple", "https://me:secret@index.\u2100.example/simple"],
+)
+def test_an_address_that_is_none_is_wrong_usage(address: str) -> None:
+    with pytest.raises(UsageError, match="is not valid") as caught:
+        settings_of(address)
+    assert "secret" not in str(caught.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.cases import each
 from whygpu.readers.log import read_text
 
@@ -117,3 +119,25 @@ def test_an_expression_has_one_value() -> None:
 def test_values_among_other_lines_are_not_guessed() -> None:
     lines = "\n".join(f"line of a program {letter}" for letter in "abcdefgh")
     assert shown(f"{lines}\nFalse None\n") == []
+
+
+def test_text_may_stand_on_both_sides_of_a_value() -> None:
+    joined = 'print("torch " + torch.__version__ + " for " + "everything")\n'
+    assert shown(joined + "torch 2.1.0 for everything") == [("torch-version", "2.1.0")]
+    formatted = 'print(f"<{torch.version.cuda}.>", torch.cuda.is_available())\n'
+    assert shown(formatted + "<12.1.> False") == [("torch-cuda", "12.1"), ("gpu-there", "False")]
+
+
+@each(
+    ("asks", "answer"),
+    [
+        (f"print({', '.join(['torch.__version__'] * 40)})", "1" * 300 + "!"),
+        (f"print('a', {(repr('') + ',') * 150} torch.__version__)", "a" + " " * 400 + "!"),
+        (f"print(torch.__version__{(' + ' + repr('')) * 130})", "2.1.0!"),
+        (f"{'-' * 700}torch.cuda.is_available()", "False"),
+    ],
+)
+def test_a_strange_expression_takes_no_longer_than_another(asks: str, answer: str) -> None:
+    begin = time.process_time()
+    read_text(f">>> {asks}\n{answer}")
+    assert time.process_time() - begin < 2

@@ -53,8 +53,9 @@ def collect(
     devices = graphics.collect(host)
     logged = Background(lambda: kernel_log.collect(host)) if _has_nvidia(devices) else None
     nvidia, gpu_ids = driver.collect(host)
-    if logged is not None:
-        nvidia = nvidia._replace(xids=logged.result())
+    nvidia = nvidia._replace(
+        xids=logged.result() if logged else kernel_log.not_read(devices, nvidia.gpus)
+    )
     variables = environment.collect(host, nvidia, gpu_ids)
     meanwhile()
     target, files = asked.result()

@@ -76,6 +76,7 @@ def _no_driver() -> DriverAnswer:
         version=nothing,
         cuda=nothing,
         gpus=nothing,
+        pairs=nothing,
     )
 
 

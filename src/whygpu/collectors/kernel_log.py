@@ -5,6 +5,8 @@ Older log files are not read: they also hold Xids of cards that were reset or re
 
 from __future__ import annotations
 
+from typing import Any
+
 from whygpu.collectors.driver_answer import bus_address
 from whygpu.host.base import Host
 from whygpu.model.driver import XidCount
@@ -80,3 +82,10 @@ def _counted(text: str) -> tuple[XidCount, ...]:
         times = before.times + 1 if before else 1
         found[key] = XidCount(*key, times, int(match["second"]))
     return tuple(found.values())
+
+
+def not_read(devices: Observed[Any], gpus: Observed[Any]) -> Observed[tuple[XidCount, ...]]:
+    """What is known without the log. Under WSL, for example, a GPU is not on the PCI bus."""
+    if isinstance(gpus, Absent) and not isinstance(devices, Unknown):
+        return Absent("an NVIDIA device or driver")
+    return Unknown("the kernel log was not read, because no NVIDIA device is seen on the PCI bus")

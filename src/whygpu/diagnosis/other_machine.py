@@ -11,9 +11,13 @@ from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.versions import release_numbers
 
 _SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "macOS", "darwin": "macOS"}
 _MAKERS = re.compile(r"\b(?:NVIDIA|Corporation|GeForce|Tesla|Quadro)\b|[^A-Za-z0-9]+")
+_OTHER_MAKERS = re.compile(
+    r"\b(?:AMD|ATI|Radeon|Instinct|gfx\d|Intel|Arc|Apple|TPU|CPU)", re.IGNORECASE
+)
 _CUT = re.compile(r"\.{2,3}$")
 """nvidia-smi shortens long names."""
 _ENOUGH = 4
@@ -36,7 +40,7 @@ def _other_system(log: Log, machine: Snapshot) -> Iterator[str]:
 
 
 def _other_gpu(log: Log, machine: Snapshot) -> Iterator[str]:
-    names = [device.name for device in log.devices if len(_plain(device.name)) >= _ENOUGH]
+    names = [device.name for device in log.devices if _is_known_nvidia(device.name)]
     if not names:
         return
     gpus = machine.driver.gpus
@@ -46,6 +50,11 @@ def _other_gpu(log: Log, machine: Snapshot) -> Iterator[str]:
             yield f"it shows {names[0]}, and this machine has {mine}"
     elif isinstance(nvidia_gpu(machine), Absent):
         yield f"it shows {names[0]}, and this machine has no NVIDIA GPU"
+
+
+def _is_known_nvidia(name: str) -> bool:
+    """Not a GPU of another maker, which a machine may have beside, or instead of, NVIDIA's."""
+    return len(_plain(name)) >= _ENOUGH and not _OTHER_MAKERS.search(name)
 
 
 def _plain(name: str) -> str:
@@ -60,21 +69,19 @@ def _same(name: str, other: str) -> bool:
 
 def _other_driver(log: Log, machine: Snapshot) -> Iterator[str]:
     driver = machine.driver
-    here = {
-        _number(version.value)
+    here = [
+        version.value
         for version in (driver.version, driver.kernel_module)
         if isinstance(version, Known)
-    }
+    ]
     there = [seen.version for seen in log.versions if seen.of in ("driver", "kernel-module")]
-    if here and there and here.isdisjoint(map(_number, there)):
+    if here and there and not any(_may_be_same(one, other) for one in here for other in there):
         mine = driver.version if isinstance(driver.version, Known) else driver.kernel_module
         if isinstance(mine, Known):
             yield f"its NVIDIA driver is {there[0]}, and this machine's is {mine.value}"
 
 
-def _number(version: str) -> tuple[int, ...]:
-    """Some programs write 470.57.2 for 470.57.02, and leave out a last zero."""
-    parts = [int(part) for part in re.findall(r"\d+", version)]
-    while parts and parts[-1] == 0:
-        parts.pop()
-    return tuple(parts)
+def _may_be_same(one: str, other: str) -> bool:
+    """Some programs write 470.57.2 for 470.57.02, and others write only the first numbers."""
+    pairs = zip(release_numbers(one), release_numbers(other), strict=False)
+    return all(first == second for first, second in pairs)

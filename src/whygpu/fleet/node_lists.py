@@ -21,6 +21,8 @@ from whygpu.model.outside_text import excerpt, one_line
 
 MOST_NODES = 200_000
 """As many as the largest clusters have nodes, several times over."""
+_MOST_NAMED = 8 * MOST_NODES
+"""Names in a list, in which a node may stand in several groups."""
 _LARGEST_LIST = 1 << 24
 """Bytes."""
 
@@ -46,14 +48,19 @@ def expected_nodes(path: str) -> tuple[str, ...]:
     # A Windows shell writes UTF-16.
     text = content.decode(json.detect_encoding(content), "replace")
     names: dict[str, None] = {}
+    left = _MOST_NAMED
     for number, line in _lines_with_nodes(text):
         try:
-            names.update(dict.fromkeys(nodes_in(line)))
+            found = nodes_in(line)
         except ValueError as error:
             shown = excerpt(one_line(line), 60)
             raise UsageError(f"{path}, line {number}, has {shown!r}: {error}") from error
+        names.update(dict.fromkeys(found))
+        left -= len(found)
         if len(names) > MOST_NODES:
             raise UsageError(f"{path} names more than {MOST_NODES:,} nodes")
+        if left < 0:
+            raise UsageError(f"{path} has more than {_MOST_NAMED:,} names")
     if not names:
         raise UsageError(f"{path} names no node; expected one name on each line")
     return tuple(names)
@@ -85,7 +92,12 @@ def nodes_in(line: str) -> list[str]:
             "the column with the names, such as `kubectl get nodes -o name` or "
             "`sinfo --noheader --Node --format=%N`"
         )
-    return [name for word in _words(first.removeprefix("node/")) for name in _expanded(word)]
+    found: list[str] = []
+    for word in _words(first.removeprefix("node/")):
+        found += _expanded(word)
+        if len(found) > MOST_NODES:
+            raise ValueError(f"expected at most {MOST_NODES:,} nodes in a line")
+    return found
 
 
 def _shell_words(line: str) -> list[str]:
@@ -134,6 +146,8 @@ def _values(text: str) -> list[str]:
         if match is None:
             raise ValueError("expected a range such as [01-04,07] or [a:f]")
         found += _one_range(match[1], match[2] or match[1], int(match[3] or 1))
+        if len(found) > MOST_NODES:
+            raise ValueError(f"expected a range of at most {MOST_NODES:,} nodes")
     return found
 
 

@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import resource
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -151,20 +152,26 @@ def _start(
         if error.errno == errno.ENOEXEC:
             # A script without a #! line is run by the shell.
             return start(["/bin/sh", *argv])
-        raise _not_started(argv[0], error) from error
+        raise _not_started(argv[0], environ.get("PATH"), error) from error
 
 
-def _not_started(program: str, error: OSError) -> NotStarted:
-    # A word without a slash is searched on PATH, even if the current folder has such a file.
-    is_command = "/" not in program
-    if error.errno == errno.ENOENT and (is_command or not os.path.lexists(program)):
-        where = "command not found" if is_command else "there is no such file"
-        return NotStarted(f"{program}: {where}", EXIT_NOT_FOUND)
+def _not_started(program: str, search_path: str | None, error: OSError) -> NotStarted:
     if error.errno == errno.ENOENT:
-        return NotStarted(f"{program}: the interpreter that it names is not there", EXIT_NOT_FOUND)
+        return NotStarted(f"{program}: {_what_is_not_there(program, search_path)}", EXIT_NOT_FOUND)
     if error.errno == errno.ENOTDIR:
         return NotStarted(f"{program}: {error.strerror}", EXIT_NOT_FOUND)
     return NotStarted(f"{program}: {error.strerror}", EXIT_NOT_STARTED)
+
+
+def _what_is_not_there(program: str, search_path: str | None) -> str:
+    # A word without a slash is searched on PATH, even if the current folder has such a file.
+    if "/" not in program and shutil.which(program, path=search_path) is None:
+        return "command not found"
+    if "/" in program and not os.path.lexists(program):
+        return "there is no such file"
+    if "/" in program and not os.path.exists(program):
+        return "it is a link to a file that is not there"
+    return "the interpreter that it names is not there"
 
 
 def _wait(

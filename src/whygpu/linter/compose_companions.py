@@ -11,7 +11,9 @@ from whygpu.readers.deployment import dev_container
 
 _FILES = re.compile(r"\bcompose\s(?:[^\n\\]|\\.|\\\n){0,400}")
 _FILE = re.compile(r"\s(?:-f|--file)[= ]\s{0,4}[\"']?([^\s\"']{1,200})")
-_COMPOSE_FILE = re.compile(r"^\s*(?:export\s+)?COMPOSE_FILE=[\"']?([^\s\"'#]{1,400})", re.MULTILINE)
+_COMPOSE_FILE = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?COMPOSE_FILE=[\"']?([^\s\"'#]{1,400})", re.MULTILINE
+)
 _SCRIPTS = re.compile(r"(?:readme.*|makefile|justfile|.*\.sh|\.env.*)", re.IGNORECASE)
 _DEV_CONTAINER = ".devcontainer"
 _FOLDERS_UP = 2

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.linter import gpu_signs
@@ -109,13 +110,23 @@ def _is_complete(path: str, text: str, name: str) -> bool | None:
         return None
     if yaml_tree.is_template(text):
         return True
+    complete = _complete_in(path, text)
+    # A patch of Kustomize may have another form.
+    return complete is None or complete.get(name, False)
+
+
+@lru_cache(maxsize=256)
+def _complete_in(path: str, text: str) -> dict[str, bool] | None:
+    """Whether each object of a manifest is described with its images; None if it is not read."""
     try:
         documents = documents_of(path, text)
     except NotRead:
-        return True
-    mine = [pod for pod in kubernetes.read(path, documents, text) if pod.name == name]
-    # A patch of Kustomize may have another form.
-    return bool(mine) and all(each.image for pod in mine for each in pod.containers)
+        return None
+    found: dict[str, bool] = {}
+    for pod in kubernetes.read(path, documents, text):
+        has_images = all(each.image for each in pod.containers)
+        found[pod.name] = found.get(pod.name, True) and has_images
+    return found
 
 
 def _manifests_around(path: str, files: ProjectFiles) -> Iterator[str]:

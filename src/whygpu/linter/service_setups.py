@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
 
 from whygpu.linter import gpu_signs
 from whygpu.linter.compose_companions import companions
@@ -46,21 +50,28 @@ def service_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
     beside = _granted_beside(path, files)
     services = compose.read(path, documents_of(path, text), text).services
     said = tuple(_said_above(path, text))
-    for number, service in enumerate(services):
-        before = services[:number]
+    have_gpus = [_has_gpus(each, beside) for each in services]
+    with_gpus = _by_image(itertools.compress(services, have_gpus))
+    granted = _by_image(each for each in services if each.grants)
+    reported: set[_Image] = set()
+    for service, has_gpus in zip(services, have_gpus, strict=True):
         image = _image_of_service(service, path, files, judge)
         reasons = list(_image_reasons(service, image))
         program = _program(service, path, image, files)
         if program is not None and program.needs_gpu is not None:
             reasons.append(needs_gpu(program.needs_gpu))
         reasons += _gpu_names(service, services)
-        reasons += _own_signs(service, services, image)
+        reasons += _own_signs(service, granted, image)
         reasons = list(gpu_signs.by_the_default_runtime(service.variables, reasons))
         elsewhere = service.gets_more
-        if any(_is_other_role(service, each) and _has_gpus(each, beside) for each in services):
+        own_image = _image_of(service)
+        if with_gpus.get(own_image, {}).keys() - {_role(service)}:
+            # Another part of the program, so this one may need no GPU.
             elsewhere = "another service runs the same image with a GPU"
-        elif any(_is_reported_for(other, service, beside) for other in before):
+        elif own_image in reported:
             elsewhere = "another service runs the same image, and is reported"
+        if not has_gpus:
+            reported.add(own_image)
         if given := _given_beside(service, beside):
             elsewhere = f"{given} gives it GPUs"
         elif variant := _variant_beside(service, beside):
@@ -122,14 +133,15 @@ def _run_elsewhere(service: compose.Service, path: str, files: ProjectFiles) -> 
 
 
 def _own_signs(
-    service: compose.Service, services: Sequence[compose.Service], image: Setup | None
+    service: compose.Service, granted: _ByImage, image: Setup | None
 ) -> Iterator[Reason]:
     """What its command and its variables say, and its twins that have a GPU."""
     if TOOL_IMAGES.search(service.image) or _is_helper(image):
         return
     yield from gpu_signs.of_command(service.command, service.place)
     yield from gpu_signs.of_variables(service.variables)
-    twin = next((each for each in services if each.grants and _is_twin(service, each)), None)
+    twins = granted.get(_image_of(service), {}).get(_role(service), ())
+    twin = next((each for each in twins if each is not service), None)
     if twin is not None:
         yield Reason(f"{twin.name} runs the same with a GPU", service.place, _TWIN_MAY_DIFFER)
 
@@ -145,9 +157,11 @@ def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) ->
     if _GPU_WORD.search(service.name) and not TOOL_IMAGES.search(service.name):
         return [Reason("so its name says", service.place, ONLY_A_NAME)]
     file = os.path.basename(service.place.file)
+    if not _GPU_WORD.search(file):
+        return []
     built = [each for each in services if each.build_folder] or list(services)
     asked = any(each.grants or each.gets_more for each in services)
-    if _GPU_WORD.search(file) and built == [service] and not asked:
+    if built == [service] and not asked:
         return [Reason(f"its file is called {file}", service.place, ONLY_A_NAME)]
     return []
 
@@ -187,39 +201,57 @@ def _runtime_grant(grant: Grant, service: compose.Service, image: Setup | None) 
     return grant._replace(refused=refused)
 
 
-def _same_image(one: compose.Service, other: compose.Service) -> bool:
-    def image(service: compose.Service) -> tuple[str, ...]:
-        if service.build_folder:
-            return (service.build_folder, service.dockerfile, service.target)
-        return (service.image,)
-
-    return one is not other and image(one) == image(other)
-
-
+_Image = tuple[str, ...]
+_Role = tuple[str, ...]
+_ByImage = dict[_Image, dict[_Role, list[compose.Service]]]
 _NUMBER = re.compile(r"\d+")
 
 
-def _is_twin(one: compose.Service, other: compose.Service) -> bool:
-    """The same image with the same command, except for numbers, as the workers of a cluster."""
-
-    def without_numbers(service: compose.Service) -> list[str]:
-        return [_NUMBER.sub("#", word) for word in (service.name, *service.command)]
-
-    return _same_image(one, other) and without_numbers(one) == without_numbers(other)
+def _image_of(service: compose.Service) -> _Image:
+    if service.build_folder:
+        return (service.build_folder, service.dockerfile, service.target)
+    return (service.image,)
 
 
-def _is_other_role(one: compose.Service, other: compose.Service) -> bool:
-    """The same image for another part of the program, which may need no GPU."""
-    return _same_image(one, other) and not _is_twin(one, other)
+def _role(service: compose.Service) -> _Role:
+    """Its name and its command without numbers: the workers of a cluster have the same role."""
+    return tuple(_NUMBER.sub("#", word) for word in (service.name, *service.command))
 
 
-def _is_reported_for(
-    earlier: compose.Service,
-    service: compose.Service,
-    beside: dict[str, list[compose.Service]],
-) -> bool:
-    """The same image lacks the GPU here as well: one finding is enough."""
-    return _same_image(service, earlier) and not _has_gpus(earlier, beside)
+def _by_image(services: Iterable[compose.Service]) -> _ByImage:
+    found: _ByImage = {}
+    for service in services:
+        roles = found.setdefault(_image_of(service), {})
+        roles.setdefault(_role(service), []).append(service)
+    return found
+
+
+_Row = tuple[int, str, compose.Service]
+
+
+class _Beside:
+    """Services with GPUs in other files, by their names and images."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str | _Image, list[_Row]] = {}
+        self._count = 0
+
+    def add(self, file: str, service: compose.Service) -> None:
+        self._count += 1
+        keys: set[str | _Image] = {service.name, service.extended, _image_of(service)}
+        for key in keys:
+            self._rows.setdefault(key, []).append((self._count, file, service))
+
+    def like(self, service: compose.Service) -> Iterator[_Row]:
+        """Those of its name, those that extend it, and those of the image that it builds."""
+        keys: list[str | _Image] = [service.name]
+        if service.build_folder:
+            keys.append(_image_of(service))
+        return heapq.merge(*(self._rows.get(key, []) for key in keys), key=itemgetter(0))
+
+
+def _same_image(one: compose.Service, other: compose.Service) -> bool:
+    return one is not other and _image_of(one) == _image_of(other)
 
 
 def _for_cpu(service: compose.Service) -> list[Reason]:
@@ -254,20 +286,26 @@ def _image_of_service(
     return published_image(service.image, service.image_place)
 
 
-def _granted_beside(path: str, files: ProjectFiles) -> dict[str, list[compose.Service]]:
+def _granted_beside(path: str, files: ProjectFiles) -> _Beside:
     """The services with GPUs in other compose files that may be started together with this one."""
-    found: dict[str, list[compose.Service]] = {}
+    found = _Beside()
     for other in dict.fromkeys((*_in_its_folder(path, files), *companions(path, files))):
-        text = files.read(other)
-        if not text or yaml_tree.is_template(text):
-            continue
-        try:
-            read = compose.read(other, yaml_tree.load(other, text), text)
-        except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
-            continue
         name = os.path.relpath(other, os.path.dirname(path) or os.curdir)
-        found[name] = [service for service in read.services if service.grants]
+        for service in _granted_in(other, files.read(other) or ""):
+            found.add(name, service)
     return found
+
+
+@lru_cache(maxsize=256)
+def _granted_in(path: str, text: str) -> tuple[compose.Service, ...]:
+    """Each file of a folder is read for all the others."""
+    if not text or yaml_tree.is_template(text):
+        return ()
+    try:
+        services = compose.read(path, yaml_tree.load(path, text), text).services
+    except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
+        return ()
+    return tuple(service for service in services if service.grants)
 
 
 def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:
@@ -278,25 +316,15 @@ def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:
             yield os.path.normpath(os.path.join(folder, name))
 
 
-def _given_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
+def _given_beside(service: compose.Service, beside: _Beside) -> str:
     """The file that gives GPUs to this service, to one that extends it, or to its image."""
-    found = _others_with_gpus(service, beside)
-    return next((name for name, other in found if not _is_own_variant(service, other)), "")
+    found = beside.like(service)
+    return next((name for _, name, other in found if not _is_own_variant(service, other)), "")
 
 
-def _variant_beside(service: compose.Service, beside: dict[str, list[compose.Service]]) -> str:
+def _variant_beside(service: compose.Service, beside: _Beside) -> str:
     """The file in which another variant of this service has GPUs."""
-    return next((name for name, _ in _others_with_gpus(service, beside)), "")
-
-
-def _others_with_gpus(
-    service: compose.Service, beside: dict[str, list[compose.Service]]
-) -> Iterator[tuple[str, compose.Service]]:
-    for name, services in beside.items():
-        for other in services:
-            built = bool(service.build_folder) and _same_image(service, other)
-            if built or service.name in (other.name, other.extended):
-                yield name, other
+    return next((name for _, name, _ in beside.like(service)), "")
 
 
 def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
@@ -313,5 +341,5 @@ def _is_own_variant(service: compose.Service, other: compose.Service) -> bool:
     return both_complete and (is_named or is_other_image)
 
 
-def _has_gpus(service: compose.Service, beside: dict[str, list[compose.Service]]) -> bool:
+def _has_gpus(service: compose.Service, beside: _Beside) -> bool:
     return bool(service.grants) or bool(_given_beside(service, beside))

@@ -8,19 +8,22 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from whygpu.model.observed import Absent, Known, Observed, Unknown
-from whygpu.model.outside_text import excerpt, printable
+from whygpu.model.outside_text import excerpt, one_line, printable
 
 T = TypeVar("T")
 
 _LARGEST = 1e30
 """No number in these records is larger. Infinity and NaN are not valid JSON."""
+_LONGEST_PLACE = 200
 
 
 class DecodeError(ValueError):
     """A JSON value is not what its type says; `path` is where."""
 
     def __init__(self, path: str, expected: str, received: Any) -> None:
-        super().__init__(f"{path or 'top level'}: expected {expected}, received {shown(received)}")
+        # A key of the content may be as long as the content.
+        place = excerpt(one_line(path), _LONGEST_PLACE) or "top level"
+        super().__init__(f"{place}: expected {expected}, received {shown(received)}")
 
 
 _MISSING = object()

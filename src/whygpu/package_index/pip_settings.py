@@ -44,8 +44,12 @@ def settings_of(url: str, certificates: str = "") -> IndexSettings:
     """The settings for a URL, which may contain a user name and a password."""
     try:
         parts = urllib.parse.urlsplit(url.strip())
-    except ValueError as error:
-        raise UsageError(f"pip is configured with an address that is wrong: {error}") from error
+    except ValueError:
+        # Without the message of Python, which may quote the user name and the password.
+        raise UsageError(
+            "the address of pip's package index is not valid; `pip config list` shows it, unless "
+            "PIP_INDEX_URL sets it"
+        ) from None
     place = parts.netloc.rpartition("@")[2]
     plain = urllib.parse.urlunsplit((parts.scheme, place, parts.path, "", "")).rstrip("/")
     if parts.username is None:

@@ -91,6 +91,7 @@ _MOST_BETWEEN = 6
 _MOST_UNKNOWN = 2
 """Items of one statement whose values may be anything."""
 _ANYTHING = r"[^\n]{0,80}?"
+_BLANKS = r"\s{0,2}"
 
 
 class _Item(NamedTuple):
@@ -99,6 +100,9 @@ class _Item(NamedTuple):
     pattern: str
     of: ShownOf | None = None
     """None for text, and for values that say nothing about devices."""
+    before: str = ""
+    after: str = ""
+    """Patterns of the text around the value, as in an f-string."""
 
 
 class _Printed(NamedTuple):
@@ -126,7 +130,7 @@ def shown_values(lines: Sequence[Line]) -> tuple[Shown, ...]:
         prompt = _PROMPT.match(text)
         if prompt is not None and prompt[0].strip() == ">>>":
             found += _silent(open_still, line.number)
-        asked = list(_asked(text, prompt, line.number)) if _may_ask(text) else []
+        asked = _asked(text, prompt, line.number) if _may_ask(text) else []
         if asked:
             open_still = [*(() if prompt is not None else open_still), *asked]
             between = 0
@@ -159,7 +163,7 @@ def _silent(open_still: Sequence[_Printed], line: int) -> Iterator[Shown]:
             yield Shown(open_still[0].asked, open_still[0].asked, item.of, "None")
 
 
-def _asked(text: str, prompt: re.Match[str] | None, line: int) -> Iterator[_Printed]:
+def _asked(text: str, prompt: re.Match[str] | None, line: int) -> list[_Printed]:
     """What the statements in a line print, if that says something about devices."""
     command = _COMMAND.search(text)
     code = text[prompt.end() :] if prompt is not None else text
@@ -168,18 +172,23 @@ def _asked(text: str, prompt: re.Match[str] | None, line: int) -> Iterator[_Prin
     elif _LABEL.fullmatch(text):
         code = "torch.cuda.is_available()"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(code.strip())
+        return _of_code(code.strip(), line, session=command is None)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for number, statement in enumerate(tree.body, 1):
+        return []
+
+
+def _of_code(code: str, line: int, *, session: bool) -> list[_Printed]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(code)
+    found: list[_Printed] = []
+    for statement in tree.body:
         if isinstance(statement, ast.Expr):
-            printed = _printed(
-                statement.value, line, session=command is None and number == len(tree.body)
-            )
+            is_last = statement is tree.body[-1]
+            printed = _printed(statement.value, line, session=session and is_last)
             if printed is not None and any(item.of for item in printed.items):
-                yield printed
+                found.append(printed)
+    return found
 
 
 def _printed(node: ast.expr, line: int, *, session: bool) -> _Printed | None:
@@ -189,12 +198,8 @@ def _printed(node: ast.expr, line: int, *, session: bool) -> _Printed | None:
         if not isinstance(separator, ast.Constant) or not isinstance(separator.value, str):
             return None
         items = tuple(map(_item, node.args))
-        between = (
-            r"\s{0,2}"
-            if separator.value == " "
-            else re.escape(separator.value).replace("\\\n", r"\s")
-        )
-        printed = _Printed(items, between, line)
+        between = re.escape(separator.value).replace("\\\n", r"\s")
+        printed = _Printed(items, _BLANKS if separator.value == " " else between, line)
     elif not session:
         return None
     elif isinstance(node, ast.Tuple):
@@ -230,14 +235,18 @@ def _item(node: ast.expr) -> _Item:
 
 def _joined(parts: Sequence[ast.expr]) -> _Item:
     """Text with at most one value that is asked for."""
-    items = [_item(part) for part in parts]
-    known = [item for item in items if item.of is not None]
-    if len(known) != 1 or any(item.pattern == _ANYTHING for item in items):
+    items = [item for item in map(_item, parts) if item.pattern]
+    if any(item.pattern == _ANYTHING for item in items):
         return _Item(_ANYTHING)
-    pattern = r"\s{0,2}".join(
-        f"(?P<value>{i.pattern})" if i is known[0] else i.pattern for i in items
-    )
-    return _Item(pattern, known[0].of)
+    places = [place for place, item in enumerate(items) if item.of is not None]
+    if not places:
+        return _Item(_BLANKS.join(item.pattern for item in items))
+    if len(places) > 1:
+        return _Item(_ANYTHING)
+    value, texts = items[places[0]], [item.pattern for item in items]
+    before = "".join(f"{text}{_BLANKS}" for text in texts[: places[0]])
+    after = "".join(f"{_BLANKS}{text}" for text in texts[places[0] + 1 :])
+    return value._replace(before=before + value.before, after=value.after + after)
 
 
 def _answer(
@@ -258,14 +267,22 @@ def _answer(
     return single, [first._replace(items=first.items[1:]), *later]
 
 
+def _at_once(name: str, pattern: str) -> str:
+    """The first match only. Trying all lengths of dozens of parts would take for ever."""
+    return f"(?=(?P<{name}>{pattern}))(?P={name})"
+
+
 def _values(text: str, printed: _Printed, line: int) -> list[Shown] | None:
-    patterns = [
-        re.sub(r"\(\?P<value>", f"(?P<v{place}>", item.pattern)
-        if "(?P<value>" in item.pattern
-        else f"(?P<v{place}>{item.pattern})"
-        for place, item in enumerate(printed.items)
-    ]
-    match = re.fullmatch(printed.opened + printed.separator.join(patterns) + printed.closed, text)
+    pattern = printed.opened
+    for place, item in enumerate(printed.items):
+        if place:
+            pattern += _at_once(f"s{place}", printed.separator)
+        if item.pattern == _ANYTHING:
+            pattern += _ANYTHING
+        else:
+            whole = f"{item.before}(?P<v{place}>{item.pattern}){item.after}"
+            pattern += _at_once(f"w{place}", whole)
+    match = re.fullmatch(pattern + printed.closed, text)
     if match is None:
         return None
     return [

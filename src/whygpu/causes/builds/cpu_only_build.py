@@ -170,6 +170,8 @@ from whygpu.causes.evidence.log_cpu_builds import (
     TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
+    is_for_other_gpus,
+    shown_with_gpu,
     shown_without_gpu,
 )
 from whygpu.causes.evidence.log_extensions import lines_about_extensions
@@ -509,7 +511,9 @@ def _unavailable(log: Log, statement: Match) -> Finding:
 
 
 def _nothing_else_known(log: Log) -> bool:
-    return not (log.statuses or log.devices or suspects(log)) and log.framework in ("torch", "")
+    has_gpu_code = bool(shown_with_gpu(log)) or is_for_other_gpus(log)
+    is_explained = log.statuses or log.devices or has_gpu_code or suspects(log)
+    return not is_explained and log.framework in ("torch", "")
 
 
 def _without(log: Log, statement: Match) -> Finding:

@@ -393,7 +393,7 @@ def _cards_left_out(machine: Snapshot) -> Iterator[Finding]:
     if not left_out:
         return
     cards = and_list([f"{device.address} (device id {device.device_id})" for device in left_out])
-    holder = _holder(left_out[0]) or "no driver"
+    holder = " or ".join(sorted({_holder(device) or "no driver" for device in left_out}))
     yield CAUSE.finding(
         subject=MACHINE,
         message=f"the NVIDIA driver {_version(machine)} does not use the card at {cards}: {holder} "

@@ -124,20 +124,24 @@ _OTHER_GPUS = ("+rocm", "+xpu")
 def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
     """Values that say that a build has no GPU code.
 
-    A build of PyTorch for AMD, Intel or a Mac was built for no CUDA either.
+    A build for AMD, Intel or a Mac was built for no CUDA either.
     """
     of_torch = log.shown_of("torch-cuda", "torch-built")
+    of_tensorflow = log.shown_of("tensorflow-built")
+    if (
+        log.platform == "macos"
+        or log.reports_gpu()
+        or any(s.value == "True" for s in of_tensorflow)
+    ):
+        of_tensorflow = ()
     there = log.shown_of("gpu-there", "other-gpu-there")
-    if log.platform == "macos" or _other_gpus(log) or any(s.value == "True" for s in there):
+    if log.platform == "macos" or is_for_other_gpus(log) or any(s.value == "True" for s in there):
         of_torch = ()
-    return tuple(
-        seen
-        for seen in (*of_torch, *log.shown_of("tensorflow-built"))
-        if seen.value in ("None", "False")
-    )
+    return tuple(seen for seen in (*of_torch, *of_tensorflow) if seen.value in ("None", "False"))
 
 
-def _other_gpus(log: Log) -> bool:
+def is_for_other_gpus(log: Log) -> bool:
+    """Whether values show a build of PyTorch for AMD or Intel."""
     hip = any(seen.value != "None" for seen in log.shown_of("torch-hip"))
     versions = [seen.value for seen in log.shown_of("torch-version")]
     return hip or any(mark in version for version in versions for mark in _OTHER_GPUS)
