@@ -70,7 +70,9 @@ KeyError: 'COLAB_TPU_ADDR'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from whygpu.causes.evidence.cuda_start_suspects import suspects
 from whygpu.causes.evidence.driver_state import CONSEQUENCES
@@ -104,17 +106,37 @@ _TPU = late(
     r"|\bTpuDevice\(|physical_device:TPU:\d|/device:TPU:\d|Finished initializing TPU system"
     r"|default_backend\(\)\W{1,8}tpu\b"
 )
-_COLAB = late(r"(?<![\w/.])/content/|google\.colab|\bCOLAB_\w|(?i:(?<![\w/])colab\b)")
+_COLAB = late(r"google\.colab|\bCOLAB_\w|(?i:(?<![\w/])colab\b)")
+_COLAB_FOLDER = late(r"(?<![\w/.])/content/")
+"""Where Colab keeps files; an image may have such a folder as well."""
 _KAGGLE = late(r"/kaggle/(?:working|input|lib)|\bKAGGLE_\w|(?i:(?<![\w/])kaggle\b(?! ?api))")
-_TITLES = {True: "this Colab runtime", False: "this Kaggle session"}
 _IN_COLAB = Remedy(
-    "In the notebook's menu, choose Runtime > Change runtime type, select a GPU, and run all cells "
-    "again: it is another machine."
+    "Nothing in the notebook or program can change that: in the notebook's menu, choose Runtime > "
+    "Change runtime type, select a GPU, and run all cells again."
 )
 _IN_KAGGLE = Remedy(
     "In the notebook's settings, choose a GPU as the accelerator, and run all cells again."
 )
 _ELSEWHERE = Remedy("Choose a machine with a GPU, and run the program there.")
+
+
+class _Service(NamedTuple):
+    sign: re.Pattern[str]
+    title: str
+    choose: Remedy
+    question: str = "Which kind of runtime is selected in the settings of the notebook?"
+
+
+_SERVICES = (
+    _Service(_COLAB, "this Colab runtime", _IN_COLAB),
+    _Service(_KAGGLE, "this Kaggle session", _IN_KAGGLE),
+    _Service(
+        _COLAB_FOLDER,
+        "this machine (Colab, by its folder /content)",
+        _IN_COLAB,
+        "Is it Colab? In a container with a folder /content, look at how that is started.",
+    ),
+)
 _USE_THE_TPU = Remedy(
     "Or use the TPU: with JAX, with TensorFlow's TPUStrategy, or with PyTorch and torch_xla."
 )
@@ -123,7 +145,7 @@ _USE_THE_TPU = Remedy(
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     tpu = lines_with(log, _TPU)[:2]
-    service = _COLAB if log.says(_COLAB) else _KAGGLE if log.says(_KAGGLE) else None
+    service = next((each for each in _SERVICES if log.says(each.sign)), None)
     story = story_of(log)
     if not tpu and service is None:
         return
@@ -133,20 +155,25 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if not lines:
         return
     lines = tuple(sorted({*lines, *story.wanted, *ended_after(log, min(lines))}))
-    machine = "the machine" if service is None else _TITLES[service is _COLAB]
     has = "has a TPU and no GPU" if tpu else "was started without a GPU"
-    choose = _IN_COLAB if service is _COLAB else _IN_KAGGLE if service else _ELSEWHERE
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"{machine} {has}; nothing in the notebook or program can change that",
-        evidence=log.evidence(*tpu, *lines, *lines_with(log, service)[:1] if service else ()),
-        remedies=(choose, *((_USE_THE_TPU,) if tpu else ())),
+        message=f"{service.title if service else 'the machine'} {has}",
+        evidence=log.evidence(*tpu, *lines, *_first_sign(log, service)),
+        remedies=(
+            service.choose if service else _ELSEWHERE,
+            *((_USE_THE_TPU,) if tpu else ()),
+        ),
         confidence="certain" if tpu and not _only_a_build(log) else "likely",
         severity=weight(log, lines, "info" if log.progress else "warning"),
         effect="broken" if failed_at(log, lines) else "cpu",
-        ask=None if tpu else "Which kind of runtime is selected in the settings of the notebook?",
+        ask=service.question if service and not tpu else None,
         kind_of="no-nvidia-driver",
     )
+
+
+def _first_sign(log: Log, service: _Service | None) -> tuple[int, ...]:
+    return tuple(lines_with(log, service.sign)[:1]) if service else ()
 
 
 def _names_another(story: Story) -> bool:
