@@ -165,11 +165,12 @@ def _not_started(program: str, search_path: str | None, error: OSError) -> NotSt
 
 def _what_is_not_there(program: str, search_path: str | None) -> str:
     # A word without a slash is searched on PATH, even if the current folder has such a file.
-    if "/" not in program and shutil.which(program, path=search_path) is None:
-        return "command not found"
-    if "/" in program and not os.path.lexists(program):
+    if "/" not in program:
+        if shutil.which(program, path=search_path) is None:
+            return "command not found"
+    elif not os.path.lexists(program):
         return "there is no such file"
-    if "/" in program and not os.path.exists(program):
+    elif not os.path.exists(program):
         return "it is a link to a file that is not there"
     return "the interpreter that it names is not there"
 
