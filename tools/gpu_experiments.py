@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.machine import Interpreters
 from tests.hardware.memory_programs import GUARDED_FIT, GUARDED_LOOP, MEASURED
 from tests.hardware.tensorflow_programs import PROGRAMS, Program
 from tools.gpu_runs import Ended, run, scrubbed
@@ -31,8 +32,8 @@ Row = dict[str, Any]
 class Machine(NamedTuple):
     """Where the experiments run."""
 
-    python: str
-    """The interpreter with the frameworks."""
+    interpreters: Interpreters
+    """Those with the frameworks."""
     folder: Path
     """For logs."""
     gpu_bytes: int | None
@@ -50,6 +51,8 @@ class Experiment(NamedTuple):
     """With the rows of earlier experiments, by name, and the seconds that it may take."""
     seconds: float
     """What it may take at most."""
+    beside: str = ""
+    """Experiments with the same word may run side by side, because each limits its memory."""
 
 
 class Search(NamedTuple):
@@ -66,6 +69,9 @@ class Search(NamedTuple):
 
     def limit(self, machine: Machine) -> int:
         return self.gpu_limit if machine.gpu_bytes else self.cpu_limit
+
+    def python(self, machine: Machine) -> str:
+        return machine.interpreters.of(self.backend)
 
 
 SEARCHES = (
@@ -102,32 +108,31 @@ _TRIED_BATCH = 4
 
 
 def experiments() -> Iterator[Experiment]:
-    searches = [
-        Experiment(f"find/{each.name}", partial(_find, each), SEARCH_SECONDS) for each in SEARCHES
-    ]
     programs = {
         each.name: Experiment(f"program/{each.name}", partial(_program, each), PROGRAM_SECONDS)
         for each in PROGRAMS
     }
     recorded = {file.stem.removeprefix(_RECORDED) for file in LOGS.glob(f"{_RECORDED}*.log")}
-    yield from searches[:3]
+    for each in SEARCHES:
+        yield Experiment(f"find/{each.name}", partial(_find, each), SEARCH_SECONDS, "limited")
     for name in GUARDS:
-        yield Experiment(f"guard/{name}", partial(_guard, name), PROGRAM_SECONDS)
-    yield from (programs[name] for name in programs if name not in recorded)
-    yield from searches[3:]
+        yield Experiment(f"guard/{name}", partial(_guard, name), PROGRAM_SECONDS, "limited")
     for mode, models in (("train", tuple(TO_ESTIMATE)), ("infer", INFERRED)):
         for model in models:
+            measure = partial(_estimate, model, mode)
             name = f"estimate/{model}-{mode}"
-            yield Experiment(name, partial(_estimate, model, mode), PROGRAM_SECONDS)
+            yield Experiment(name, measure, PROGRAM_SECONDS, "limited")
+    yield from (programs[name] for name in programs if name not in recorded)
     for each in SEARCHES:
-        yield Experiment(f"truth/{each.name}", partial(_truth, each), TRUTH_SECONDS)
+        yield Experiment(f"truth/{each.name}", partial(_truth, each), TRUTH_SECONDS, "truth")
     yield from (programs[name] for name in programs if name in recorded)
 
 
 def _program(program: Program, machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
     """Run a program as a user does, without whygpu, and keep its log."""
-    ended = run_program(program, machine.python, seconds)
-    log = scrubbed(ended.output, machine.python)
+    python = machine.interpreters.of("tensorflow")
+    ended = run_program(program, python, seconds)
+    log = scrubbed(ended.output, python)
     (machine.folder / f"{program.name}.log").write_text(log, encoding="utf-8")
     answer = explain_text(log)
     return {
@@ -148,7 +153,8 @@ def run_program(program: Program, python: str, seconds: float = PROGRAM_SECONDS)
 def _find(search: Search, machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
     """`whygpu memory find`, as a user types it."""
     command = [sys.executable, "-m", "whygpu", "memory", "find", "--json", "--no-cache"]
-    command += [f"{BENCHMARKS / 'find_models.py'}:{search.model}", "--python", machine.python]
+    command += [f"{BENCHMARKS / 'find_models.py'}:{search.model}"]
+    command += ["--python", search.python(machine)]
     command += ["--limit", f"{search.limit(machine)}B"]
     command += [] if machine.gpu_bytes else ["--device", "cpu"]
     ended = run(command, seconds=seconds, environ=_environ(search.backend))
@@ -161,7 +167,7 @@ def _find(search: Search, machine: Machine, rows: Mapping[str, Row], seconds: fl
             {name: trial[name] for name in ("batch", "outcome", "alone", "seconds", "how")}
             for trial in found.get("trials", ())
         ],
-        "notes": [scrubbed(note, machine.python) for note in found.get("notes", ())],
+        "notes": [scrubbed(note, search.python(machine)) for note in found.get("notes", ())],
     }
 
 
@@ -208,7 +214,8 @@ class _Plain:
         if batch in self.known:
             return self.known[batch]
         limit = self._search.limit(self._machine)
-        command = [self._machine.python, str(BENCHMARKS / "find_truth.py")]
+        python = self._search.python(self._machine)
+        command = [python, str(BENCHMARKS / "find_truth.py")]
         command += [self._search.model, str(batch)]
         environ = _environ(self._search.backend)
         if self._machine.gpu_bytes:
@@ -220,7 +227,7 @@ class _Plain:
         if fits and not self._machine.gpu_bytes:
             fits = int(ended.output.split()[-1]) <= limit
         last = [line for line in ended.errors.splitlines() if line.strip()][-1:]
-        how = "" if ended.code == 0 else scrubbed("".join(last), self._machine.python)[:300]
+        how = "" if ended.code == 0 else scrubbed("".join(last), python)[:300]
         self.seen.append({"batch": batch, "fits": fits, "code": ended.code, "how": how})
         self.known[batch] = fits
         return fits
@@ -246,12 +253,13 @@ def _printed(code: str, words: Sequence[object], machine: Machine, seconds: floa
     """What one of our programs prints: a line of JSON."""
     environ = _environ("tensorflow")
     environ["PYTHONPATH"] = f"{ROOT / 'tests' / 'estimates'}:{ROOT / 'src'}"
-    command = [machine.python, "-c", code, *map(str, words)]
+    python = machine.interpreters.of("tensorflow")
+    command = [python, "-c", code, *map(str, words)]
     ended = run(command, seconds=seconds, environ=environ)
     return {
         **_end(ended),
         "printed": _json(ended.output),
-        "errors": "" if ended.code == 0 else scrubbed(ended.errors[-1500:], machine.python),
+        "errors": "" if ended.code == 0 else scrubbed(ended.errors[-1500:], python),
     }
 
 

@@ -1,12 +1,14 @@
 """Measure on this machine's GPU what the documentation still lacks.
 
-    python -m tools.record_gpu PYTHON FOLDER [--only find guard/keras-fit ...] [--seconds 1500]
+    python -m tools.record_gpu FOLDER --python PYTHON [--only find guard/keras-fit ...] [--jobs 8]
 
-PYTHON is an interpreter with TensorFlow, Keras and JAX (PyTorch if it is there); nothing is
-installed into it. FOLDER gets rows.jsonl, a line for each experiment as soon as it has ended, and
-NAME.log for each program of tests/hardware/tensorflow_programs.py, without what it says of this
-machine: for docs/ and tests/logs. The experiments run one at a time, the most informative first.
-Called again, it goes on with those that are missing or ran out of time.
+PYTHON is an interpreter with TensorFlow, Keras and JAX (PyTorch if it is there), or
+`--python jax=PYTHON` for one of them; nothing is installed into it. FOLDER gets rows.jsonl, a line
+for each experiment as soon as it has ended, and NAME.log for each program of
+tests/hardware/tensorflow_programs.py, without what it says of this machine: for docs/ and
+tests/logs. The most informative experiments come first. Those that limit their memory can run side
+by side (--jobs): then their seconds are upper bounds. Called again, it goes on with those that are
+missing or ran out of time.
 
 --device cpu runs them with small batches where there is no GPU, to try the experiments themselves.
 """
@@ -19,9 +21,12 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import groupby
 from pathlib import Path
 
+from benchmarks.machine import Interpreters, interpreters
 from tools.gpu_experiments import Experiment, Machine, NotYet, Row, experiments
 from whygpu.api import snapshot
 from whygpu.model.observed import Known
@@ -65,36 +70,60 @@ def chosen(all_of_them: Iterable[Experiment], only: list[str]) -> list[Experimen
     ]
 
 
-def carried_out(waiting: Iterable[Experiment], machine: Machine, seconds: float) -> Iterator[Row]:
+def carried_out(
+    waiting: Iterable[Experiment], machine: Machine, seconds: float, jobs: int = 1
+) -> Iterator[Row]:
     """The rows of experiments that were not done yet, within the time."""
-    began = time.monotonic()
+    until = time.monotonic() + seconds
     rows = rows_of(machine.folder)
-    for each in waiting:
-        done = rows.get(each.name)
-        if done is not None and done["code"] is not None:
-            continue
-        left = seconds - (time.monotonic() - began)
-        if left < LEAST_SECONDS:
-            return
-        try:
-            found = each.carry_out(machine, rows, min(each.seconds, left))
-        except NotYet as missing:
-            print(f"{each.name}: needs {missing}", file=sys.stderr)
-            continue
-        except Exception:
-            # One that cannot be carried out must not cost the others their time on a GPU.
-            found = {"code": None, "error": traceback.format_exc(limit=-3)}
-        rows[each.name] = {"name": each.name, **found}
-        yield rows[each.name]
+    missing = [each for each in waiting if rows.get(each.name, {}).get("code") is None]
+    for beside, together in groupby(missing, lambda each: each.beside):
+        with ThreadPoolExecutor(jobs if beside else 1) as pool:
+            runs = [pool.submit(_row, each, machine, rows, until) for each in together]
+            for run in as_completed(runs):
+                row = run.result()
+                if row is not None:
+                    rows[row["name"]] = row
+                    yield row
+
+
+def _row(each: Experiment, machine: Machine, rows: Mapping[str, Row], until: float) -> Row | None:
+    """None if it was not started."""
+    left = until - time.monotonic()
+    if left < LEAST_SECONDS:
+        return None
+    try:
+        found = each.carry_out(machine, rows, min(each.seconds, left))
+    except NotYet as lacking:
+        print(f"{each.name}: needs {lacking}", file=sys.stderr)
+        return None
+    except Exception:
+        # One that cannot be carried out must not cost the others their time on a GPU.
+        found = {"code": None, "error": traceback.format_exc(limit=-3)}
+    return {"name": each.name, **found}
+
+
+def absolute(given: Interpreters) -> Interpreters:
+    """With whole paths, because programs are started in folders of their own."""
+    named = {framework: _path(word) for framework, word in given.named.items()}
+    return Interpreters(named, _path(given.default) if given.default else "")
+
+
+def _path(word: str) -> str:
+    python = shutil.which(word)
+    if python is None:
+        raise SystemExit(f"{word} cannot be executed")
+    return str(Path(python).absolute())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("python", nargs="?")
     parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--python", action="append", default=[], metavar="[FRAMEWORK=]PATH")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=1, help="at a time, of those with a limit")
     parser.add_argument("--seconds", type=float, default=1500.0, help="for all of them")
     parser.add_argument("--device", choices=("gpu", "cpu"), default="gpu")
     parser.add_argument("--list", action="store_true", help="print the names, and run nothing")
@@ -103,18 +132,16 @@ def main() -> None:
     if options.list:
         print("\n".join(each.name for each in waiting))
         return
-    if options.folder is None:
-        parser.error("PYTHON and FOLDER are missing")
+    if options.folder is None or not options.python:
+        parser.error("FOLDER or --python is missing")
     size = gpu_bytes() if options.device == "gpu" else None
     if options.device == "gpu" and size is None:
         raise SystemExit("the NVIDIA driver shows no GPU here; --device cpu tries the experiments")
-    python = shutil.which(options.python)
-    if python is None:
-        parser.error(f"{options.python} cannot be executed")
     options.folder.mkdir(parents=True, exist_ok=True)
-    machine = Machine(str(Path(python).absolute()), options.folder.absolute(), size)
+    frameworks = absolute(interpreters(options.python))
+    machine = Machine(frameworks, options.folder.absolute(), size)
     with (options.folder / ROWS).open("a", encoding="utf-8") as file:
-        for row in carried_out(waiting, machine, options.seconds):
+        for row in carried_out(waiting, machine, options.seconds, options.jobs):
             print(json.dumps(row), file=file, flush=True)
             print(json.dumps(row)[:400], file=sys.stderr, flush=True)
 

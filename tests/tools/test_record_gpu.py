@@ -8,12 +8,14 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from benchmarks.machine import Interpreters
 from tests.cases import each
 from tests.hardware.tensorflow_programs import PROGRAMS
 from tests.patience import PATIENCE
@@ -23,7 +25,7 @@ from tools.record_gpu import ROWS, carried_out, chosen, rows_of
 
 
 def machine(folder: Path) -> Machine:
-    return Machine(sys.executable, folder, None)
+    return Machine(Interpreters({}, sys.executable), folder, None)
 
 
 def experiment(name: str, code: int | None = 0) -> Experiment:
@@ -73,6 +75,24 @@ def test_an_experiment_that_cannot_be_carried_out_does_not_stop_the_others(tmp_p
     assert names(rows) == ["a/1", "a/3"]
     assert "no such model" in rows[0]["error"]
     assert rows[0]["code"] is None
+
+
+def test_only_experiments_that_limit_their_memory_run_side_by_side(tmp_path: Path) -> None:
+    both = threading.Barrier(2)
+
+    def meets(machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
+        both.wait(PATIENCE)
+        return {"code": 0}
+
+    def alone(machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
+        return {"code": 0, "others": threading.active_count() - at_rest}
+
+    at_rest = threading.active_count() + 1
+    waiting = [Experiment(f"a/{number}", meets, 5.0, "limited") for number in range(2)]
+    waiting += [Experiment(f"b/{number}", alone, 5.0) for number in range(2)]
+    rows = list(carried_out(waiting, machine(tmp_path), 60.0, jobs=2))
+    assert [row["code"] for row in rows] == [0, 0, 0, 0]
+    assert [row["others"] for row in rows[2:]] == [0, 0]
 
 
 @each(("only", "left"), [([], 3), (["a"], 2), (["a/1", "b"], 2)])
