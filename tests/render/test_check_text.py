@@ -69,7 +69,7 @@ def test_a_root_cause_with_its_evidence_its_fix_and_what_it_explains() -> None:
         "   fix    Replace it with a CUDA build; for Linux on x86_64 the default index\n"
         "          has one.\n"
         "          python -m pip uninstall -y torch && python -m pip install torch==2.8.0\n"
-        "   so     explains WG404 gpu-unused (PyTorch)\n"
+        "   also   explains WG404 gpu-unused (PyTorch)\n"
         "\n"
         "Details: whygpu rule WG301. Every check: whygpu check -v\n"
     )

@@ -58,7 +58,7 @@ def test_a_root_cause() -> None:
    fix    Install cuDNN 8.
           python -m pip install nvidia-cudnn-cu11
    fix    Or look.
-   so     explains WG401 gpu-unused
+   also   explains WG401 gpu-unused
 
 Harmless:
   line 2: the NUMA node is not known; it does not matter (on 2 lines) (WG902)

@@ -141,7 +141,7 @@ def _root(page: Page, number: int, root: Finding, report: Report, verbose: bool)
     followers = [f for f in report.findings if f.explained_by == root.code]
     names = dict.fromkeys(f"{f.code} {f.cause} ({display_name(f.subject)})" for f in followers)
     if names:
-        labelled(page, "so", f"explains {', '.join(names)}")
+        labelled(page, "also", f"explains {', '.join(names)}")
 
 
 def _telling(evidence: Sequence[Evidence]) -> list[Evidence]:

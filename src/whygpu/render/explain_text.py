@@ -67,7 +67,7 @@ def _root(page: Page, number: int, root: Finding, explanation: Explanation, verb
     followers = [f for f in explanation.symptoms if f.explained_by == root.code]
     if followers:
         names = ", ".join(dict.fromkeys(f"{f.code} {f.cause}" for f in followers))
-        labelled(page, "so", f"explains {names}")
+        labelled(page, "also", f"explains {names}")
 
 
 def _guidance(page: Page, explanation: Explanation) -> None:
