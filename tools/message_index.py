@@ -15,7 +15,7 @@ from whygpu.causes import catalogue
 from whygpu.model.cause import Cause
 from whygpu.model.commands import shell_text
 from whygpu.model.explanation import Explanation
-from whygpu.render.html.parts import sentence
+from whygpu.render.text_page import sentence
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "messages.md"
 

@@ -33,7 +33,7 @@ def saved(tmp_path: pathlib.Path) -> Any:
 def test_a_recorded_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["memory", "--snapshot", HELD]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("GPU 0, NVIDIA H200: 3.39 GiB of 140 GiB are free\n")
+    assert text.startswith("· GPU 0, NVIDIA H200: 3.39 GiB of 140 GiB are free\n")
     assert "   137 GiB    pid 2016, python3\n" in text
     assert "whygpu run --memory growth" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -53,7 +53,7 @@ def test_a_machine_without_gpu_is_reported_as_such(
 ) -> None:
     assert cli.main(["memory", "--snapshot", saved('start = "no-gpu"')]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("No NVIDIA GPU is seen on this machine")
+    assert text.startswith("· No NVIDIA GPU is seen on this machine")
     assert "three quarters of the total memory" in text
 
 

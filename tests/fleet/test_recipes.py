@@ -1,7 +1,8 @@
 """The scripts for Slurm do what they say, and the manifest for Kubernetes is one.
 
 Whether a cluster accepts them was tried on a real slurmctld and slurmd, and with the schemas of
-Kubernetes' own API (docs/measured/fleet.md); here, small programs stand for sinfo, sbatch and whygpu.
+Kubernetes' own API (docs/measured/fleet.md); here, small programs stand for sinfo, sbatch and
+whygpu.
 """
 
 from __future__ import annotations

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
+from tests.kit import machine as described
 from tests.memory.test_estimator import GIB, estimate, judged
 from tests.planner.small_table import TABLE, machine
 from tests.render.test_compare_text import fault
+from tests.render.test_memory_find import FITS, NOT, TWICE
+from tests.render.test_memory_find import result as searched
+from whygpu.memory.gpu_holders import judge
+from whygpu.model.batch import BatchOutcome
 from whygpu.model.code_finding import LintReport
 from whygpu.model.comparison import Verdict
 from whygpu.model.estimate import FitVerdict
@@ -16,7 +21,15 @@ from whygpu.model.observed import Unknown
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.planner.planning import make_plan, why_not
 from whygpu.planner.wishes import parse, parse_all
-from whygpu.render import compare_text, explain_text, lint_text, memory_estimate, plan_text
+from whygpu.render import (
+    compare_text,
+    explain_text,
+    lint_text,
+    memory_estimate,
+    memory_find,
+    memory_holders,
+    plan_text,
+)
 from whygpu.render.marks import MARKS, PLAIN_MARKS
 
 PLAIN: dict[str, Any] = {"width": 100, "color": False}
@@ -41,6 +54,12 @@ def answers() -> Iterator[tuple[str, int]]:
     for verdict in get_args(FitVerdict):
         found = judged(estimate(64, GIB), room=8 * GIB)._replace(verdict=verdict)
         yield memory_estimate.render(found, **PLAIN), found.exit_code
+    for outcome in get_args(BatchOutcome):
+        result = searched("bracketed", FITS, TWICE, NOT)._replace(outcome=outcome)
+        yield memory_find.render(result, **PLAIN), result.exit_code
+    for toml in ('start = "no-gpu"', "", "[driver]\ngpus = {unknown = 'NVML could not be asked'}"):
+        holders = judge(described(toml))
+        yield memory_holders.render(holders, **PLAIN), holders.exit_code
     for files in (0, 3):
         linted = LintReport(files, (), (), ())
         yield lint_text.render(linted, **PLAIN), linted.exit_code

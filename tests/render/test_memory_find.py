@@ -42,7 +42,7 @@ FITS, TWICE, NOT = trial(8, "fits"), trial(340, "fits", 40.0), trial(360, "does-
 
 def test_a_bracket() -> None:
     text = said(result("bracketed", FITS, TWICE, NOT))
-    assert text.startswith("The largest batch that fits: 340 train.py:step on NVIDIA H200")
+    assert text.startswith("✓ The largest batch that fits: 340 train.py:step on NVIDIA H200")
     assert "with JAX 0.11.0 and Keras 3.15.1; GPU memory 8 GiB" in text
     assert "340 ran, 360 did not: the true maximum is 340 or between the two." in text
     assert "not the fastest: 8 does 16 samples a second, 340 does 8.5." in text
@@ -72,7 +72,7 @@ def test_a_trial_that_a_new_process_contradicts_is_named() -> None:
 def test_a_prediction_and_a_margin() -> None:
     found = result("predicted", FITS, TWICE, margin=0.1, batch=300, cached=True)
     text = said(found)
-    assert text.startswith("Batch size 300, with 10% of the memory left free")
+    assert text.startswith("✓ Batch size 300, with 10% of the memory left free")
     assert "340 ran. Judging by the trials, the limit is reached at about 350." in text
     assert "This is a remembered result; --no-cache searches again" in text
     assert "leaves some" not in text
@@ -97,7 +97,7 @@ def test_other_ends(reason: StopReason, last: Trial, words: str) -> None:
 
 def test_too_slow_for_more() -> None:
     text = said(result("too-slow", FITS, trial(340, "too-slow", how="not finished within 600 s")))
-    assert text.startswith("A batch of 8 fits; larger ones are too slow to try")
+    assert text.startswith("? A batch of 8 fits; larger ones are too slow to try")
     assert "--timeout gives a trial more time" in text
 
 

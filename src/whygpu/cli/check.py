@@ -117,7 +117,6 @@ def run(options: argparse.Namespace) -> int:
         output.data(report, partial(render_check, causes=causes, version=VERSION))
     else:
         from whygpu.render.check_text import render as render_text
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(
             report,
@@ -127,7 +126,6 @@ def run(options: argparse.Namespace) -> int:
                 by_default=options.python is None and options.snapshot is None,
             ),
             color=options.color,
-            marks=(MARKS, PLAIN_MARKS),
         )
     html_file.write(report)
     if options.snapshot is None and is_recording():

@@ -146,12 +146,10 @@ def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
         output.data(report, render_json)
         return
     from whygpu.render.compare_text import PLAIN_SIGNS, render
-    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     output.page(
         report,
         partial(render, verbose=options.verbose),
         color=options.color,
-        marks=(MARKS, PLAIN_MARKS),
         signs=PLAIN_SIGNS,
     )

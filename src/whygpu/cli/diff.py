@@ -80,13 +80,11 @@ def run(options: argparse.Namespace) -> int:
     else:
         from whygpu.render.diff_text import PLAIN_SIGNS
         from whygpu.render.diff_text import render as render_text
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(
             answer,
             partial(render_text, verbose=options.verbose),
             color=options.color,
-            marks=(MARKS, PLAIN_MARKS),
             signs=PLAIN_SIGNS,
         )
     html_file.write(answer)

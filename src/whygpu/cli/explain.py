@@ -173,11 +173,10 @@ def _show(
         output.data(explanation, render_line if several else render)
         return
     from whygpu.render.explain_text import render as render_text
-    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     def titled(shown: Explanation, **style: Any) -> str:
         text = render_text(shown, verbose=options.verbose, **style)
         title = f"== {shown.name or 'standard input'} ==\n" if several else ""
         return ("\n" if several and not first else "") + title + text
 
-    output.page(explanation, titled, color=options.color, marks=(MARKS, PLAIN_MARKS))
+    output.page(explanation, titled, color=options.color)

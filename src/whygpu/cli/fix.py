@@ -86,9 +86,8 @@ def run(options: argparse.Namespace) -> int:
         output.data(answer, render)
     else:
         from whygpu.render.fix_text import render as render_text
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
-        output.page(answer, render_text, color=options.color, marks=(MARKS, PLAIN_MARKS))
+        output.page(answer, render_text, color=options.color)
     html_file.write(answer)
     return answer.exit_code
 

@@ -81,13 +81,11 @@ def run(options: argparse.Namespace) -> int:
         output.data(report, render, FILE_FIELDS)
     else:
         from whygpu.render.fleet_logs_text import render as render_text
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(
             report,
             partial(render_text, verbose=options.verbose),
             color=options.color,
-            marks=(MARKS, PLAIN_MARKS),
             names=FILE_FIELDS,
         )
     html_file.write(report, FILE_FIELDS)

@@ -81,13 +81,11 @@ def show(report_now: Callable[[], FleetReport], options: argparse.Namespace) -> 
         output.data(report, render, NODE_FIELDS)
     else:
         from whygpu.render.fleet_text import render as render_text
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(
             report,
             partial(render_text, verbose=options.verbose),
             color=options.color,
-            marks=(MARKS, PLAIN_MARKS),
             names=NODE_FIELDS,
         )
     html_file.write(report, NODE_FIELDS)

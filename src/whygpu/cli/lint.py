@@ -121,7 +121,6 @@ def _show(options: argparse.Namespace, report: LintReport) -> None:
         output.text(report, render_github, _NAMES)
     else:
         from whygpu.render.lint_text import marked_lines, render
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(
             (report, marked_lines(report)),
@@ -129,6 +128,5 @@ def _show(options: argparse.Namespace, report: LintReport) -> None:
                 shown[0], marked=shown[1], verbose=options.verbose, **style
             ),
             color=options.color,
-            marks=(MARKS, PLAIN_MARKS),
             names=_NAMES,
         )

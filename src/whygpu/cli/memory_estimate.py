@@ -86,7 +86,6 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli import output
     from whygpu.cli.progress import waiting
-    from whygpu.render.marks import MARKS, PLAIN_MARKS
     from whygpu.render.memory_estimate import render, render_json
 
     html_file = HtmlFile(options.html)
@@ -109,6 +108,6 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         output.data(found, render_json)
     else:
-        output.page(found, render, color=options.color, marks=(MARKS, PLAIN_MARKS))
+        output.page(found, render, color=options.color)
     html_file.write(found)
     return found.exit_code

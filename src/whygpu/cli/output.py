@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from whygpu.privacy import Redactor
 
     T = TypeVar("T")
-    Marks = Mapping[Any, str]
 
 NARROWEST = 40
 WIDEST = 100
@@ -113,18 +112,17 @@ def page(
     render: Callable[..., str],
     *,
     color: str = "auto",
-    marks: tuple[Marks, Marks] | None = None,
     signs: Mapping[int, str] | None = None,
     names: Collection[str] = (),
 ) -> None:
-    """A page for people: `render(value, width=, color=, marks=)` to standard output.
+    """A page for people: `render(value, width=, color=)` to standard output.
 
-    `marks` are those to use and those for a terminal that cannot show them; `signs` replaces other
-    characters there.
+    The answer of a verb has a standing, and a mark for it before its headline: then `marks` are
+    those that the stream can show. `signs` replaces other characters that it cannot show.
     """
     if _display and _display[-1](value):
         return
-    write(_page(value, render, sys.stdout, color, marks, signs, names))
+    write(_page(value, render, sys.stdout, color, signs, names))
 
 
 @contextmanager
@@ -137,11 +135,9 @@ def shown_by(display: Callable[[Any], bool]) -> Iterator[None]:
         _display.pop()
 
 
-def page_on_error(
-    value: T, render: Callable[..., str], *, marks: tuple[Marks, Marks] | None = None
-) -> None:
+def page_on_error(value: T, render: Callable[..., str]) -> None:
     """The same on standard error, below the output of a program."""
-    _write_error(_page(value, render, sys.stderr, "auto", marks, None, ()))
+    _write_error(_page(value, render, sys.stderr, "auto", None, ()))
 
 
 def _page(
@@ -149,14 +145,15 @@ def _page(
     render: Callable[..., str],
     stream: TextIO,
     color: str,
-    marks: tuple[Marks, Marks] | None,
     signs: Mapping[int, str] | None,
     names: Collection[str],
 ) -> str:
     colored = use_color(color, stream)
     style: dict[str, Any] = {"width": width(stream), "color": colored}
-    if marks is not None:
-        style["marks"] = marks[0] if shows("".join(marks[0].values()), stream) else marks[1]
+    if hasattr(value, "standing"):
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
+
+        style["marks"] = MARKS if shows("".join(MARKS.values()), stream) else PLAIN_MARKS
     text = _safe(render(public(value, names), **style), colored)
     return text if signs is None or shows(text, stream) else text.translate(signs)
 

@@ -117,7 +117,6 @@ def run(options: argparse.Namespace) -> int:
 def _show_file(options: argparse.Namespace, facts: dict[str, Any], html_file: HtmlFile) -> int:
     from whygpu import api
     from whygpu.render import requirements_json, requirements_text
-    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     if options.wishes or options.why_not or options.matrix or options.verify:
         raise UsageError(
@@ -129,8 +128,7 @@ def _show_file(options: argparse.Namespace, facts: dict[str, Any], html_file: Ht
     if options.json:
         output.data(answer, requirements_json.render, names)
     else:
-        marks = (MARKS, PLAIN_MARKS)
-        output.page(answer, requirements_text.render, color=options.color, marks=marks, names=names)
+        output.page(answer, requirements_text.render, color=options.color, names=names)
     html_file.write(answer, names)
     return answer.exit_code
 
@@ -149,7 +147,6 @@ def _update() -> None:
 
 def _show(answer: PlanAnswer, options: argparse.Namespace) -> None:
     from whygpu.render import plan_json, plan_text
-    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     if options.matrix:
         from whygpu.planner.matrix import matrix
@@ -162,15 +159,13 @@ def _show(answer: PlanAnswer, options: argparse.Namespace) -> None:
     elif options.json:
         output.data(answer, plan_json.render)
     else:
-        output.page(answer, plan_text.render, color=options.color, marks=(MARKS, PLAIN_MARKS))
+        output.page(answer, plan_text.render, color=options.color)
 
 
 def _show_release(release: ReleaseAnswer, options: argparse.Namespace) -> None:
     from whygpu.render import plan_json, plan_text
-    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     if options.json:
         output.data(release, plan_json.render_chain)
     else:
-        marks = (MARKS, PLAIN_MARKS)
-        output.page(release, plan_text.render_chain, color=options.color, marks=marks)
+        output.page(release, plan_text.render_chain, color=options.color)

@@ -307,12 +307,11 @@ class _Watcher:
         if self._options.quiet or says_nothing:
             return
         from whygpu.render.explain_text import render
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         def below(shown: Explanation, **style: Any) -> str:
             return "\n" + render(shown, verbose=False, **style)
 
-        output.page_on_error(explanation, below, marks=(MARKS, PLAIN_MARKS))
+        output.page_on_error(explanation, below)
 
     def estimating(self, stage: str) -> None:
         from whygpu.cli.progress import waiting

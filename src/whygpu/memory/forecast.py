@@ -14,8 +14,8 @@ from typing import NamedTuple
 from whygpu.model.batch import Gauge, GaugeName, Trial
 
 NOISE = 0.01
-"""Part of what a step takes by which two runs of it differ, at least. docs/measured/memory-find.md shows by
-how much real models do."""
+"""Part of what a step takes by which two runs of it differ, at least. docs/measured/memory-find.md
+shows by how much real models do."""
 _SMALLEST_NOISE = 4 << 20
 """Bytes by which two runs differ, however little the step takes. Not measured: a floor, so that a
 step of a few bytes has a slope."""

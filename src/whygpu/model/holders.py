@@ -78,9 +78,10 @@ class GpuMemory(NamedTuple):
     new_processes: tuple[NewProcess, ...]
 
     @property
-    def answered(self) -> bool:
+    def standing(self) -> Standing:
         """Whether the main question has an answer."""
-        return isinstance(self.free_bytes, Known) and not self.processes_unknown
+        is_known = isinstance(self.free_bytes, Known) and not self.processes_unknown
+        return "answered" if is_known else "unknown"
 
 
 class Default(NamedTuple):
@@ -111,7 +112,8 @@ class HoldersReport(NamedTuple):
     def standing(self) -> Standing:
         """Whether the question has an answer; "there is no GPU" is one."""
         if isinstance(self.gpus, Known):
-            return "answered" if all(gpu.answered for gpu in self.gpus.value) else "unknown"
+            is_known = all(gpu.standing == "answered" for gpu in self.gpus.value)
+            return "answered" if is_known else "unknown"
         return "answered" if isinstance(self.gpus, Absent) else "unknown"
 
     @property

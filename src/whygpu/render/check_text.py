@@ -15,7 +15,7 @@ from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
 from whygpu.render.examined import examined
 from whygpu.render.load_text import load_words
-from whygpu.render.marks import MARKS
+from whygpu.render.marks import MARKS, headline
 from whygpu.render.text_page import (
     BOLD,
     CYAN,
@@ -27,6 +27,7 @@ from whygpu.render.text_page import (
     cells,
     column_widths,
     padded,
+    sentence,
 )
 
 STYLES = {
@@ -38,12 +39,6 @@ STYLES = {
     "error": f"{BOLD};{RED}",
     "warning": f"{BOLD};{YELLOW}",
     "info": CYAN,
-}
-HEADLINE_STYLES: dict[Standing, str] = {
-    "fine": f"{BOLD};{GREEN}",
-    "attention": f"{BOLD};{YELLOW}",
-    "wrong": f"{BOLD};{RED}",
-    "unknown": f"{BOLD};{YELLOW}",
 }
 _MOST_EVIDENCE = 6
 _MOST_FROM_ONE_PLACE = 2
@@ -70,7 +65,7 @@ def render(
 ) -> str:
     """`by_default`: the user did not say which interpreter to examine."""
     page = Page(width, color)
-    headline(page, marks[report.standing], report.headline, HEADLINE_STYLES[report.standing])
+    headline(page, report.standing, sentence(report.headline), marks)
     _describe_machine(page, report, by_default)
     _frameworks(page, report, verbose)
     for number, root in enumerate(report.root_causes, 1):
@@ -81,10 +76,6 @@ def render(
         _outcomes(page, report.outcomes)
     _summary(page, report, verbose)
     return page.text()
-
-
-def headline(page: Page, mark: str, sentence: str, style: str) -> None:
-    page.hanging(mark, sentence[:1].upper() + sentence[1:], 2, style)
 
 
 def _describe_machine(page: Page, report: Report, by_default: bool) -> None:

@@ -17,7 +17,7 @@ from whygpu.render import compare_rows as rows
 from whygpu.render import compare_summary as summary
 from whygpu.render.compare_advice import advice
 from whygpu.render.compare_table import INDENT, fits, table
-from whygpu.render.marks import MARKS
+from whygpu.render.marks import MARKS, headline
 from whygpu.render.text_page import BOLD, CYAN, GREEN, RED, YELLOW, Page
 
 PLAIN_SIGNS = str.maketrans({"±": "~", "µ": "u"})
@@ -49,7 +49,7 @@ def render(
     marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     page = Page(width, color)
-    page.hanging(marks[report.standing], report.headline, 2, f"{BOLD};{_STYLES[report.verdict]}")
+    headline(page, report.standing, report.headline, marks)
     explained = summary.reasons(report.pairs, each=verbose)
     if explained or report.notes:
         page.section("Because")

@@ -9,9 +9,9 @@ from whygpu.model.derived import and_list, display_name
 from whygpu.model.differences import DiffAnswer, Difference, Reason, Side
 from whygpu.model.finding import MACHINE
 from whygpu.model.standing import Standing
-from whygpu.render.check_text import HEADLINE_STYLES, headline, shortened
-from whygpu.render.marks import MARKS
-from whygpu.render.text_page import BOLD, CYAN, DIM, Page, column_widths, padded
+from whygpu.render.check_text import shortened
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.text_page import BOLD, CYAN, DIM, Page, column_widths, padded, sentence
 
 PLAIN_SIGNS = {ord("→"): "->"}
 """For a terminal that cannot show the arrow."""
@@ -35,8 +35,7 @@ def render(
     marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     page = Page(width, color)
-    style = HEADLINE_STYLES.get(answer.standing, BOLD)
-    headline(page, marks[answer.standing], answer.headline, style)
+    headline(page, answer.standing, sentence(answer.headline), marks)
     for label, side in (("before", answer.before), ("after", answer.after)):
         page.hanging(f"  {label}", side_text(side), 10)
     _frameworks(page, answer)

@@ -9,16 +9,14 @@ from whygpu.model.finding import Evidence, Finding
 from whygpu.model.standing import Standing
 from whygpu.render.check_text import (
     STYLES,
-    headline,
     labelled,
     shortened,
     title,
     write_remedy,
 )
-from whygpu.render.marks import MARKS
-from whygpu.render.text_page import BOLD, DIM, Page
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.text_page import BOLD, DIM, Page, sentence
 
-_VERDICTS = {"found": "error", "nothing-wrong": "gpu", "not-gpu": "warning", "unknown": "unknown"}
 _MOST_EVIDENCE = 5
 
 
@@ -31,8 +29,7 @@ def render(
     marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     page = Page(width, color)
-    style = STYLES[_VERDICTS[explanation.verdict]]
-    headline(page, marks[explanation.standing], explanation.headline, style)
+    headline(page, explanation.standing, sentence(explanation.headline), marks)
     if explanation.name == STANDARD_ERROR:
         page.hanging("", "The numbers of lines are those of the program's standard error.", 2)
     if explanation.unread:

@@ -14,10 +14,9 @@ from whygpu.model.shell import quoted
 from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
 from whygpu.model.units import size_text
-from whygpu.render.check_text import HEADLINE_STYLES, headline
 from whygpu.render.examined import examined
-from whygpu.render.marks import MARKS
-from whygpu.render.text_page import BOLD, DIM, Page, cells
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.text_page import BOLD, DIM, Page, cells, sentence
 
 RESULTS: dict[Result, str] = {
     "works": "works",
@@ -32,7 +31,7 @@ def render(
     answer: FixAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
-    headline(page, marks[answer.standing], headline_text(answer), HEADLINE_STYLES[answer.standing])
+    headline(page, answer.standing, sentence(headline_text(answer)), marks)
     page.hanging("", examined(answer.before.snapshot), 2)
     installer = installer_of(answer.before.snapshot)
     if answer.refused:

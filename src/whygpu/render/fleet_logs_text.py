@@ -7,16 +7,21 @@ from collections.abc import Mapping, Sequence
 from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup, UnreadLog
 from whygpu.model.standing import Standing
 from whygpu.render.check_text import (
-    HEADLINE_STYLES,
     STYLES,
-    headline,
     labelled,
     shortened,
     write_remedy,
 )
-from whygpu.render.fleet_text import other_files_text, write_more, write_unread_folders
-from whygpu.render.marks import MARKS
-from whygpu.render.text_page import BOLD, DIM, Page, cells
+from whygpu.render.fleet_text import (
+    MOST_ROWS,
+    about_node,
+    first,
+    other_files_text,
+    write_more,
+    write_unread_folders,
+)
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.text_page import DIM, Page
 
 _VERDICTS = {
     "found": "with a cause that was found",
@@ -25,8 +30,6 @@ _VERDICTS = {
     "unknown": "undecided",
 }
 _MOST_COUNTS = 8
-_MOST_ROWS = 20
-"""Rows of a list; all of them with -v."""
 _INDENT = 3
 
 
@@ -39,7 +42,7 @@ def render(
     marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     page = Page(width, color)
-    headline(page, marks[report.standing], summary(report), HEADLINE_STYLES[report.standing])
+    headline(page, report.standing, summary(report), marks)
     if report.other_files:
         page.hanging("", other_files_text(report.other_files), 2)
     for number, group in enumerate(report.causes, 1):
@@ -47,7 +50,7 @@ def render(
     _nodes(page, report, verbose)
     if report.weeks:
         page.section("Jobs with a cause, by the week in which their log ended")
-        _counts(page, report.weeks, len(report.weeks) if verbose else _MOST_ROWS)
+        _counts(page, report.weeks, len(report.weeks) if verbose else MOST_ROWS)
     _open(page, report, verbose)
     _unread(page, report, verbose)
     write_unread_folders(page, report.unread_folders, verbose)
@@ -67,9 +70,8 @@ def summary(report: FleetLogs) -> str:
 
 def _cause(page: Page, number: int, group: LogCauseGroup, verbose: bool) -> None:
     page.line()
-    jobs = f"{group.jobs:,} job{'' if group.jobs == 1 else 's'}"
     label = f"{number}. "
-    text = f"{group.code} {group.cause}  {jobs}"
+    text = f"{group.code} {group.cause}  {_jobs(group.jobs)}"
     page.hanging(label, text, max(_INDENT, len(label)), STYLES["error"])
     if group.nodes:
         labelled(page, "nodes", _in_words(group.nodes, verbose))
@@ -83,6 +85,10 @@ def _cause(page: Page, number: int, group: LogCauseGroup, verbose: bool) -> None
         write_remedy(page, remedy, group.example.installer)
 
 
+def _jobs(count: int) -> str:
+    return f"{count:,} job{'' if count == 1 else 's'}"
+
+
 def _in_words(counts: Sequence[Count], verbose: bool) -> str:
     shown = counts if verbose else counts[:_MOST_COUNTS]
     more = f" and {len(counts) - len(shown):,} more" if len(shown) < len(counts) else ""
@@ -93,16 +99,8 @@ def _nodes(page: Page, report: FleetLogs, verbose: bool) -> None:
     if not report.nodes:
         return
     page.section("Nodes, most jobs with a cause first")
-    shown = report.nodes if verbose else report.nodes[:_MOST_ROWS]
-    for row in shown:
-        label = f"{' ' * _INDENT}{row.node}"
-        page.hanging(
-            label,
-            f"{row.found:,} of {row.jobs:,} job{'' if row.jobs == 1 else 's'}",
-            cells(label) + 2,
-            mark=BOLD,
-        )
-    write_more(page, len(report.nodes) - len(shown), "nodes")
+    for row in first(page, report.nodes, verbose, "nodes"):
+        about_node(page, row.node, f"{row.found:,} of {_jobs(row.jobs)}")
 
 
 def _counts(page: Page, counts: Sequence[Count], most: int) -> None:
@@ -114,17 +112,15 @@ def _open(page: Page, report: FleetLogs, verbose: bool) -> None:
     if not report.unknown:
         return
     page.section("Cannot be told from the log", STYLES["unknown"])
-    shown = report.unknown if verbose else report.unknown[:_MOST_COUNTS]
-    for item in shown:
+    for item in first(page, report.unknown, verbose, "reasons", _MOST_COUNTS):
         page.hanging("", f"{item.reason} ({item.jobs:,}), as in {item.file}", _INDENT)
-    write_more(page, len(report.unknown) - len(shown), "reasons")
 
 
 def _unread(page: Page, report: FleetLogs, verbose: bool) -> None:
     if not report.unread_files:
         return
     page.section("Could not be read", STYLES["unknown"])
-    shown = report.unread if verbose else report.unread[:_MOST_ROWS]
+    shown = report.unread if verbose else report.unread[:MOST_ROWS]
     for item in shown:
         page.hanging("", unread_text(item), _INDENT)
     write_more(page, report.unread_files - len(shown), "files")

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from whygpu.model.fleet import CauseGroup, Drift, FleetReport, SlowGpu, UnknownFacts, UnreadFolder
 from whygpu.model.outside_text import excerpt
 from whygpu.model.standing import Standing
 from whygpu.model.stress import speed_text
 from whygpu.render.check_text import (
-    HEADLINE_STYLES,
     STYLES,
-    headline,
     labelled,
     shortened,
     write_remedy,
 )
 from whygpu.render.load_text import RATE_WORDS
-from whygpu.render.marks import MARKS
+from whygpu.render.marks import MARKS, headline
 from whygpu.render.text_page import BOLD, DIM, Page, cells
 
 _VERDICTS = {
@@ -29,11 +28,12 @@ _VERDICTS = {
 }
 MOST_NAMES = 8
 """Names of nodes in one list; all of them with -v."""
-_MOST_ROWS = 20
+MOST_ROWS = 20
 """Rows of a list of nodes or values; all of them with -v."""
 _MOST_UNKNOWN = 5
 _INDENT = 3
 _WIDEST_LABEL = 30
+Row = TypeVar("Row")
 _LONGEST_NAME = 200
 """Of a node in this report: a hostile one may have thousands of characters."""
 
@@ -47,7 +47,7 @@ def render(
     marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     page = Page(width, color)
-    headline(page, marks[report.standing], summary(report), HEADLINE_STYLES[report.standing])
+    headline(page, report.standing, summary(report), marks)
     if needs := needs_text(report):
         page.hanging("", needs, 2)
     for group in report.hardware:
@@ -119,10 +119,8 @@ def write_unread_folders(page: Page, folders: Sequence[UnreadFolder], verbose: b
     if not folders:
         return
     page.section("Folders that could not be read", STYLES["unknown"])
-    shown = folders if verbose else folders[:_MOST_ROWS]
-    for item in shown:
+    for item in first(page, folders, verbose, "folders"):
         page.hanging("", f"{item.folder}: {item.reason}", _INDENT)
-    write_more(page, len(folders) - len(shown), "folders")
 
 
 def _by_verdict(page: Page, report: FleetReport) -> None:
@@ -215,12 +213,10 @@ def _odd_nodes(page: Page, drifts: Sequence[Drift], verbose: bool) -> None:
 
 def _rows(page: Page, drift: Drift, text: str, verbose: bool) -> None:
     page.hanging(f"{' ' * _INDENT}{drift.fact}", text, _column(drift.fact), mark=BOLD)
-    shown = drift.others if verbose else drift.others[:_MOST_ROWS]
-    for odd in shown:
+    for odd in first(page, drift.others, verbose, "values"):
         names = names_text(odd.nodes, verbose)
         count = f" ({len(odd.nodes):,})" if len(odd.nodes) > 1 else ""
         page.hanging("", f"{odd.value}{count}: {names}", _INDENT + 3)
-    write_more(page, len(drift.others) - len(shown), "values")
 
 
 def _column(label: str) -> int:
@@ -231,10 +227,8 @@ def _slow(page: Page, report: FleetReport, verbose: bool) -> None:
     if not report.slow:
         return
     page.section("Slower under load than others of their model")
-    shown = report.slow if verbose else report.slow[:_MOST_ROWS]
-    for gpu in shown:
-        _about_node(page, gpu.node, slow_text(gpu))
-    write_more(page, len(report.slow) - len(shown), "GPUs")
+    for gpu in first(page, report.slow, verbose, "GPUs"):
+        about_node(page, gpu.node, slow_text(gpu))
 
 
 def slow_text(slow: SlowGpu) -> str:
@@ -245,7 +239,7 @@ def slow_text(slow: SlowGpu) -> str:
     )
 
 
-def _about_node(page: Page, node: str, text: str) -> None:
+def about_node(page: Page, node: str, text: str) -> None:
     """Text beside the name of a node, or below it if the name is long: it may have folders."""
     label = f"{' ' * _INDENT}{node}"
     if cells(label) <= _WIDEST_LABEL:
@@ -263,10 +257,10 @@ def _lost(page: Page, report: FleetReport, verbose: bool) -> None:
     for loss in report.lost:
         groups.setdefault(f"{loss.kind}: {shortened(loss.reason)}", []).append(loss.node)
     rows = list(groups.items())
-    shown = rows if verbose else rows[:_MOST_ROWS]
+    shown = rows if verbose else rows[:MOST_ROWS]
     for why, nodes in shown:
         if len(nodes) == 1:
-            _about_node(page, nodes[0], why)
+            about_node(page, nodes[0], why)
         else:
             page.hanging("", f"{names_text(nodes, verbose)} ({len(nodes):,})", _INDENT, BOLD)
             page.hanging("", why, _INDENT + 3)
@@ -277,21 +271,17 @@ def _uncheckable(page: Page, report: FleetReport, verbose: bool) -> None:
     if not report.uncheckable:
         return
     page.section("Could not tell", STYLES["unknown"])
-    shown = report.uncheckable if verbose else report.uncheckable[:_MOST_ROWS]
-    for item in shown:
+    for item in first(page, report.uncheckable, verbose, "reasons"):
         page.hanging("", f"{item.reason} ({names_text(item.nodes, verbose)})", _INDENT)
-    write_more(page, len(report.uncheckable) - len(shown), "reasons")
 
 
 def _unknown_facts(page: Page, report: FleetReport, verbose: bool) -> None:
     if not report.unknown_facts:
         return
     page.section("Not compared, because it is unknown there", STYLES["unknown"])
-    shown = report.unknown_facts if verbose else report.unknown_facts[:_MOST_UNKNOWN]
-    for item in shown:
+    for item in first(page, report.unknown_facts, verbose, "reasons", _MOST_UNKNOWN):
         on = names_text(item.nodes, verbose) if verbose else nodes_text(len(item.nodes))
         page.hanging("", f"{facts_text(item)} on {on}: {shortened(item.reason)}", _INDENT)
-    write_more(page, len(report.unknown_facts) - len(shown), "reasons")
 
 
 def facts_text(item: UnknownFacts) -> str:
@@ -299,6 +289,15 @@ def facts_text(item: UnknownFacts) -> str:
     if left < 2:
         return ", ".join(item.facts)
     return f"{', '.join(item.facts[:MOST_NAMES])} and {left} more facts"
+
+
+def first(
+    page: Page, rows: Sequence[Row], verbose: bool, what: str, most: int = MOST_ROWS
+) -> Iterator[Row]:
+    """The rows to write, and then how many are left out. `what` is a plural."""
+    shown = rows if verbose else rows[:most]
+    yield from shown
+    write_more(page, len(rows) - len(shown), what)
 
 
 def write_more(page: Page, count: int, what: str) -> None:

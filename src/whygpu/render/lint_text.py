@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from whygpu.model.code_finding import FileProblem, FixedFinding, LintReport, Located
 from whygpu.model.standing import Standing
-from whygpu.render.marks import MARKS
+from whygpu.render.marks import MARKS, headline
 from whygpu.render.text_page import BOLD, CYAN, RED, YELLOW, Page
 
 _STYLES = {"error": f"{BOLD};{RED}", "warning": f"{BOLD};{YELLOW}", "info": CYAN}
@@ -45,7 +45,7 @@ def render(
 ) -> str:
     """`marked` are the marked_lines of the report, as they may be shown."""
     page = Page(width, color)
-    page.hanging(marks[report.standing], headline(report), 2)
+    headline(page, report.standing, summary(report), marks)
     _fixes(page, report.fixes)
     lines = marked_lines(report) if marked is None else marked
     for found, line in zip(report.findings, lines, strict=True):
@@ -74,7 +74,7 @@ def _fixes(page: Page, fixes: Sequence[FixedFinding]) -> None:
         page.line(f"fixed {fix.path}: {fix.code} {fix.cause}{times}")
 
 
-def headline(report: LintReport) -> str:
+def summary(report: LintReport) -> str:
     return "; ".join((_findings(report), *_changes(report), *_not_checked(report)))
 
 

@@ -12,11 +12,10 @@ from whygpu.model.derived import display_name
 from whygpu.model.estimate import BatchMemory, MemoryEstimate, Mode, PartName
 from whygpu.model.standing import Standing
 from whygpu.model.units import size_text
-from whygpu.render.marks import MARKS
-from whygpu.render.text_page import BOLD, GREEN, RED, YELLOW, Page
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.text_page import BOLD, Page
 
 ESTIMATE_SCHEMA = 1
-_STYLES = {"fits": GREEN, "does-not-fit": RED, "not-asked": "", "unknown": YELLOW}
 PART_NAMES: dict[PartName, str] = {
     "weights": "weights",
     "gradients": "gradients",
@@ -59,9 +58,7 @@ def render(
     estimate: MemoryEstimate, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
-    style = _STYLES[estimate.verdict]
-    mark = marks[estimate.standing]
-    page.hanging(mark, headline(estimate), 2, ";".join(filter(None, (BOLD, style))), style)
+    headline(page, estimate.standing, summary(estimate), marks)
     if estimate.at is None:
         _failure(page, estimate)
         return page.text()
@@ -72,7 +69,7 @@ def render(
     return page.text()
 
 
-def headline(estimate: MemoryEstimate) -> str:
+def summary(estimate: MemoryEstimate) -> str:
     if estimate.at is None:
         return f"Cannot tell how much memory {estimate.what} needs: {estimate.why}"
     amount = amount_text(estimate, estimate.at)

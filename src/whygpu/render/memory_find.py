@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from whygpu.model.batch import BatchResult, GaugeName, Trial
 from whygpu.model.codec import encode
 from whygpu.model.derived import and_list, display_name
+from whygpu.model.standing import Standing
 from whygpu.model.units import size_text
-from whygpu.render.text_page import BOLD, GREEN, RED, YELLOW, Page
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.text_page import GREEN, RED, Page
 
 FIND_SCHEMA = 1
 _KINDS: dict[GaugeName, str] = {
@@ -30,11 +33,12 @@ def render_json(result: BatchResult) -> str:
     return json.dumps(as_dict(result), indent=2) + "\n"
 
 
-def render(result: BatchResult, *, width: int, color: bool) -> str:
+def render(
+    result: BatchResult, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
+) -> str:
     page = Page(width, color)
-    headline, style = headline_of(result)
-    page.paragraph(headline, f"{BOLD};{style}")
-    page.paragraph(setting(result))
+    headline(page, result.standing, summary(result), marks)
+    page.hanging("", setting(result), 2)
     if result.trials:
         page.section("Tried" if shares_processes(result) else "Tried, each in its own process")
         _trials(page, result)
@@ -48,30 +52,29 @@ def render(result: BatchResult, *, width: int, color: bool) -> str:
     return page.text()
 
 
-def headline_of(result: BatchResult) -> tuple[str, str]:
+def summary(result: BatchResult) -> str:
     name, batch = result.what, result.batch
     if result.outcome == "leaks":
         leak = next((trial.leak_bytes for trial in result.trials if trial.leak_bytes), 0)
         return (
-            f"{name} leaks: each step keeps about {size_text(leak)} more, so no batch size is safe",
-            RED,
+            f"{name} leaks: each step keeps about {size_text(leak)} more, so no batch size is safe"
         )
     if result.outcome == "failed":
-        return f"Cannot tell what fits: {name} failed, but not because memory ran out", YELLOW
+        return f"Cannot tell what fits: {name} failed, but not because memory ran out"
     if result.outcome == "nothing-fits":
         smallest = min(trial.batch for trial in result.trials)
-        return f"Not even a batch of {smallest} fits", RED
+        return f"Not even a batch of {smallest} fits"
     if batch is None:
-        return f"Cannot tell what fits: {name} is too slow to try", YELLOW
+        return f"Cannot tell what fits: {name} is too slow to try"
     if result.outcome == "too-slow":
-        return f"A batch of {batch} fits; larger ones are too slow to try", YELLOW
+        return f"A batch of {batch} fits; larger ones are too slow to try"
     if result.outcome == "unsettled":
-        return f"A batch of {batch} fits; whether more fits is not settled", YELLOW
+        return f"A batch of {batch} fits; whether more fits is not settled"
     if result.margin:
-        return f"Batch size {batch}, with {result.margin:.0%} of the memory left free", GREEN
+        return f"Batch size {batch}, with {result.margin:.0%} of the memory left free"
     if result.outcome == "at-largest":
-        return f"Batch size {batch}, the largest that was asked for, fits", GREEN
-    return f"The largest batch that fits: {batch}", GREEN
+        return f"Batch size {batch}, the largest that was asked for, fits"
+    return f"The largest batch that fits: {batch}"
 
 
 def setting(result: BatchResult) -> str:

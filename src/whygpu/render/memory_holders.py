@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whygpu.model.codec import encode
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.holders import Default, GpuMemory, Holder, HoldersReport, NewProcess
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.standing import Standing
 from whygpu.model.units import size_text
-from whygpu.render.text_page import BOLD, YELLOW, Page
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.text_page import BOLD, Page
 
 HOLDERS_SCHEMA = 1
 POLICIES = (
@@ -29,16 +31,20 @@ def render_json(report: HoldersReport) -> str:
     return json.dumps(as_dict(report), indent=2) + "\n"
 
 
-def render(report: HoldersReport, *, width: int, color: bool) -> str:
+def render(
+    report: HoldersReport, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
+) -> str:
     page = Page(width, color)
     if isinstance(report.gpus, Known):
         for place, gpu in enumerate(report.gpus.value):
             if place:
                 page.line()
+            headline(page, gpu.standing, f"GPU {gpu.number}, {gpu.name}: {gpu_summary(gpu)}", marks)
             _gpu(page, gpu)
         _causes(page, report.causes)
     else:
-        _no_gpus(page, report.gpus, report.causes)
+        headline(page, report.standing, no_gpus(report.gpus), marks)
+        _causes(page, report.causes)
         page.section("On a GPU, a new process takes by default")
         for default in report.defaults:
             page.hanging(f"   {display_name(default.framework)}", default.says, 3 + _INDENT)
@@ -47,14 +53,10 @@ def render(report: HoldersReport, *, width: int, color: bool) -> str:
     return page.text()
 
 
-def _no_gpus(page: Page, gpus: Absent | Unknown, causes: Sequence[str]) -> None:
+def no_gpus(gpus: Absent | Unknown) -> str:
     if isinstance(gpus, Absent):
-        text = f"No NVIDIA GPU is seen on this machine (looked at {gpus.source})"
-        page.paragraph(text, BOLD)
-    else:
-        text = f"Cannot tell who holds GPU memory: {gpus.reason}"
-        page.paragraph(text, f"{BOLD};{YELLOW}")
-    _causes(page, causes)
+        return f"No NVIDIA GPU is seen on this machine (looked at {gpus.source})"
+    return f"Cannot tell who holds GPU memory: {gpus.reason}"
 
 
 def _causes(page: Page, causes: Sequence[str]) -> None:
@@ -65,7 +67,6 @@ def _causes(page: Page, causes: Sequence[str]) -> None:
 
 
 def _gpu(page: Page, gpu: GpuMemory) -> None:
-    page.paragraph(f"GPU {gpu.number}, {gpu.name}: {gpu_summary(gpu)}", BOLD)
     if gpu.processes_unknown and not gpu.holders:
         page.hanging("  ", f"its processes are unknown: {gpu.processes_unknown}", 2)
     page.section("Held by")

@@ -25,18 +25,11 @@ from whygpu.model.machine_spec import PLATFORMS, MachineSpec
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.remedy import Action
 from whygpu.model.standing import Standing
-from whygpu.render.marks import MARKS
-from whygpu.render.text_page import BOLD, DIM, GREEN, RED, YELLOW, Page, column_widths, padded
+from whygpu.render.marks import COLOURS, MARKS, headline
+from whygpu.render.text_page import BOLD, DIM, GREEN, YELLOW, Page, column_widths, padded
 
 AFTERWARDS = "whygpu check"
 """The command that shows whether the plan works."""
-_STYLES: dict[Standing, str] = {
-    "fine": GREEN,
-    "answered": "",
-    "attention": YELLOW,
-    "wrong": RED,
-    "unknown": YELLOW,
-}
 CHECKS: dict[FitOutcome, Standing] = {
     "holds": "fine",
     "note": "fine",
@@ -99,10 +92,6 @@ def update_lines(update: TableUpdate) -> Iterator[str]:
         if names:
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             yield f"{what}: {', '.join(names[-_MOST_NAMES:])}{more}"
-
-
-def headline(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
-    page.hanging(marks[standing], text, 2, f"{BOLD};{_STYLES[standing]}")
 
 
 def summary(answer: PlanAnswer) -> str:
@@ -281,7 +270,7 @@ def render_chain(
     for check in answer.chain:
         standing = CHECKS[check.outcome]
         label = f"  {marks[standing]}  {check.constraint}"
-        page.hanging(label, check.reason, indent, mark=_STYLES[standing])
+        page.hanging(label, check.reason, indent, mark=COLOURS[standing])
     page.line()
     for part in answer.candidate.parts:
         page.line(f"Read from {part.file}", DIM)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from whygpu.model.requirement_file import Ability, FileAnswer, RequirementVerdict
 from whygpu.model.standing import Standing
-from whygpu.render.marks import MARKS
-from whygpu.render.plan_text import describe_machine, describe_table, headline
+from whygpu.render.marks import MARKS, headline
+from whygpu.render.plan_text import describe_machine, describe_table
 from whygpu.render.text_page import BOLD, DIM, GREEN, RED, YELLOW, Page
 
 TITLES: dict[Ability, tuple[str, str]] = {

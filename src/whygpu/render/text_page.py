@@ -104,3 +104,8 @@ def padded(text: str, width: int) -> str:
 
 def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(cells, column)) for column in zip(*rows, strict=True)]
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter at its start."""
+    return text[:1].upper() + text[1:]

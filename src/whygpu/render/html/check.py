@@ -19,10 +19,10 @@ from whygpu.render.html.parts import (
     folded,
     items,
     sections,
-    sentence,
 )
 from whygpu.render.html.stack import stack
 from whygpu.render.load_text import load_words
+from whygpu.render.text_page import sentence
 
 _MOST_CODES = 6
 

@@ -17,8 +17,8 @@ from whygpu.render.html.parts import (
     items,
     note,
     sections,
-    sentence,
 )
+from whygpu.render.text_page import sentence
 
 
 def sheet(answer: DiffAnswer) -> Sheet:

@@ -8,7 +8,8 @@ from whygpu.model.explanation import STANDARD_ERROR, Explanation
 from whygpu.model.finding import Finding
 from whygpu.render.html.findings import in_short, place, remedies, root_cause
 from whygpu.render.html.markup import Child, Html, code, join, p
-from whygpu.render.html.parts import Section, Sheet, facts, folded, items, sections, sentence
+from whygpu.render.html.parts import Section, Sheet, facts, folded, items, sections
+from whygpu.render.text_page import sentence
 
 _UNEXPLAINED = {"not-gpu": "The lines that matter", "unknown": "Lines to look at"}
 

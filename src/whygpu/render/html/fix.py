@@ -29,9 +29,9 @@ from whygpu.render.html.parts import (
     items,
     note,
     sections,
-    sentence,
 )
 from whygpu.render.html.stack import stack
+from whygpu.render.text_page import sentence
 
 _RESULT_KINDS = {"works": "works", "prevented": "unknown"}
 

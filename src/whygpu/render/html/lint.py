@@ -21,8 +21,9 @@ from whygpu.render.html.markup import (
     pre,
     span,
 )
-from whygpu.render.html.parts import Sheet, badge, items, sections, sentence
-from whygpu.render.lint_text import headline, marked_line, where
+from whygpu.render.html.parts import Sheet, badge, items, sections
+from whygpu.render.lint_text import marked_line, summary, where
+from whygpu.render.text_page import sentence
 
 
 def sheet(report: LintReport) -> Sheet:
@@ -33,7 +34,7 @@ def sheet(report: LintReport) -> Sheet:
     return Sheet(
         "lint",
         report.standing,
-        sentence(headline(report)),
+        sentence(summary(report)),
         sections=sections(
             ("Fixed", items(_fixes(report))),
             *titled,

@@ -11,11 +11,11 @@ from whygpu.render.html.markup import Child, Html, b
 from whygpu.render.html.parts import Sheet, cells_table, items, lines, sections
 from whygpu.render.memory_estimate import (
     fitting_lines,
-    headline,
     note_lines,
     own_lines,
     peak_rows,
     peak_title,
+    summary,
 )
 
 
@@ -23,7 +23,7 @@ def sheet(estimate: MemoryEstimate) -> Sheet:
     return Sheet(
         "memory estimate",
         estimate.standing,
-        headline(estimate),
+        summary(estimate),
         sections=sections(*_sections(estimate)),
     )
 

@@ -11,11 +11,11 @@ from whygpu.render.html.parts import Sheet, badge, cells_table, items, lines, se
 from whygpu.render.memory_find import (
     LINES_OF_TRACEBACK,
     figures,
-    headline_of,
     is_measured,
     remarks_on,
     setting,
     shares_processes,
+    summary,
 )
 
 _OUTCOMES = {"fits": "works", "does-not-fit": "wrong", "leaks": "wrong"}
@@ -27,7 +27,7 @@ def sheet(result: BatchResult) -> Sheet:
     return Sheet(
         "memory find",
         result.standing,
-        headline_of(result)[0],
+        summary(result),
         (setting(result),),
         None,
         sections(

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from whygpu.model.derived import display_name
 from whygpu.model.holders import GpuMemory, Holder, HoldersReport
-from whygpu.model.observed import Absent, Known
+from whygpu.model.observed import Known
 from whygpu.model.units import size_text
 from whygpu.render.html import svg
 from whygpu.render.html.markup import Child, Html, join, p
 from whygpu.render.html.parts import Sheet, cells_table, command, facts, items, note, sections
-from whygpu.render.memory_holders import POLICIES, gpu_summary, who, would_take
+from whygpu.render.memory_holders import POLICIES, gpu_summary, no_gpus, who, would_take
 
 
 def sheet(report: HoldersReport) -> Sheet:
@@ -32,9 +32,7 @@ def sheet(report: HoldersReport) -> Sheet:
 def _headline(report: HoldersReport) -> str:
     if isinstance(report.gpus, Known):
         return "; ".join(f"GPU {gpu.number}: {gpu_summary(gpu)}" for gpu in report.gpus.value)
-    if isinstance(report.gpus, Absent):
-        return f"No NVIDIA GPU is seen on this machine (looked at {report.gpus.source})"
-    return f"Cannot tell who holds GPU memory: {report.gpus.reason}"
+    return no_gpus(report.gpus)
 
 
 def _gpus(report: HoldersReport) -> Iterator[tuple[str, Child]]:

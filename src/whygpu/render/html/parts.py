@@ -53,10 +53,6 @@ class Sheet(NamedTuple):
     sections: tuple[Section, ...] = ()
 
 
-def sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def prose(text: str) -> list[Child]:
     """A text whose words in backquotes are code."""
     return [code(part) if place % 2 else part for place, part in enumerate(text.split("`"))]

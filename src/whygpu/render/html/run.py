@@ -17,12 +17,12 @@ from whygpu.render.html.parts import (
     facts,
     items,
     sections,
-    sentence,
 )
 from whygpu.render.html.profile import profile_sections
 from whygpu.render.html.trace import trace_sections
 from whygpu.render.run_memory import memory_rows, what_ran_out
 from whygpu.render.run_text import end_text, shown_by
+from whygpu.render.text_page import sentence
 
 _STATES = {
     "in-force": ("in force", "works"),

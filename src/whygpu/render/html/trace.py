@@ -7,7 +7,8 @@ from typing import Any
 
 from whygpu.render.html import svg
 from whygpu.render.html.markup import Child, Html, p
-from whygpu.render.html.parts import cells_table, folded, items, note, sentence
+from whygpu.render.html.parts import cells_table, folded, items, note
+from whygpu.render.text_page import sentence
 from whygpu.render.trace_text import (
     FUNCTION,
     folded_lines,
