@@ -10,6 +10,7 @@ from tests.comparer.kit import FINE, TIMING, WRONG, errors, judged, layer, pair,
 from tests.kit import machine
 from tests.samples import sample
 from whygpu.model.batch import BatchResult, Gauge, Trial
+from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import BatchMemory, MemoryEstimate, MemoryPart, MemoryRoom
 from whygpu.model.fix import Attempt, FixAnswer, FixStep
 from whygpu.model.memory_use import Curve, HostMemory, Point
@@ -55,7 +56,7 @@ def realistic(folder: pathlib.Path) -> dict[str, Any]:
         "check-broken": broken,
         "check-healthy": whygpu.diagnose(machine()),
         "check-unseen": whygpu.diagnose(machine("nothing_seen = true")),
-        "compare": _comparison(),
+        "compare": comparison(),
         "diff": whygpu.diff(
             str(MACHINES / "h200-healthy-keras-torch.json"),
             str(MACHINES / "h200-keras-jax-on-cpu.json"),
@@ -133,7 +134,8 @@ def run_report() -> RunReport:
     )
 
 
-def _comparison() -> Any:
+def comparison() -> ComparisonReport:
+    """A GPU that computes one layer wrongly, and is slower than the CPU."""
     layers = [layer("conv", FINE), layer("norm", WRONG), layer("dense")]
     slow = TIMING._replace(seconds=(2.0, 2.1, 2.2), first_call_seconds=9.0)
     return judged(

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases import each
 from tests.collectors.test_installer import environment
+from tests.file_tree import write_tree
 from whygpu.collectors import manager
 from whygpu.host.local import LocalHost
 from whygpu.model.observed import Absent, Known, Observed
@@ -41,10 +42,7 @@ def seen(
     place: str = ".venv",
 ) -> Observed[Manager]:
     """What manages the environment `place` of a folder with these files; {} is the folder."""
-    for name, text in files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.replace("{}", str(folder)))
+    write_tree(folder, {name: text.replace("{}", str(folder)) for name, text in files.items()})
     return manager.collect(LocalHost(), interpreter._replace(prefix=str(folder / place)))
 
 

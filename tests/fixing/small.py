@@ -14,7 +14,7 @@ from typing import Literal
 from tests.kit import machine
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.observed import Known
-from whygpu.model.remedy import Action, Install
+from whygpu.model.remedy import Install
 from whygpu.model.report import FrameworkReport, Report
 from whygpu.model.target import Installer
 
@@ -83,11 +83,6 @@ def judge(
     verdict: Literal["broken", "cpu", "gpu"] = "broken" if broken else "cpu" if faults else "gpu"
     framework = FrameworkReport("torch", "2.0", verdict, (), verdict)
     return Report(snapshot, (), findings, (framework,), verdict, f"PyTorch: {verdict}")
-
-
-def action_of(remedy: Remedy) -> Action:
-    assert remedy.action is not None
-    return remedy.action
 
 
 def content(folder: Path) -> dict[str, bytes | str]:

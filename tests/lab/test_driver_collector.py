@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.driver import NoCompiler, StubDriver, StubGpu, StubProcess, build
+from tests.lab.driver import StubDriver, StubGpu, StubProcess
 from tests.patience import stopped_in_time
 from whygpu.collectors import driver
 from whygpu.host.local import LocalHost
@@ -17,20 +17,10 @@ from whygpu.model.observed import Known, Unknown
 Collect = Callable[..., Driver]
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stub-driver")
-    try:
-        build(folder)
-    except NoCompiler as reason:
-        pytest.skip(str(reason))
-    return folder
-
-
 @pytest.fixture
-def collect(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
+def collect(tmp_path: Path, built_driver: Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
     def collect(stub: StubDriver, timeout: float = driver.TIME_LIMIT) -> Driver:
-        for name, value in stub.install(tmp_path / "driver", cache=cache).items():
+        for name, value in stub.install(tmp_path / "driver", cache=built_driver).items():
             monkeypatch.setenv(name, value)
         facts, _ = driver.collect(LocalHost(), timeout=timeout)
         return facts

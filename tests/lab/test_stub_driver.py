@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.driver import NoCompiler, StubDriver, StubGpu, StubProcess, build
+from tests.lab.driver import StubDriver, StubGpu, StubProcess, build
 from tests.patience import PATIENCE, stopped_in_time
 
 T4 = StubGpu(
@@ -29,23 +29,13 @@ GEFORCE = StubGpu(
 Ask = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stub-driver")
-    try:
-        build(folder)
-    except NoCompiler as reason:
-        pytest.skip(str(reason))
-    return folder
-
-
 @pytest.fixture
-def ask(tmp_path: Path, cache: Path) -> Ask:
+def ask(tmp_path: Path, built_driver: Path) -> Ask:
     """Run code beside a driver and return what it assigns to ``answer``."""
 
     def run(driver: StubDriver, code: str, timeout: float = PATIENCE, **extra: str | None) -> Any:
         wanted = {**os.environ, "CUDA_VISIBLE_DEVICES": None}
-        wanted |= driver.install(tmp_path / "driver", cache=cache) | extra
+        wanted |= driver.install(tmp_path / "driver", cache=built_driver) | extra
         environment = {name: value for name, value in wanted.items() if value is not None}
         done = subprocess.run(
             [sys.executable, "-c", f"{code}\nimport json; print(json.dumps(answer))"],
@@ -453,8 +443,8 @@ answer = [
 # --- The files, and mistakes in a test ------------------------------------------------------------
 
 
-def test_the_files_are_named_as_a_driver_names_them(tmp_path: Path, cache: Path) -> None:
-    patch = StubDriver(version="535.54.03").install(tmp_path, cache=cache)
+def test_the_files_are_named_as_a_driver_names_them(tmp_path: Path, built_driver: Path) -> None:
+    patch = StubDriver(version="535.54.03").install(tmp_path, cache=built_driver)
     assert patch["LD_LIBRARY_PATH"].split(":")[0] == str(tmp_path)
     for library in ("libcuda", "libnvidia-ml"):
         link = tmp_path / f"{library}.so.1"
@@ -463,15 +453,15 @@ def test_the_files_are_named_as_a_driver_names_them(tmp_path: Path, cache: Path)
         assert f"{library}.so.1\0".encode() in link.read_bytes()
 
 
-def test_a_library_can_be_left_out(tmp_path: Path, cache: Path) -> None:
-    StubDriver(libraries=("nvidia-ml",)).install(tmp_path, cache=cache)
+def test_a_library_can_be_left_out(tmp_path: Path, built_driver: Path) -> None:
+    StubDriver(libraries=("nvidia-ml",)).install(tmp_path, cache=built_driver)
     assert not list(tmp_path.glob("libcuda*"))
 
 
-def test_it_is_compiled_once(cache: Path) -> None:
-    [before] = {file.stat().st_mtime_ns for file in cache.iterdir()}
-    build(cache)
-    [after] = {file.stat().st_mtime_ns for file in cache.iterdir()}
+def test_it_is_compiled_once(built_driver: Path) -> None:
+    [before] = {file.stat().st_mtime_ns for file in built_driver.iterdir()}
+    build(built_driver)
+    [after] = {file.stat().st_mtime_ns for file in built_driver.iterdir()}
     assert before == after
 
 
@@ -480,8 +470,8 @@ def test_a_misspelt_call_is_an_error() -> None:
         StubDriver(hang="nvmlInitt").configuration()
 
 
-def test_a_file_that_does_not_parse_ends_the_program(tmp_path: Path, cache: Path) -> None:
-    patch = StubDriver().install(tmp_path, cache=cache)
+def test_a_file_that_does_not_parse_ends_the_program(tmp_path: Path, built_driver: Path) -> None:
+    patch = StubDriver().install(tmp_path, cache=built_driver)
     (tmp_path / "stub-driver.conf").write_text("version = 1\n[gpu]\nmemory = 5\n")
     code = "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"
     done = subprocess.run(

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 import whygpu
+from tests.file_tree import write_tree
 from whygpu.model.code_finding import LintReport
 from whygpu.readers.deployment import yaml_tree
 
@@ -14,11 +15,7 @@ WRONG_CUDA = "FROM nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu20.04\n"
 
 
 def project(folder: pathlib.Path, files: dict[str, str]) -> LintReport:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return whygpu.lint(folder)
+    return whygpu.lint(write_tree(folder, files))
 
 
 def found(folder: pathlib.Path, report: LintReport) -> list[tuple[str, str, int]]:

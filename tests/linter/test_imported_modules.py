@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 import whygpu
+from tests.file_tree import write_tree
 from whygpu.model.code_finding import LintReport
 
 UTILS = """import os
@@ -25,11 +26,7 @@ STARTED = 'import tensorflow as tf\ntf.config.list_physical_devices("GPU")\n'
 
 
 def project(folder: pathlib.Path, files: dict[str, str]) -> LintReport:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return whygpu.lint(folder)
+    return whygpu.lint(write_tree(folder, files))
 
 
 def found(report: LintReport) -> list[tuple[str, str, int]]:

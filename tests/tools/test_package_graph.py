@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from tests.file_tree import write_tree
 from tools.package_graph import (
     BEGIN,
     END,
@@ -98,11 +99,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
         },
         "api.py": "import whygpu\nfrom whygpu import check\n",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path
+    return write_tree(tmp_path, files)
 
 
 def test_every_way_to_import_counts(folder: pathlib.Path) -> None:

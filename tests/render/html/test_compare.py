@@ -7,19 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.comparer.kit import FINE, TIMING, WRONG, errors, judged, layer, pair, run, tensor
+from tests.comparer.kit import FINE, TIMING, WRONG, judged, layer, pair, run, tensor
+from tests.page_samples import comparison as fault
 from whygpu.model.comparison import ComparisonReport, LocalDifference, Units
 from whygpu.render.html import answers, style
-
-
-def fault() -> ComparisonReport:
-    layers = [layer("conv", FINE), layer("norm", WRONG), layer("dense")]
-    slow = TIMING._replace(seconds=(2.0, 2.1, 2.2), first_call_seconds=9.0)
-    return judged(
-        [run("cpu", timing=TIMING), run("gpu", timing=slow)],
-        [pair("cpu", "gpu", layers)],
-        layers={"cpu": errors("cpu", norm=FINE), "gpu": errors("gpu", norm=WRONG)},
-    )
 
 
 def page(report: ComparisonReport) -> ElementTree.Element:

@@ -9,10 +9,10 @@ import contextlib
 import sys
 import warnings
 
-from ..loading import CannotTell, Unusable, need_keras_3
-from ..work_keras import KerasWork, all_layers
+from ..loading import CannotTell, need_keras_3
+from ..work_keras import all_layers
 from . import jit_choice, tensorflow_graph, tensorflow_margins
-from .half_precision import in_half_precision
+from .keras_model import prepared
 from .xla import program_memory
 
 TYPE_CHECKING = False
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from .tensorflow_margins import Margins
 
-FEW = 2
-"""Rows of the arrays from which shapes and types are read."""
 CAPABILITY = (9, 0)
 """The compute capability that is assumed if none is given."""
 RECURRENT, GPU_QUESTION = "keras.src.backend.tensorflow.rnn", "_is_gpu_available"
@@ -70,19 +68,11 @@ class KerasEstimator(object):
                 "followed without one (%s); on JAX or PyTorch it can" % obstacle
             )
         self._not_compiled = _why_not_compiled(model)
-        if mixed:
-            in_half_precision(model)
-        work = KerasWork(model, optimizer, shapes)
         self.model, self.train = model, train
         self._capability = gpu or CAPABILITY
         self._tell = tell or (lambda text: None)
-        self._inputs = work.inputs(FEW)
-        self._targets = None
+        self._inputs, self._targets = prepared(model, train, optimizer, mixed, shapes)
         if train:
-            if not model.trainable_variables:
-                raise Unusable("the model has no weights to train: give --infer")
-            work.prepare_training()
-            self._targets = work.targets(self._inputs)
             model.optimizer.build(model.trainable_variables)
 
     def at(self, batch: int) -> "dict[str, Any]":

@@ -8,8 +8,7 @@ compiler are modelled from the program's text.
 import contextlib
 
 from ..loading import Unusable
-from ..work_keras import KerasWork
-from .half_precision import in_half_precision
+from .keras_model import prepared
 from .xla import program_memory
 from .xla.compile import Compiler
 from .xla.libraries import as_on_gpu
@@ -18,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable
 
-FEW = 2
-"""Rows of the arrays from which shapes and types are read."""
 NOT_COUNTED = (
     "While a program is compiled for the first time, XLA tries out algorithms on the GPU and takes "
     "more for a while, several GiB for convolutions, as far as it is free."
@@ -138,19 +135,11 @@ class KerasEstimator(_Estimator):
         host: bool = False,
     ) -> None:
         super(KerasEstimator, self).__init__(gpu, tell, host)
-        if mixed:
-            in_half_precision(model)
-        work = KerasWork(model, optimizer, shapes)
+        if train and not getattr(model, "compiled", False):
+            self._note("The model was not compiled with a loss; mean squared error is assumed.")
         self.model, self.train = model, train
-        self._inputs = work.inputs(FEW)
-        self._targets = None
+        self._inputs, self._targets = prepared(model, train, optimizer, mixed, shapes)
         if train:
-            if not model.trainable_variables:
-                raise Unusable("the model has no weights to train: give --infer")
-            if not getattr(model, "compiled", False):
-                self._note("The model was not compiled with a loss; mean squared error is assumed.")
-            work.prepare_training()
-            self._targets = work.targets(self._inputs)
             _build_optimizer(model)
         if getattr(model, "run_eagerly", False) or getattr(model, "jit_compile", True) is False:
             self._note("The model has jit_compile=False; the figures are for a compiled model.")

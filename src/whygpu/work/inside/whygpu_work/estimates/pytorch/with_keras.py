@@ -3,18 +3,14 @@
 import numpy
 import torch
 
-from ...loading import Unusable
-from ...work_keras import KerasWork, all_layers
-from ..half_precision import in_half_precision
+from ...work_keras import all_layers
+from ..keras_model import prepared
 from .estimator import Estimator
 from .meta import on_meta, without_data
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
-
-FEW = 2
-"""Rows of the arrays from which shapes and types are read."""
 
 
 class KerasEstimator(Estimator):
@@ -32,17 +28,8 @@ class KerasEstimator(Estimator):
         tell: "Callable[[str], None] | None" = None,
     ) -> None:
         super(KerasEstimator, self).__init__(train, gpu, tell)
-        if mixed:
-            in_half_precision(model)
-        work = KerasWork(model, optimizer, shapes)
         self.model = model
-        self._inputs = work.inputs(FEW)
-        self._targets = None
-        if train:
-            work.prepare_training()
-            self._targets = work.targets(self._inputs)
-            if not model.trainable_variables:
-                raise Unusable("the model has no weights to train: give --infer")
+        self._inputs, self._targets = prepared(model, train, optimizer, mixed, shapes)
         self._updates_watched = False
         self.recorder.mark(_weights_on_meta(model), "weights")
 
