@@ -85,9 +85,7 @@ def _wrong(lane: str, problem: str) -> UsageError:
     return UsageError(problem, option="lanes", value=lane)
 
 
-def default_lanes(
-    *, gpu: bool, keras: bool, installed: Collection[str], keras_has_backends: bool = True
-) -> tuple[Lane, ...]:
+def default_lanes(*, gpu: bool, keras: bool, installed: Collection[str]) -> tuple[Lane, ...]:
     """The lanes that show most on a machine.
 
     `gpu`: it has one, working or not. `keras`: the work is a Keras model, or imports Keras.
@@ -96,7 +94,7 @@ def default_lanes(
     if gpu:
         return parse_lanes("cpu,gpu,gpu:no-cudnn")
     backends = [name for name in KERAS_BACKENDS if name in installed]
-    if keras and keras_has_backends and len(backends) > 1:
+    if keras and len(backends) > 1:
         return parse_lanes(",".join(f"keras:{name}" for name in backends))
     # The second lane cannot run; the reason is what the user wants to know.
     return parse_lanes("cpu,gpu")

@@ -12,7 +12,15 @@ from whygpu.launch.effects import Limit, effects
 from whygpu.launch.environment import LIBRARY_PATH, changed, folders
 from whygpu.launch.gpu_memory import VisibleGpus, visible_gpus
 from whygpu.model.observed import Known
-from whygpu.model.policy import Action, Call, DevicePolicy, Expectation, LaunchPlan, Repair
+from whygpu.model.policy import (
+    Action,
+    Call,
+    DeviceKind,
+    DevicePolicy,
+    Expectation,
+    LaunchPlan,
+    Repair,
+)
 from whygpu.model.wire import CallSetting, ReadingSetting, RunSettings
 
 if TYPE_CHECKING:
@@ -51,16 +59,18 @@ def needs_look(
     `named` are the frameworks that the program's file imports by name. `traps` says whether an
     instruction that the processor lists fails here.
     """
-    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
-    if not stays_on_cpu or policy.require_gpu:
+    if not _asks_for(policy, "cpu") or policy.require_gpu:
         return repair or policy.require_gpu or policy.device is not None or _sized(policy)
     return repair and ("KERAS_BACKEND" in environ or "keras" in named or traps())
 
 
 def proves(policy: DevicePolicy) -> bool:
     """Whether the policy needs a GPU that works, and not only one that is there."""
-    auto = policy.device is not None and policy.device.kind == "auto"
-    return auto or policy.require_gpu
+    return _asks_for(policy, "auto") or policy.require_gpu
+
+
+def _asks_for(policy: DevicePolicy, kind: DeviceKind) -> bool:
+    return policy.device is not None and policy.device.kind == kind
 
 
 def _sized(policy: DevicePolicy) -> bool:
@@ -100,7 +110,7 @@ def make_plan(
 
     Raises PolicyError if the machine cannot meet the policy.
     """
-    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
+    stays_on_cpu = _asks_for(policy, "cpu")
     if policy.require_gpu and stays_on_cpu:
         raise PolicyError(
             Option("device", "cpu"),
@@ -109,7 +119,6 @@ def make_plan(
             " ask for opposite things; take one",
         )
     actions = isolation(policy, environ)
-    notes: list[str] = []
     lack: Lack | None = None
     repairs: tuple[Repair, ...] = ()
     seen = look(changed(environ, actions)) if look is not None else None
@@ -136,24 +145,21 @@ def make_plan(
         if proves(policy) and not stays_on_cpu:
             lack = _judge(argv, policy, seen, now, repairs)
     machine = seen.report.snapshot if seen is not None else None
-    calls: list[Call] = []
-    expectations: list[Expectation] = []
-    for effect in effects(policy, _visible(policy, seen, environ), environ):
-        if isinstance(effect, Action):
-            actions.append(effect)
-        elif isinstance(effect, Call):
-            calls.append(effect)
-        elif isinstance(effect, Expectation):
-            expectations.append(effect)
-        elif not (stays_on_cpu and effect.on_gpu_only) and _concerned_by(effect, machine):
-            notes.append(effect.text)
+    wanted = list(effects(policy, _visible(policy, seen, environ), environ))
+    limits = (effect for effect in wanted if isinstance(effect, Limit))
+    notes = [
+        limit.text
+        for limit in limits
+        if not (stays_on_cpu and limit.on_gpu_only) and _concerned_by(limit, machine)
+    ]
+    actions += [effect for effect in wanted if isinstance(effect, Action)]
     way_in, unreached = _way_in(argv, environ)
     return LaunchPlan(
         argv=tuple(argv),
         policy=policy,
         actions=(*actions, *way_in),
-        calls=tuple(calls),
-        expectations=tuple(expectations),
+        calls=tuple(effect for effect in wanted if isinstance(effect, Call)),
+        expectations=tuple(effect for effect in wanted if isinstance(effect, Expectation)),
         repairs=repairs,
         notes=(*notes, *unreached),
         lack=lack,
@@ -186,7 +192,7 @@ def _way_in(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[list[Actio
 
 def _lack_for_auto(policy: DevicePolicy, seen: Look) -> Lack | None:
     """Why `--device auto` means the CPU on this machine; None where it does not."""
-    if policy.device is None or policy.device.kind != "auto" or policy.require_gpu:
+    if not _asks_for(policy, "auto") or policy.require_gpu:
         return None
     from whygpu.launch.ability import machine_lacks
 
@@ -211,8 +217,7 @@ def _judge(
         if lack is not None:
             raise PolicyError(lack, summary=lack.one_line, option="require_gpu", value=True)
         return None
-    auto = policy.device is not None and policy.device.kind == "auto"
-    return lack if auto else None
+    return lack if _asks_for(policy, "auto") else None
 
 
 def _concerned_by(limit: Limit, machine: Snapshot | None) -> bool:

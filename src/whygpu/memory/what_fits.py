@@ -85,7 +85,6 @@ def fit_estimate(
     on_progress: OnProgress,
     *,
     capability: tuple[int, int] | None = None,
-    timeout: float = TIMEOUT,
 ) -> FitEstimate:
     """`environ` is the one that the program was run with."""
     if work is None:
@@ -97,7 +96,7 @@ def fit_estimate(
         with open(descriptor, "w", encoding="utf-8") as file:
             noted = ("of", "data", "input", "program", "package", "search_path")
             json.dump({name: getattr(work, name) for name in noted}, file)
-        wanted = _wanted(end, work, room, path, capability, timeout)
+        wanted = _wanted(end, work, room, path, capability)
         return judge(end, work, room, estimate(wanted, work.python, environ, on_progress))
     except UsageError as error:
         why = error.reason if isinstance(error, UnusableWork) else str(error)
@@ -112,7 +111,6 @@ def _wanted(
     room: Room,
     path: str,
     capability: tuple[int, int] | None,
-    timeout: float,
 ) -> Wanted:
     # A lower bound shows which batches do not fit; only a full estimate shows which do.
     sure = room.bytes if _is_least(end, work) else _sure_part(room.bytes)
@@ -131,7 +129,7 @@ def _wanted(
         search=end.reason != "leak",
         host=end.place == "host",
         ways=False,
-        timeout=timeout,
+        timeout=TIMEOUT,
         search_seconds=_SEARCH_SECONDS,
     )
 

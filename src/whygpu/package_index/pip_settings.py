@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 import urllib.parse
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from whygpu.errors import UsageError
@@ -29,10 +28,9 @@ class IndexSettings(NamedTuple):
     """A file with the certificates to trust; empty for those of the system."""
 
 
-def configured_index(environ: Mapping[str, str] | None = None) -> IndexSettings:
+def configured_index() -> IndexSettings:
     """The index that pip is configured for."""
-    variables = os.environ if environ is None else environ
-    url, certificates = variables.get("PIP_INDEX_URL"), variables.get("PIP_CERT")
+    url, certificates = os.environ.get("PIP_INDEX_URL"), os.environ.get("PIP_CERT")
     if url is None or certificates is None:
         stored = _pip_config()
         url = url or stored.get("index-url")

@@ -107,11 +107,9 @@ _IN_SENTENCES = (("jax", late(r"\bJAX\b")), ("tensorflow", late(r"\bTensorFlow\b
 """Names as sentences have them. Other programs write them too, so code and paths decide first."""
 
 
-def read_text(text: str | bytes, name: str = "") -> Log:
+def read_text(text: str | bytes) -> Log:
     """A complete log in memory."""
-    return read_pieces(
-        [text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text], name
-    )
+    return read_pieces([text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text])
 
 
 def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
