@@ -110,8 +110,7 @@ def make_plan(
 
     Raises PolicyError if the machine cannot meet the policy.
     """
-    stays_on_cpu = _asks_for(policy, "cpu")
-    if policy.require_gpu and stays_on_cpu:
+    if policy.require_gpu and _asks_for(policy, "cpu"):
         raise PolicyError(
             Option("device", "cpu"),
             " and ",
@@ -119,19 +118,11 @@ def make_plan(
             " ask for opposite things; take one",
         )
     actions = isolation(policy, environ)
-    lack: Lack | None = None
     repairs: tuple[Repair, ...] = ()
     seen = look(changed(environ, actions)) if look is not None else None
-    if stays_on_cpu:
-        actions += devices.hide_gpus(environ)
-    elif policy.device is not None and seen is not None:
-        lack = _lack_for_auto(policy, seen)
-        stays_on_cpu = lack is not None
-        actions += (
-            devices.hide_gpus(environ)
-            if stays_on_cpu
-            else devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ)
-        )
+    choice, lack = _choose_device(policy, seen, environ)
+    actions += choice
+    stays_on_cpu = _asks_for(policy, "cpu") or lack is not None
     if seen is not None:
         if any(action.kind != "keep" for action in actions):
             # The choice of a device may have repaired something, or hidden it.
@@ -167,6 +158,20 @@ def make_plan(
         profile=profile,
         gpu_seen=machine is not None and _has_gpu(machine),
     )
+
+
+def _choose_device(
+    policy: DevicePolicy, seen: Look | None, environ: Mapping[str, str]
+) -> tuple[list[Action], Lack | None]:
+    """What selects the device, and why `--device auto` means the CPU here."""
+    if _asks_for(policy, "cpu"):
+        return devices.hide_gpus(environ), None
+    if policy.device is None or seen is None:
+        return [], None
+    lack = _lack_for_auto(policy, seen)
+    if lack is not None:
+        return devices.hide_gpus(environ), lack
+    return devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ), None
 
 
 def _has_gpu(machine: Snapshot) -> bool:
