@@ -300,7 +300,7 @@ def test_reasons_without_a_command_for_this_machine(log: str, message: str) -> N
         (pip("tensorflow==2.99", "2.20.0"), "newer than every release that whygpu knows"),
         (
             f"{UV}there is no version of torch==2.5.1+cu121 and you require torch==2.5.1+cu121",
-            "as far as the log shows",
+            "judging by the log",
         ),
         (
             pip(

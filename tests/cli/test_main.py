@@ -274,6 +274,13 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"whygpu {VERSION}\n"
 
 
+def test_the_list_of_subverbs_begins_with_a_subverb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["fleet", "--help"])
+    first = capsys.readouterr().out.partition("subverbs:\n")[2].split()[0]
+    assert first == "report"
+
+
 def test_the_help_fits_the_width(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80

@@ -34,9 +34,7 @@ def test_an_unused_gpu_is_tested_with_the_first_framework_that_computed_on_it() 
 def test_a_gpu_in_use_is_left_alone_unless_forced() -> None:
     chosen = plan(BUSY)
     assert chosen.gpus == ()
-    assert reasons(chosen) == [
-        "it is in use by python (4711); to test it all the same: --stress-busy"
-    ]
+    assert reasons(chosen) == ["it is in use by python (4711); to test it anyway: --stress-busy"]
     assert len(plan(BUSY, even_if_busy=True).gpus) == 1
 
 
@@ -56,7 +54,7 @@ def test_memory_of_programs_that_are_not_listed_is_somebody_s_work() -> None:
     hidden = "[driver.gpus.0]\nprocesses = []\nmemory_used_bytes = 9_000_000_000"
     assert reasons(plan(hidden)) == [
         "programs that are not visible from here use 8.38 GiB of its memory; "
-        "to test it all the same: --stress-busy"
+        "to test it anyway: --stress-busy"
     ]
     assert len(plan(hidden, even_if_busy=True).gpus) == 1
 

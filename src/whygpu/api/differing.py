@@ -29,7 +29,7 @@ def diff(
     timeout: float = DEFAULT_TIMEOUT,
     on_progress: Progress | None = None,
 ) -> DiffAnswer:
-    """What changed between two machines, environments or days, and what of it matters?
+    """What changed between two machines, environments or days, and does it matter?
 
     `before` and `after` are snapshots, files with snapshots, or environments of this machine. None
     means the active environment of the shell. Environments are examined now; `probe` and `timeout`

@@ -25,7 +25,7 @@ def plan_from(
     glibc: str | None = None,
     platform: str | None = None,
 ) -> FileAnswer:
-    """What of a requirements, project or lock file cannot use the GPU of a machine, and why?
+    """Which lines of a requirements, project or lock file cannot use a machine's GPU, and why?
 
     The options are those of `plan`.
 

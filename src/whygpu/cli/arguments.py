@@ -15,6 +15,22 @@ def add_color_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_python_argument(
+    parser: argparse.ArgumentParser,
+    what_for: str = "",
+    *,
+    subject: str = "the interpreter (or virtual environment)",
+    dest: str = "python",
+) -> None:
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        dest=dest,
+        help=f"{subject} {what_for}".rstrip() + "; default: the active environment, else the one "
+        "that has whygpu and a framework, else python on PATH",
+    )
+
+
 def add_data_arguments(parser: argparse.ArgumentParser, what: str) -> None:
     """An answer for programs, in one of two formats."""
     formats = parser.add_mutually_exclusive_group()
@@ -35,7 +51,7 @@ def add_host_memory_argument(parser: argparse.ArgumentParser) -> None:
         "--host-memory",
         metavar="AMOUNT",
         help="main memory that one process of it may take, such as 32GiB (default: what is free "
-        "now, less a reserve)",
+        "now, minus a reserve)",
     )
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from whygpu.cli.arguments import add_color_argument, add_data_arguments, seconds
+from whygpu.cli.arguments import (
+    add_color_argument,
+    add_data_arguments,
+    add_python_argument,
+    seconds,
+)
 from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.cli.verb_help import VERDICT
 from whygpu.errors import UsageError
@@ -28,13 +33,7 @@ EXIT_CODES = VERDICT
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     """What check and snapshot share: which interpreter to look at, and how far to go."""
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        help="the interpreter (or virtual environment) to examine; "
-        "default: the active environment, else the one that has whygpu and a framework, else "
-        "python on PATH",
-    )
+    add_python_argument(parser, "to examine")
     parser.add_argument(
         "--no-probe",
         dest="probe",

@@ -10,6 +10,7 @@ from whygpu.cli import output
 from whygpu.cli.arguments import (
     add_color_argument,
     add_host_memory_argument,
+    add_python_argument,
     seconds,
     whole_number,
 )
@@ -92,13 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="train N steps as well, and compare that",
     )
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        help="the interpreter (or virtual environment) to run it with; "
-        "default: the active environment, else the one that has whygpu and a framework, else "
-        "python on PATH",
-    )
+    add_python_argument(parser, "to run it with")
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",

@@ -1,4 +1,4 @@
-"""What changed between two machines, environments or days, and what of it matters?"""
+"""What changed between two machines, environments or days, and does it matter?"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from whygpu.cli.arguments import add_color_argument, seconds
+from whygpu.cli.arguments import add_color_argument, add_python_argument, seconds
 from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.cli.verb_help import VERDICT
 from whygpu.errors import UsageError
@@ -26,13 +26,7 @@ EXIT_CODES = {**VERDICT, "0": "nothing wrong (any more)"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        help="the interpreter (or virtual environment) to repair; "
-        "default: the active environment, else the one that has whygpu and a framework, else "
-        "python on PATH",
-    )
+    add_python_argument(parser, "to repair")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--dry-run", action="store_true", help="list the steps without testing them")
     how.add_argument("--apply", action="store_true", help="test the steps, then apply them")

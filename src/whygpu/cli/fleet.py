@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from whygpu.cli import fleet_check, fleet_explain, fleet_recipe, fleet_report
-from whygpu.cli.verb_help import VERDICT, describe
+from whygpu.cli.verb_help import VERDICT, add_subverbs
 
 SUBVERBS: dict[str, Any] = {
     "report": fleet_report,
@@ -28,18 +28,7 @@ EXIT_CODES = VERDICT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    subverbs = parser.add_subparsers(
-        dest="subverb", metavar="SUBVERB", title="subverbs", required=True
-    )
-    for name, module in SUBVERBS.items():
-        summary = (module.__doc__ or "").partition("\n")[0]
-        below = subverbs.add_parser(
-            name,
-            help=summary,
-            formatter_class=parser.formatter_class,
-        )
-        describe(below, module)
-        module.add_arguments(below)
+    add_subverbs(parser, SUBVERBS, required=True)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
     "compare": "Do CPU, GPU and other backends give the same results, and how fast is each?",
     "completion": "Print the script that completes the words of whygpu in a shell.",
-    "diff": "What changed between two machines, environments or days, and what of it matters?",
+    "diff": "What changed between two machines, environments or days, and does it matter?",
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
     "fix": "Repair the environment: test a remedy in a copy, apply it, or undo it.",
     "fleet": "Many machines: which nodes are not like the others, and why?",

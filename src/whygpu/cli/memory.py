@@ -6,9 +6,9 @@ import argparse
 from typing import Any
 
 from whygpu.cli import memory_estimate, memory_find
-from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.arguments import add_color_argument, add_python_argument
 from whygpu.cli.html_file import HtmlFile, add_html_argument
-from whygpu.cli.verb_help import describe
+from whygpu.cli.verb_help import add_subverbs
 
 SUBVERBS: dict[str, Any] = {"estimate": memory_estimate, "find": memory_find}
 """Modules as those of the verbs: a first line, EXAMPLES, EXIT_CODES, add_arguments, run."""
@@ -42,14 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="holders_gpu",
         help="only this GPU: 0, several (0,2), or a name",
     )
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        dest="holders_python",
-        help="the interpreter (or virtual environment) whose frameworks would be started; "
-        "default: the active environment, else the one that has whygpu and a framework, else "
-        "python on PATH",
-    )
+    add_python_argument(parser, "whose frameworks would be started", dest="holders_python")
     parser.add_argument(
         "--snapshot",
         metavar="FILE",
@@ -61,20 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_html_argument(parser, "holders_html")
     add_color_argument(parser)
-    _add_subverbs(parser)
-
-
-def _add_subverbs(parser: argparse.ArgumentParser) -> None:
-    subverbs = parser.add_subparsers(dest="subverb", metavar="SUBVERB", title="subverbs")
-    for name, module in SUBVERBS.items():
-        summary = (module.__doc__ or "").partition("\n")[0]
-        subverb = subverbs.add_parser(
-            name,
-            help=summary,
-            formatter_class=parser.formatter_class,
-        )
-        describe(subverb, module)
-        module.add_arguments(subverb)
+    for subverb in add_subverbs(parser, SUBVERBS, required=False):
         for action in subverb._actions:
             if action.dest == "color":
                 # Its default would undo a --color that stands before the subverb.

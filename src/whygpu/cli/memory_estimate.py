@@ -8,6 +8,7 @@ from whygpu.cli.arguments import (
     add_color_argument,
     add_host_memory_argument,
     add_input_argument,
+    add_python_argument,
     seconds,
     whole_number,
 )
@@ -69,12 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backend", metavar="NAME", help="Keras's: torch, jax or tensorflow (default: as set)"
     )
     add_input_argument(parser)
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        help="the interpreter (or virtual environment) that has the framework; default: the "
-        "active environment, else the one that has whygpu and a framework, else python on PATH",
-    )
+    add_python_argument(parser, "that has the framework")
     add_host_memory_argument(parser)
     parser.add_argument("--timeout", metavar="S", type=seconds, help="seconds for all of it")
     parser.add_argument("--json", action="store_true", help="print it as JSON")

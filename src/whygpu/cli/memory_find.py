@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from whygpu.cli.arguments import (
     add_color_argument,
     add_input_argument,
+    add_python_argument,
     seconds,
     whole_number,
 )
@@ -37,12 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(module, example_inputs), (function, arguments) or a function step(batch_size), or "
         "takes batch_size and does the step itself",
     )
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        help="the interpreter (or virtual environment) to run it with; default: the active "
-        "environment, else the one that has whygpu and a framework, else python on PATH",
-    )
+    add_python_argument(parser, "to run it with")
     parser.add_argument("--device", metavar="DEVICE", help="cpu, gpu, or gpu:1 in PCI bus order")
     parser.add_argument(
         "--limit",

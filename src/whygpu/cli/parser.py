@@ -35,6 +35,12 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns())
 
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        # The list of subverbs has a title, and needs no line that says SUBVERB.
+        is_list = isinstance(action, argparse._SubParsersAction)
+        return text.partition("\n")[2] if is_list else text
+
 
 class TopParser(Parser):
     """whygpu itself, whose page of help exists without argparse."""

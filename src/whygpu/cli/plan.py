@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
-from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.arguments import add_color_argument, add_python_argument
 from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.errors import UsageError
 
@@ -21,7 +21,7 @@ examples:
   whygpu plan --why-not tensorflow==2.12   the whole chain for one release
   whygpu plan torch --matrix               every release and what it needs
   whygpu plan --snapshot FILE --json       another machine, from its snapshot
-  whygpu plan --from requirements.txt      what of it cannot use the GPU
+  whygpu plan --from requirements.txt      which lines cannot use the GPU
   whygpu plan --update                     read the package index first
 """
 
@@ -41,12 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tensorflow, keras, jax, torch, cupy, onnxruntime; as in tensorflow==2.15 "
         "(default: tensorflow)",
     )
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        help="a version (3.11; 3.14t if free-threaded), or an interpreter or virtual environment; "
-        "default: the active environment, else the one that has whygpu and a framework, else "
-        "python on PATH",
+    add_python_argument(
+        parser,
+        subject="a version (3.11; 3.14t if free-threaded), an interpreter or a virtual environment",
     )
     parser.add_argument("--driver", metavar="VERSION", help="the NVIDIA driver: 535.54.03")
     parser.add_argument(

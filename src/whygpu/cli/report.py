@@ -16,7 +16,7 @@ examples:
   whygpu report --snapshot FILE        another machine, from its snapshot
 
 The page needs no network and loads nothing. Home folders, names of users and
-machines, addresses and keys are removed as far as whygpu recognises them.
+machines, addresses and keys that whygpu recognises are removed.
 """
 
 EXIT_CODES = VERDICT

@@ -39,7 +39,7 @@ _SUGGESTIONS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
         "model": (_ESTIMATE, _FIND, _COMPARE),
         "source": (_RUN, _LINT, _ESTIMATE_OF),
         "notebook": (_EXPLAIN, _LINT),
-        "requirements": (("plan --from {word}", "what of it cannot use the GPU"),),
+        "requirements": (("plan --from {word}", "which of these cannot use the GPU"),),
         "log": (_EXPLAIN,),
         "snapshot": (("check --snapshot {word}", "diagnose the machine that it is from"),),
         "environment": (("check --python {word}", "does each framework in it use the GPU?"),),

@@ -22,6 +22,26 @@ def describe(parser: argparse.ArgumentParser, module: Any) -> None:
     parser.epilog = f"{module.EXAMPLES}\n{exit_codes(module.EXIT_CODES, parser.prog)}"
 
 
+def add_subverbs(
+    parser: argparse.ArgumentParser, modules: Mapping[str, Any], *, required: bool
+) -> list[argparse.ArgumentParser]:
+    """A parser for each subverb; its module is like that of a verb."""
+    subverbs = parser.add_subparsers(
+        dest="subverb", metavar="SUBVERB", title="subverbs", required=required
+    )
+    made = []
+    for name, module in modules.items():
+        below = subverbs.add_parser(
+            name,
+            help=module.__doc__.partition("\n")[0],
+            formatter_class=parser.formatter_class,
+        )
+        describe(below, module)
+        module.add_arguments(below)
+        made.append(below)
+    return made
+
+
 def exit_codes(own: Mapping[str, str], command: str = "whygpu") -> str:
     """The last section of the page; `own` are the codes whose meaning is the verb's own."""
     words = command.split()[1:]

@@ -13,7 +13,7 @@ _shtab_whygpu_commands() {
     check:'Does each framework use the GPU? If not: the root cause, the evidence, the fix.'
     compare:'Do CPU, GPU and other backends give the same results, and how fast is each?'
     completion:'Print the script that completes the words of whygpu in a shell.'
-    diff:'What changed between two machines, environments or days, and what of it matters?'
+    diff:'What changed between two machines, environments or days, and does it matter?'
     explain:'What does this log mean? The root cause, the lines that prove it, the fix.'
     fix:'Repair the environment: test a remedy in a copy, apply it, or undo it.'
     fleet:'Many machines: which nodes are not like the others, and why?'
@@ -87,7 +87,7 @@ _shtab_whygpu_compare_options=(
   "--train[train N steps as well, and compare that]:N:"
   "--python[the interpreter (or virtual environment) to run it with\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--timeout[for one run of one lane (default\: 1800)]:SECONDS:"
-  "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
+  "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, minus a reserve)]:AMOUNT:"
   "--json[print the report as JSON]"
   "--html[also write the answer as a page for a browser]:FILE:_files"
   {-v,--verbose}"[every layer, every reason]"
@@ -299,7 +299,7 @@ _shtab_whygpu_memory_estimate_options=(
   "--backend[Keras\'s\: torch, jax or tensorflow (default\: as set)]:NAME:"
   "--input[what a model takes, without the batch\: 3x224x224, 256\:int64\; several with commas]:SHAPE:"
   "--python[the interpreter (or virtual environment) that has the framework\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
-  "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, less a reserve)]:AMOUNT:"
+  "--host-memory[main memory that one process of it may take, such as 32GiB (default\: what is free now, minus a reserve)]:AMOUNT:"
   "--timeout[seconds for all of it]:S:"
   "--json[print it as JSON]"
   "--html[also write the answer as a page for a browser]:FILE:_files"
@@ -335,7 +335,7 @@ _shtab_whygpu_memory_find_defaults_added=0
 
 _shtab_whygpu_plan_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--python[a version (3.11\; 3.14t if free-threaded), or an interpreter or virtual environment\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
+  "--python[a version (3.11\; 3.14t if free-threaded), an interpreter or a virtual environment\; default\: the active environment, else the one that has whygpu and a framework, else python on PATH]:PYTHON:_files"
   "--driver[the NVIDIA driver\: 535.54.03]:VERSION:"
   "*--gpu[the GPU\: \"RTX 5090\", or its compute capability\: 12.0\; may be repeated]:MODEL:"
   "--glibc[the C library\: 2.31]:VERSION:"

@@ -69,7 +69,7 @@ def _nothing_new(
     if not lasting:
         but = "" if not differences else ", except for free memory and processes"
         if not all(item.comparable for item in differences):
-            but = ", as far as both were checked"
+            but = " in what was checked on both"
         return f"nothing differs between {sides[0].name} and {sides[1].name}{but}", "answered"
     # All that the list counts, with free memory: a headline that counts fewer contradicts it.
     count = sum(item.comparable for item in differences)
@@ -92,7 +92,7 @@ def _nothing_new(
         return f"{_same_verdict(sides)}; {which}", "answered"
     limit = ""
     if frameworks and not all(side.was_run for side in sides):
-        limit = ", as far as files show it: the frameworks were not run"
+        limit = ", judging by files only: the frameworks were not run"
     elif unknown:
         names = and_list([display_name(item.name) for item in unknown])
         limit = f", except perhaps to {names}, whose verdict is unknown"
@@ -180,7 +180,9 @@ def _because(reasons: Sequence[Reason], differences: Sequence[Difference]) -> st
         shown = f"{len(first)} differences together"
     elif len(first) > 1:
         shown += ", together"
-    unknown = ", as far as it can be told" if not all(item.comparable for item in first) else ""
+    unknown = (
+        ", judging by what is known of both" if not all(item.comparable for item in first) else ""
+    )
     sets = {each for reason in explained for each in reason.sets}
     more = f"; and {len(sets) - 1} more, below" if len(sets) > 1 else ""
     left = "; not everything is explained" if len(explained) < len(reasons) else ""

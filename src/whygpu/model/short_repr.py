@@ -189,7 +189,7 @@ def _plan(answer: PlanAnswer) -> str:
     advice = answer.advice
     commands = shell_texts(advice.installs, advice.installer, advice.shell) if advice else ()
     state = {"fine": "fits", "attention": "fits, with a remedy", "wrong": "was refuted"}
-    fit = state.get(answer.standing, "fits as far as the machine is known")
+    fit = state.get(answer.standing, "fits what is known about the machine")
     return f"{', '.join(chosen)} {fit}" + (f"; {commands[0]}" if commands else "")
 
 
@@ -198,7 +198,7 @@ def _release(answer: ReleaseAnswer) -> str:
     broken = [f"it {step.reason}" for step in answer.chain if step.outcome == "breaks"]
     if broken:
         return f"{name} does not fit: {_some(broken)}"
-    known = "fits" if answer.standing == "fine" else "fits as far as the machine is known"
+    known = "fits" if answer.standing == "fine" else "fits what is known about the machine"
     return f"{name} {known}"
 
 

@@ -108,7 +108,7 @@ def summary(answer: PlanAnswer) -> str:
     fit = "fits" if len(answer.plan.chosen) == 1 else "work together and fit"
     if any(verdict.likely_failure for verdict in answer.plan.verdicts):
         return f"{names} can be installed here, but reports say that it may not work (see below)."
-    known = "as far as this machine is known" if answer.unchecked else "this machine"
+    known = "what is known about this machine" if answer.unchecked else "this machine"
     remedy = ", but only with the remedy shown after the commands" if answer.needs_remedy else ""
     refuted = ", but the package index refuses the plan (see below)" if answer.refuted else ""
     return f"{names} {fit} {known}{remedy}{refuted}."
@@ -285,7 +285,7 @@ def chain_summary(answer: ReleaseAnswer) -> str:
         count = len(answer.broken)
         constraints = "one constraint" if count == 1 else f"{count} constraints"
         return f"{name} does not fit this machine: it breaks {constraints}."
-    known = "as far as this machine is known" if answer.standing == "unknown" else "this machine"
+    known = "what is known about this machine" if answer.standing == "unknown" else "this machine"
     return f"{name} fits {known}."
 
 

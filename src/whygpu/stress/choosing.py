@@ -20,7 +20,7 @@ MOST_UNEXPLAINED = GIB
 MOST_MEMORY = 3 * GIB
 LEAST_MEMORY = 512 * MIB
 _MOST_NAMED = 3
-FORCE = "to test it all the same: --stress-busy"
+FORCE = "to test it anyway: --stress-busy"
 
 
 class LoadPlan(NamedTuple):

@@ -56,7 +56,7 @@ The test could not be made.
 
 ```toml
 [stress.0]
-test = {unknown = "it is in use by python (4711); to test it all the same: --stress-busy"}
+test = {unknown = "it is in use by python (4711); to test it anyway: --stress-busy"}
 ```
 
 The speed was measured, and the result could not be compared.

@@ -422,7 +422,7 @@ def _index_not_asked(attempt: Attempt, reason: Reason) -> Text:
         )
     else:
         remedies = _from_index(attempt, reason)
-    hedge = "" if reason.confidence == "certain" else "as far as the log shows, "
+    hedge = "" if reason.confidence == "certain" else "judging by the log, "
     return (
         f"{hedge}the index that was searched has no {attempt.requirement}: CUDA builds are on a "
         "separate index",

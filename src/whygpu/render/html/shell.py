@@ -125,7 +125,7 @@ def _imprint(version: str) -> Html:
     return footer(
         p(
             f"Made by whygpu {version}. It removes home folders, names of users and hosts, "
-            "addresses and keys as far as it recognises them, and keeps the names of files and "
-            "nodes that an answer is about. Look through a page before you publish it."
+            "addresses and keys that it recognises, and keeps the names of files and nodes that "
+            "an answer is about. Look through a page before you publish it."
         )
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NOT_COUNTED = (
     "While a program is compiled for the first time, XLA tries out algorithms on the GPU and takes "
-    "more for a while, several GiB for convolutions, as far as it is free."
+    "more for a while if it is free, several GiB for convolutions."
 )
 
 WORKSPACE = "by which cuBLAS and cuDNN raise the peak; they choose on the GPU"

@@ -67,7 +67,7 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
                 raise Refused("%s does not see it" % request["framework"])
             busy = busy_percent(address)
             if is_much(busy) and not request["even_if_busy"]:
-                text = "something keeps it busy (%d %%); to test it all the same: --stress-busy"
+                text = "something keeps it busy (%d %%); to test it anyway: --stress-busy"
                 raise Refused(text % busy)
             engine = engines[address]()
         except Exception as error:
