@@ -88,7 +88,7 @@ GOOD = [
     ("XLA_FLAGS", "--xla_gpu_autotune_level=0 --xla_dump_to='/a b'", "XLA compiler"),
     ("TF_XLA_FLAGS", "--tf_xla_auto_jit=2", "use of XLA"),
     ("PYTORCH_CUDA_ALLOC_CONF", "roundup_power2_divisions:[256:1,512:2],backend:native", "PyTorch"),
-    ("NVIDIA_VISIBLE_DEVICES", "void", "nothing of the driver"),
+    ("NVIDIA_VISIBLE_DEVICES", "void", "no part of the driver"),
     ("NVIDIA_DRIVER_CAPABILITIES", "compute,utility", "parts of the driver"),
     ("NVIDIA_TF32_OVERRIDE", "1", "no known effect"),
     ("CUDA_DEVICE_ORDER", "PCI_BUS_ID", "bus order"),

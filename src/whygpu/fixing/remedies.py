@@ -115,7 +115,7 @@ def _reason(step: Step, place: Environment) -> str:
     ):
         return "it needs root"
     if not isinstance(step, _CHANGES):
-        return "it changes something outside the environment, or only asks"
+        return "it changes something outside the environment, or changes nothing"
     if isinstance(step, LinkFile) and not _inside(step.into, place.prefix):
         return f"{step.into} is outside the environment"
     if isinstance(step, UnsetVariable):

@@ -118,8 +118,8 @@ ROWS: tuple[Row, ...] = (
             alone=(
                 ("all", "the container runtime was asked to pass in every GPU"),
                 ("none", "the container runtime passed in the driver, but no GPU"),
-                ("void", "the container runtime was told to pass in nothing of the driver"),
-                ("", "the container runtime was told to pass in nothing of the driver"),
+                ("void", "the container runtime was told to pass in no part of the driver"),
+                ("", "the container runtime was told to pass in no part of the driver"),
             ),
         ),
         CONTAINER_TOOLKIT,

@@ -176,7 +176,7 @@ class KerasEstimator(object):
             return compiled.experimental_get_compiler_ir(*specs)(stage="hlo")
         except (tensorflow.errors.OpError, NotImplementedError, TypeError, ValueError) as error:
             raise CannotTell(
-                "TensorFlow cannot write this model down as a program for XLA: %s"
+                "TensorFlow cannot convert this model into a program for XLA: %s"
                 % str(error).splitlines()[0]
             )
 
