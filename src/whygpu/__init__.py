@@ -183,10 +183,18 @@ def profile(steps: str = "", *, quiet: bool = False) -> "Any":
         profiled.answer
     """
     from whygpu.api import profile_block
-    from whygpu.render.profile_text import show
 
     _show_html_in_notebooks()
-    return profile_block(steps) if quiet else profile_block(steps, show)
+    return profile_block(steps) if quiet else profile_block(steps, _print_profile)
+
+
+def _print_profile(answer: "Any") -> None:
+    import sys
+
+    from whygpu.model.outside_text import printable
+    from whygpu.render.profile_text import render
+
+    sys.stderr.write(f"whygpu: {printable(render(answer))}")
 
 
 def record(name: str, array: "Any") -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os.path
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from whygpu.model.codec import encode
-from whygpu.model.outside_text import printable
 from whygpu.model.profile import Category, Gain, ProfileAnswer, SourceLine, TimeShare, percent_text
 from whygpu.render.text_page import Page
 
@@ -66,11 +64,6 @@ def title_of(share: TimeShare, answer: ProfileAnswer) -> str:
     if answer.gpu_timed and share.category in _GPU_TITLES:
         return _GPU_TITLES[share.category]
     return TITLES[share.category]
-
-
-def show(answer: ProfileAnswer) -> None:
-    """On standard error, for a program that profiles itself."""
-    sys.stderr.write(f"whygpu: {printable(render(answer))}")
 
 
 def share_text(share: TimeShare) -> str:
