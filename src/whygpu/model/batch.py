@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from whygpu.model.html_repr import html_repr
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 GaugeName = Literal["gpu", "gpu-gradients", "memory", "address-space"]
@@ -109,6 +108,7 @@ _STANDINGS: dict[BatchOutcome, Standing] = {
 }
 
 
+@shows_itself
 class BatchResult(NamedTuple):
     """The largest batch that fits, and how it was found."""
 
@@ -137,12 +137,6 @@ class BatchResult(NamedTuple):
     seconds: float
     cached: bool = False
     """The result of an earlier search, read from the cache."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
-from whygpu.model.html_repr import html_repr
 from whygpu.model.program import Edit, Origin, Place
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, EXIT_FOUND, Standing
 
 EXIT_UNREADABLE = EXIT_NOT_WRITTEN = 2
@@ -86,6 +85,7 @@ class NotFixed(NamedTuple):
     why: str
 
 
+@shows_itself
 class LintReport(NamedTuple):
     files: int
     findings: tuple[Located, ...]
@@ -98,12 +98,6 @@ class LintReport(NamedTuple):
     not_fixed: tuple[NotFixed, ...] = ()
     templates: int = 0
     """Files that were not checked, because Helm or another program fills them in first."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def standing(self) -> Standing:
@@ -134,6 +128,7 @@ class LintReport(NamedTuple):
         return len({problem.path for problem in wholly})
 
 
+@shows_itself
 class SourcePatch(NamedTuple):
     """What fixing would change. No file was changed."""
 
@@ -141,12 +136,6 @@ class SourcePatch(NamedTuple):
     """For `git apply`; empty if there is nothing to fix."""
     problems: tuple[FileProblem, ...]
     """Files that could not be read."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def exit_code(self) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-from whygpu.model.html_repr import html_repr
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 LaneDevice = Literal["cpu", "gpu"]
@@ -311,6 +310,7 @@ class Reference(NamedTuple):
     """Why there is none."""
 
 
+@shows_itself
 class ComparisonReport(NamedTuple):
     what: str
     inputs: str
@@ -324,12 +324,6 @@ class ComparisonReport(NamedTuple):
     headline: str
     """The verdict as one sentence."""
     notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

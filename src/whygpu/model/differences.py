@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
-from whygpu.model.html_repr import html_repr
 from whygpu.model.report import FrameworkVerdict, MachineVerdict
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 FactKind = Literal[
@@ -112,6 +111,7 @@ class FrameworkChange(NamedTuple):
     after: FrameworkVerdict
 
 
+@shows_itself
 class DiffAnswer(NamedTuple):
     before: Side
     after: Side
@@ -126,12 +126,6 @@ class DiffAnswer(NamedTuple):
     """What limits the answer."""
     trials: int
     """How many machines were put together and judged."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def explaining(self) -> frozenset[int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from whygpu.model.html_repr import html_repr
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 Mode = Literal["train", "infer", "call"]
@@ -71,6 +70,7 @@ class OtherWay(NamedTuple):
     fits: bool
 
 
+@shows_itself
 class MemoryEstimate(NamedTuple):
     what: str
     framework: str
@@ -96,12 +96,6 @@ class MemoryEstimate(NamedTuple):
     traceback: str
     """The traceback of an error in the user's own code; empty if there was none."""
     seconds: float
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def total_bytes(self) -> int | None:

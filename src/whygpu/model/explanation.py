@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Evidence, Finding, Remedy
-from whygpu.model.html_repr import html_repr
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.model.target import PLAIN_PIP, Installer
 
@@ -33,6 +32,7 @@ class Guidance(NamedTuple):
     """What to do next."""
 
 
+@shows_itself
 class Explanation(NamedTuple):
     verdict: LogVerdict
     headline: str
@@ -60,12 +60,6 @@ class Explanation(NamedTuple):
     """Why a part of the log was not read; empty if all of it was read."""
     on_cpu: bool = False
     """Nothing is wrong, but the log says that the work was done on the CPU, and why."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def reports_nothing(self) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Remedy
-from whygpu.model.html_repr import html_repr
 from whygpu.model.report import Report
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 Result = Literal["works", "no-effect", "other-fault", "failed", "prevented"]
@@ -61,6 +60,7 @@ class Applied(NamedTuple):
     """The file that now sets variables; empty if none were needed."""
 
 
+@shows_itself
 class FixAnswer(NamedTuple):
     environment: str
     """The folder of the environment."""
@@ -79,12 +79,6 @@ class FixAnswer(NamedTuple):
     options: tuple[str, ...] = ()
     """The words that name this environment and the causes on a command line."""
 
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
-
     @property
     def standing(self) -> Standing:
         now = self.before if self.applied is None or self.after is None else self.after
@@ -99,6 +93,7 @@ class FixAnswer(NamedTuple):
         return EXIT_CODES[self.standing]
 
 
+@shows_itself
 class Undone(NamedTuple):
     """An environment that is again as it was before a fix."""
 
@@ -111,9 +106,3 @@ class Undone(NamedTuple):
     """What had changed since then, and was lost with it."""
     not_restored: tuple[str, ...] = ()
     """Files that something has written into since then. The saved environment shared them."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding, Severity
-from whygpu.model.html_repr import html_repr
 from whygpu.model.observed import Observed
 from whygpu.model.report import MachineVerdict
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.model.stress import RateName
 from whygpu.model.target import Installer
@@ -224,6 +223,7 @@ class SlowGpu(NamedTuple):
         return self.per_second / self.median
 
 
+@shows_itself
 class FleetReport(NamedTuple):
     nodes: int
     """All of them, with those that could not be judged."""
@@ -248,12 +248,6 @@ class FleetReport(NamedTuple):
     """What was not compared everywhere; the most nodes first."""
     unexpected: tuple[str, ...] = ()
     """Nodes with a file that the list of expected nodes does not name; empty without a list."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def judged(self) -> int:

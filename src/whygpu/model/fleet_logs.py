@@ -7,8 +7,7 @@ from typing import NamedTuple
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Finding
 from whygpu.model.fleet import UnreadFolder
-from whygpu.model.html_repr import html_repr
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.model.target import Installer
 
@@ -82,6 +81,7 @@ class NodeJobs(NamedTuple):
     """Jobs with a cause that has to do with the GPU."""
 
 
+@shows_itself
 class FleetLogs(NamedTuple):
     files: int
     """All that were found, with those that could not be read."""
@@ -100,12 +100,6 @@ class FleetLogs(NamedTuple):
     """The first of them, if they are very many."""
     unread_files: int
     unread_folders: tuple[UnreadFolder, ...] = ()
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.driver import NOT_LOOKED
-from whygpu.model.html_repr import html_repr
 from whygpu.model.observed import Absent, Known, Observed
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 HeldAs = Literal["reserved", "as-needed", "unknown", "nobody"]
@@ -93,6 +92,7 @@ class Default(NamedTuple):
     source: str
 
 
+@shows_itself
 class HoldersReport(NamedTuple):
     gpus: Observed[tuple[GpuMemory, ...]]
     """Absent if nothing shows an NVIDIA GPU."""
@@ -101,12 +101,6 @@ class HoldersReport(NamedTuple):
     defaults: tuple[Default, ...]
     causes: tuple[str, ...] = ()
     """What prevents the driver from answering, as `whygpu check` finds it."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

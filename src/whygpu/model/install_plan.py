@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from whygpu.model.html_repr import html_repr
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.release import Release
 from whygpu.model.remedy import Action
 from whygpu.model.shell import Shell
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
 from whygpu.model.target import Installer
 
@@ -206,6 +205,7 @@ class Change(NamedTuple):
     """Why reports make it likely that even that does not work; mostly empty."""
 
 
+@shows_itself
 class PlanAnswer(NamedTuple):
     machine: MachineSpec
     wishes: tuple[Wish, ...]
@@ -226,12 +226,6 @@ class PlanAnswer(NamedTuple):
     """pip, or uv, was asked and refused the plan."""
     table: TableEdition | None = None
     """None if the answer is for another part of whygpu, which does not show it."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -262,6 +256,7 @@ class PlanAnswer(NamedTuple):
         return EXIT_FINE if self.standing == "attention" else EXIT_CODES[self.standing]
 
 
+@shows_itself
 class ReleaseAnswer(NamedTuple):
     """One release against every constraint."""
 
@@ -269,12 +264,6 @@ class ReleaseAnswer(NamedTuple):
     chain: tuple[FitCheck, ...]
     machine: MachineSpec
     table: TableEdition | None = None
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def broken(self) -> tuple[FitCheck, ...]:

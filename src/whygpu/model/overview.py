@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from whygpu.model.holders import HoldersReport
-from whygpu.model.html_repr import html_repr
 from whygpu.model.install_plan import PlanAnswer
 from whygpu.model.report import Report
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 
+@shows_itself
 class Overview(NamedTuple):
     """Three answers that follow from one look at the machine."""
 
@@ -19,12 +19,6 @@ class Overview(NamedTuple):
     memory: HoldersReport
     plan: PlanAnswer
     """For the frameworks that are installed, or TensorFlow if there is none."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

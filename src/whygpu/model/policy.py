@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from whygpu.model.explanation import Explanation
-from whygpu.model.html_repr import html_repr
 from whygpu.model.lack import Lack
 from whygpu.model.memory_use import HostMemory, MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
 from whygpu.model.profile import ProcessProfile, ProfileAnswer
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import Standing
 
 LogLevel = Literal["debug", "info", "warning", "error", "quiet"]
@@ -109,6 +108,7 @@ class Repair(NamedTuple):
     actions: tuple[Action, ...]
 
 
+@shows_itself
 class LaunchPlan(NamedTuple):
     """Everything that a run changes compared with the plain command. It is computed before the
     program starts."""
@@ -129,12 +129,6 @@ class LaunchPlan(NamedTuple):
     """The first step whose work on the GPU is recorded; 0 for the default."""
     gpu_seen: bool = False
     """The machine has an NVIDIA GPU, as far as it was checked."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -229,6 +223,7 @@ class ProcessRecord(NamedTuple):
     readings: tuple[Reading, ...] = ()
 
 
+@shows_itself
 class RunReport(NamedTuple):
     exit_code: int
     device: DeviceUsed
@@ -254,12 +249,6 @@ class RunReport(NamedTuple):
     """The memory of the computer while it ran."""
     profile: ProfileAnswer | None = None
     """Why its steps take as long as they do; None if that was not asked."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def standing(self) -> Standing:

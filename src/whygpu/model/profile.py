@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.device_recording import DeviceRecording, GpuReadings, ProfilerRun
-from whygpu.model.html_repr import html_repr
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 
 Origin = Literal["program", "library", "standard", "generated", "whygpu"]
 
@@ -220,6 +219,7 @@ class ProfileOptions(NamedTuple):
     last: int | None = None
 
 
+@shows_itself
 class ProfileAnswer(NamedTuple):
     """Why the steps of a program take as long as they do."""
 
@@ -247,12 +247,6 @@ class ProfileAnswer(NamedTuple):
     after_mainly: Category | None = None
     """What most of that was spent on, if one thing took most of it."""
     notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     def total(self, category: Category) -> float:
         return sum(each.share for each in self.shares if each.category == category)

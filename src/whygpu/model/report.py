@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.finding import Finding
-from whygpu.model.html_repr import html_repr
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.standing import EXIT_CODES, Standing
 
@@ -42,6 +41,7 @@ class FrameworkReport(NamedTuple):
     """The verdict in a few words: what was seen that decides it."""
 
 
+@shows_itself
 class Report(NamedTuple):
     snapshot: Snapshot
     outcomes: tuple[Outcome, ...]
@@ -51,12 +51,6 @@ class Report(NamedTuple):
     verdict: MachineVerdict
     headline: str
     """The verdict as the one sentence a report starts with."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     @property
     def root_causes(self) -> tuple[Finding, ...]:

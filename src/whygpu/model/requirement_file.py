@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from whygpu.model.html_repr import html_repr
 from whygpu.model.install_plan import TableEdition
 from whygpu.model.machine_spec import MachineSpec
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.standing import EXIT_CODES, Standing
 
 FileFormat = Literal[
@@ -148,6 +147,7 @@ class RequirementVerdict(NamedTuple):
     """It is optional, and another requirement of the file gives the framework GPU support."""
 
 
+@shows_itself
 class FileAnswer(NamedTuple):
     """What of a file cannot use the GPU of a machine, and why."""
 
@@ -158,12 +158,6 @@ class FileAnswer(NamedTuple):
     """One for each requirement that takes part in GPU use, in the order of the file."""
     unchecked: tuple[str, ...]
     """What could not be checked about the file as a whole, as sentences."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     def having(self, ability: Ability) -> tuple[RequirementVerdict, ...]:
         return tuple(

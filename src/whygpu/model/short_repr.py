@@ -1,12 +1,13 @@
-"""The repr of a report: one line with the answer, for every type that a verb returns.
+"""How a report shows itself in Python: one line with the answer, and HTML in a notebook.
 
 The fields of a report are meant to be read one by one. All together would fill the screen.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from whygpu.model.html_repr import html_repr
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.outside_text import one_line
 
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
 LONGEST = 240
 """In characters: about three lines of a terminal."""
 _MOST_NAMED = 3
+
+
+Kind = TypeVar("Kind")
+
+
+def shows_itself(kind: type[Kind]) -> type[Kind]:
+    """For the class of every report that a verb returns."""
+    kind.__repr__ = short_repr  # type: ignore[method-assign]
+    kind._repr_html_ = html_repr  # type: ignore[attr-defined]
+    return kind
 
 
 def short_repr(report: Any) -> str:

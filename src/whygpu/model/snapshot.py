@@ -7,12 +7,11 @@ from typing import NamedTuple
 from whygpu.model.amd_driver import AmdDriver
 from whygpu.model.driver import NOT_LOOKED, Driver, GraphicsDevice
 from whygpu.model.environment import Environment
-from whygpu.model.html_repr import html_repr
 from whygpu.model.intel_driver import IntelDriver
 from whygpu.model.libraries import CudaFiles
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe, ProbeName
-from whygpu.model.short_repr import short_repr
+from whygpu.model.short_repr import shows_itself
 from whygpu.model.stress import NOT_STRESSED, StressedGpu
 from whygpu.model.system import System
 from whygpu.model.target import Framework, FrameworkName, Target
@@ -20,6 +19,7 @@ from whygpu.model.target import Framework, FrameworkName, Target
 SCHEMA = 1
 
 
+@shows_itself
 class Snapshot(NamedTuple):
     schema: int
     whygpu: str
@@ -41,12 +41,6 @@ class Snapshot(NamedTuple):
     """Absent if the machine has no GPU of AMD."""
     intel: Observed[IntelDriver] = NOT_LOOKED
     """Absent if the machine has no GPU of Intel."""
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return html_repr(self)
 
     def framework(self, name: FrameworkName) -> Observed[Framework]:
         frameworks = self.target.frameworks
