@@ -99,6 +99,7 @@ def trace(name: str) -> dict[str, Any]:
         "notes": [name],
         "folded": [op],
         "transfers": [{"source": name, "target": name, "count": 1, "bytes": None}],
+        "nothing_because": [name],
     }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,8 +19,22 @@ from whygpu.privacy import Redactor
 
 GRACE_SECONDS = 20.0
 """How long a process may take to report what it has found when its time is over."""
+STOPPING_SECONDS = 5.0
+"""The same, if the recorder itself is asked to end."""
 _UNTOUCHED = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
 """The interpreter under test stays as it is."""
+
+
+_ENDING_WITH_US = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""PR_SET_PDEATHSIG survives exec: a recorder that is killed leaves no program on the GPU."""
+
+
+class Stopped(Exception):
+    """stop_all() was called: what the process printed is no measurement."""
 
 
 class Ended(NamedTuple):
@@ -39,18 +55,43 @@ def run(
 ) -> Ended:
     """Run a command in an empty folder, in a session of its own: if its time is over, it is asked
     to end, and then it is killed with all that it has started."""
+    if _stopping.is_set():
+        raise Stopped
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gpu-run-") as folder:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-c", _ENDING_WITH_US, *command],
             cwd=folder,
             env={**os.environ, **_UNTOUCHED, **(environ or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if together else subprocess.PIPE,
             start_new_session=True,
         )
-        code, output, errors = _within(process, seconds)
+        _running.add(process)
+        try:
+            if _stopping.is_set():
+                _signal_all(process, signal.SIGKILL)
+            code, output, errors = _within(process, seconds)
+        finally:
+            _running.discard(process)
+    if _stopping.is_set():
+        raise Stopped
     return Ended(code, _text(output), _text(errors), time.monotonic() - began)
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+_stopping = threading.Event()
+
+
+def stop_all() -> None:
+    """End every process of every thread; from now on, run() raises Stopped."""
+    _stopping.set()
+    until = time.monotonic() + STOPPING_SECONDS
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in list(_running):
+            _signal_all(process, number)
+        while _running and time.monotonic() < until:
+            time.sleep(0.05)
 
 
 def _within(

@@ -8,7 +8,8 @@ for each experiment as soon as it has ended, and NAME.log for each program of
 tests/hardware/tensorflow_programs.py, without what it says of this machine: for docs/ and
 tests/logs. The most informative experiments come first. Those that limit their memory can run side
 by side (--jobs): then their seconds are upper bounds. Called again, it goes on with those that are
-missing or ran out of time.
+missing, and then with those that ran out of time. Ctrl-C and SIGTERM end it and all that it has
+started; what had ended by then is kept.
 
 --device cpu runs them with small batches where there is no GPU, to try the experiments themselves.
 """
@@ -16,8 +17,10 @@ missing or ran out of time.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -25,15 +28,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import groupby
 from pathlib import Path
+from typing import TextIO
 
 from benchmarks.machine import Interpreters, interpreters
 from tools.gpu_experiments import Experiment, Machine, NotYet, Row, experiments
+from tools.gpu_runs import Stopped, stop_all
 from whygpu.api import snapshot
 from whygpu.model.observed import Known
 
 ROWS = "rows.jsonl"
 LEAST_SECONDS = 20.0
 """With less time left, no experiment is started."""
+LEAST_SHARE = 0.25
+"""The same, as a share of what an experiment may take: a search does not get far in 20 s."""
 
 
 def gpu_bytes() -> int | None:
@@ -77,25 +84,37 @@ def carried_out(
     until = time.monotonic() + seconds
     rows = rows_of(machine.folder)
     missing = [each for each in waiting if rows.get(each.name, {}).get("code") is None]
-    for beside, together in groupby(missing, lambda each: each.beside):
-        with ThreadPoolExecutor(jobs if beside else 1) as pool:
-            runs = [pool.submit(_row, each, machine, rows, until) for each in together]
-            for run in as_completed(runs):
-                row = run.result()
-                if row is not None:
-                    rows[row["name"]] = row
-                    yield row
+    # What ran out of time may do so again: it must not cost the others their turn.
+    tried = frozenset(rows)
+    in_order = sorted(missing, key=lambda each: each.name in tried)
+    for _, together in groupby(in_order, lambda each: (each.name in tried, each.beside)):
+        group = list(together)
+        with ThreadPoolExecutor(jobs if group[0].beside else 1) as pool:
+            runs = [pool.submit(_row, each, machine, rows, until) for each in group]
+            try:
+                for run in as_completed(runs):
+                    row = run.result()
+                    if row is not None:
+                        rows[row["name"]] = row
+                        yield row
+            except BaseException:
+                # The pool waits for its threads, and they for their processes.
+                pool.shutdown(wait=False, cancel_futures=True)
+                stop_all()
+                raise
 
 
 def _row(each: Experiment, machine: Machine, rows: Mapping[str, Row], until: float) -> Row | None:
     """None if it was not started."""
     left = until - time.monotonic()
-    if left < LEAST_SECONDS:
+    if left < max(LEAST_SECONDS, LEAST_SHARE * each.seconds):
         return None
     try:
         found = each.carry_out(machine, rows, min(each.seconds, left))
     except NotYet as lacking:
         print(f"{each.name}: needs {lacking}", file=sys.stderr)
+        return None
+    except Stopped:
         return None
     except Exception:
         # One that cannot be carried out must not cost the others their time on a GPU.
@@ -140,10 +159,37 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     frameworks = absolute(interpreters(options.python))
     machine = Machine(frameworks, options.folder.absolute(), size)
-    with (options.folder / ROWS).open("a", encoding="utf-8") as file:
-        for row in carried_out(waiting, machine, options.seconds, options.jobs):
-            print(json.dumps(row), file=file, flush=True)
-            print(json.dumps(row)[:400], file=sys.stderr, flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    with (options.folder / ROWS).open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"another process records into {options.folder}") from None
+        _end_a_broken_line(file)
+        try:
+            for row in carried_out(waiting, machine, options.seconds, options.jobs):
+                print(json.dumps(row), file=file, flush=True)
+                print(json.dumps(row)[:400], file=sys.stderr, flush=True)
+        finally:
+            _say_what_is_missing(waiting, rows_of(options.folder))
+
+
+def _end_a_broken_line(file: TextIO) -> None:
+    """A process that was killed while it wrote must not spoil the next row."""
+    file.seek(0)
+    if not (file.read() or "\n").endswith("\n"):
+        file.write("\n")
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _say_what_is_missing(waiting: Iterable[Experiment], rows: Mapping[str, Row]) -> None:
+    missing = [each.name for each in waiting if rows.get(each.name, {}).get("code") is None]
+    if missing:
+        print(f"call again for {len(missing)}: {', '.join(missing)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

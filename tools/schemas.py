@@ -261,6 +261,7 @@ def run_schema() -> dict[str, Any]:
         "notes": {"type": "array", "items": _TEXT},
         "folded": schema_of(tuple[FoldedOperation, ...], definitions),
         "transfers": schema_of(tuple[Transfers, ...], definitions),
+        "nothing_because": {"type": "array", "items": _TEXT},
     }
     fields = {
         "schema": {"const": 1},

@@ -192,6 +192,7 @@ def made(kind: type, text: str) -> Any:
             "notes": [text],
             "folded": [op],
             "transfers": [transfer],
+            "nothing_because": [text],
         }
         return value._replace(trace=trace)
     if kind in (PlanAnswer, ReleaseAnswer, FileAnswer):

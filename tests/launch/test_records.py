@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.cases import each
 from tests.schemas import obeys
-from whygpu.launch.records import device_used, peak_memory, read
+from whygpu.launch.records import device_used, no_operation_ran, peak_memory, read
 from whygpu.launch.trace_merge import merge
 from whygpu.model.memory_use import Curve, Kept, Point, ProcessLimit, ProcessMemory, Rounds
 from whygpu.model.observed import Absent, Known
@@ -169,6 +169,30 @@ def test_the_device_of_a_run(records: tuple[ProcessRecord, ...], device: str) ->
     assert device_used(records) == device
 
 
+IDLE = {"ops": [], "nothing_because": ["nothing was executed"]}
+BUSY = {"ops": [{"op": "mm"}], "nothing_because": []}
+UNKNOWN: dict[str, Any] = {"ops": [], "nothing_because": []}
+
+
+@each(
+    ("records", "ran"),
+    [
+        ((record(use("cpu"), torch=IDLE),), True),
+        ((record(use("cpu"), use(name="keras"), torch=IDLE),), True),
+        ((record(use("cpu"), torch=BUSY),), False),
+        ((record(use("cpu"), torch=IDLE), record(use("cpu"), torch=BUSY)), False),
+        # The tracer cannot tell; it failed; the process was killed.
+        ((record(use("cpu"), torch=UNKNOWN),), False),
+        ((record(use("cpu")),), False),
+        ((record(use("cpu"), complete=False, torch=IDLE),), False),
+    ],
+)
+def test_that_nothing_ran_must_be_said_for_every_framework(
+    records: tuple[ProcessRecord, ...], ran: bool
+) -> None:
+    assert no_operation_ran(records) == ran
+
+
 def test_peak_memory_is_the_devices() -> None:
     on_gpu = (record(use("gpu:0", peak=5), use(name="jax", peak=7)), record(use("gpu:0", peak=9)))
     assert peak_memory(on_gpu, "gpu", 100) == Known(12, "the frameworks' own counters")
@@ -188,6 +212,9 @@ def test_the_line_at_the_end() -> None:
     )
     assert end_text(report()) == "no process reported a deep-learning framework; exit code 0"
     assert "used no device" in end_text(report(record(use())))
+    assert end_text(report(record(use()), traced=True)) == (
+        "PyTorch 1.0 was imported, and no operation was seen; exit code 0"
+    )
     killed = report(record(use(), complete=False), exit_code=137)
     assert end_text(killed).startswith(
         "PyTorch 1.0 had reported no work on a device when SIGKILL ended it;"

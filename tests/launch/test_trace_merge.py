@@ -24,7 +24,13 @@ def trace(
 
 def test_nothing_gives_nothing() -> None:
     nothing: dict[str, Any] = {"ops": [], "on_cpu_because": [], "notes": []}
-    assert merge([]) == {**nothing, "folded": [], "transfers": []}
+    assert merge([]) == {**nothing, "folded": [], "transfers": [], "nothing_because": []}
+
+
+def test_why_nothing_ran_is_said_only_if_nothing_ran() -> None:
+    idle = {**trace(), "nothing_because": ["JAX compiled and executed nothing"]}
+    assert merge([idle, idle])["nothing_because"] == ["JAX compiled and executed nothing"]
+    assert merge([idle, trace(op("MatMul"))])["nothing_because"] == []
 
 
 def test_counts_and_times_of_the_same_operation_on_the_same_device_add_up() -> None:

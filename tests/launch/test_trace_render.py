@@ -52,6 +52,12 @@ def test_no_operation_is_said_so() -> None:
     assert render({"ops": [], "on_cpu_because": []}) == "no operation was seen\n"
 
 
+def test_why_no_operation_was_seen_is_said() -> None:
+    built = "a graph of 3 operations was built, and no session has run any of it"
+    shown = render({"ops": [], "on_cpu_because": [], "nothing_because": [built]})
+    assert shown == f"no operation was seen\n  - {built}\n"
+
+
 def test_a_program_that_failed_first_is_said_so() -> None:
     shown = render({"ops": [], "on_cpu_because": []}, failed=True)
     assert shown == "no operation was seen before the program failed\n"

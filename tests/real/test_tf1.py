@@ -86,6 +86,9 @@ def test_every_answer_is_that_of_tensorflow_1() -> None:
         ("mnist", ["FileNotFoundError", "train-images-idx3-ubyte.gz", "nothing is downloaded"]),
         ("libraries see", ["keras._tf_keras.keras"]),
         ("numpy", ["<class 'int'>"]),
+        ("inside a library", ["False"]),
+        # tf.summary.scalar is another thing of this name.
+        ("wrong name inside", ["ImportError", "array_ops' has no attribute 'scalar'"]),
     ],
 )
 def test_what_is_not_there_says_so(refusal: str, words: list[str]) -> None:
@@ -99,6 +102,7 @@ def test_whygpu_says_what_stood_in() -> None:
     assert "tf.contrib.layers -> whygpu's own implementation" in notes
     assert "tf.contrib.rnn.static_rnn -> tf.nn.static_rnn" in notes
     assert "numpy.int -> Python's int" in notes
+    assert "tf.python.ops.array_ops.stack -> tf.stack" in notes
     assert ends().report["device"] == "cpu"
 
 

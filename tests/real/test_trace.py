@@ -36,7 +36,9 @@ class Traced:
         )
         assert done.returncode == 0, done.stderr[-2000:]
         self.out = done.stdout
-        self.trace: dict[str, Any] = json.loads(report.read_text())["trace"]
+        answer = json.loads(report.read_text())
+        self.device: str = answer["device"]
+        self.trace: dict[str, Any] = answer["trace"]
         self._argv, self._env = argv, env
 
     def bare_output(self) -> str:
@@ -189,8 +191,75 @@ def test_a_program_that_dies_on_an_import_ran_nowhere(tmp_path: pathlib.Path) ->
     )
     assert done.returncode == 1
     assert "no operation was seen before the program failed" in done.stderr
-    assert "was imported and used no device" in done.stderr
+    assert "was imported, and no operation was seen" in done.stderr
     assert json.loads(report.read_text())["device"] == "none"
+
+
+BUILT = """
+import tensorflow
+tf = tensorflow if tensorflow.__version__.startswith("1.") else tensorflow.compat.v1
+with tf.Graph().as_default():
+    fed = tf.placeholder(tf.float32, [None], name="fed")
+    fitted = tf.reshape(fed, tf.constant([3], name="shape"), name="fitted")
+    BODY
+    fed.graph.finalize()
+"""
+IDLE = {
+    "built": ("", "a graph of 3 operations was built, and no session has run any of it"),
+    "folded": (
+        "print(tf.Session().run(tf.constant(1.0) + 2.0))",
+        "what the sessions of TensorFlow fetched depends on constants alone",
+    ),
+    "failed": (
+        """
+    try:
+        tf.Session().run(fitted, {fed: [1, 2]})
+    except tf.errors.InvalidArgumentError:
+        pass
+""",
+        "1 run of a session failed, and TensorFlow does not report what had run before the failure",
+    ),
+    "copied": (
+        "tf.Session().run(fed, {fed: [1.0]})",
+        "the sessions of TensorFlow fetched only constants and what was fed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(IDLE))
+def test_why_nothing_ran_in_tensorflow(tmp_path: pathlib.Path, name: str) -> None:
+    body, why = IDLE[name]
+    traced = Traced(tmp_path, "tensorflow-2.21", BUILT.replace("BODY", body))
+    assert traced.trace["ops"] == []
+    assert traced.trace["nothing_because"] == [why]
+    assert traced.device == "none"
+
+
+@pytest.mark.parametrize(
+    ("target", "program", "why"),
+    [
+        ("jax", "import jax; jax.jit(lambda x: x + 1)", "JAX compiled and executed nothing"),
+        (
+            "jax",
+            "import jax; jax.jit(lambda x: x + 1).lower(1.0).compile()",
+            "JAX compiled 1 function, and executed none",
+        ),
+        ("torch", "import torch", "PyTorch executed none in the main thread"),
+    ],
+)
+def test_why_nothing_ran_elsewhere(
+    tmp_path: pathlib.Path, target: str, program: str, why: str
+) -> None:
+    traced = Traced(tmp_path, target, program)
+    (found,) = traced.trace["nothing_because"]
+    assert found.startswith(why)
+    assert traced.device == "none"
+
+
+def test_what_did_run_is_not_called_nothing(tmp_path: pathlib.Path) -> None:
+    traced = Traced(tmp_path, "torch", "import torch; print(torch.nn.Linear(3, 3))")
+    assert traced.trace["nothing_because"] == []
+    assert traced.device == "cpu"
 
 
 def test_keras_on_tensorflow_1_trains_past_run(tmp_path: pathlib.Path) -> None:

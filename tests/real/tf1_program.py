@@ -775,6 +775,45 @@ def ready_made_estimators():
     return found
 
 
+@check
+def names_inside_the_package():
+    """At the places that they had in TensorFlow 1."""
+    from tensorflow.python.framework import graph_util
+    from tensorflow.python.framework.ops import IndexedSlices
+    from tensorflow.python.layers.normalization import BatchNormalization
+    from tensorflow.python.ops import array_ops, control_flow_ops, math_ops
+    from tensorflow.python.ops.control_flow_ops import cond
+    from tensorflow.python.training import training_ops
+    from tensorflow.python.util.nest import is_sequence
+
+    rows = array_ops.unstack(tf.constant([[1.0, 2.0], [3.0, 4.0]]))
+    stacked = array_ops.stack(rows[::-1])
+    counted = control_flow_ops.while_loop(lambda i: i < 5, lambda i: i + 2, [0])
+    chosen = cond(math_ops.less(counted, 10), lambda: stacked, lambda: -stacked)
+    normalized = BatchNormalization(name="old").apply(stacked, training=True)
+    weight = tf.get_variable("weight", initializer=3.0, use_resource=False)
+    step = training_ops.apply_gradient_descent(weight, 0.5, tf.constant(2.0)).op
+    doubled = tf.multiply(weight, 2.0, name="doubled")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        frozen = graph_util.convert_variables_to_constants(
+            session, session.graph.as_graph_def(), ["doubled"]
+        )
+        values = session.run([stacked, counted, chosen, normalized, doubled])
+    with tf.Graph().as_default(), tf.Session() as session:
+        (again,) = tf.import_graph_def(frozen, return_elements=["doubled:0"], name="")
+        values.append(session.run(again))
+    nested = [is_sequence(each) for each in ([1], "ab", {"a": 1})]
+    return values, nested, IndexedSlices is tf.IndexedSlices, names()
+
+
+@check
+def values_of_a_module():
+    found = vars(tf.logging)["INFO"], tf.logging.__dict__["WARN"]
+    return found, "exponential_decay" in vars(tf.train)
+
+
 def refusals():
     """What whygpu says of names that have no place in TensorFlow 2; in TensorFlow 1 all exist."""
 
@@ -791,7 +830,16 @@ def refusals():
     def contrib_name():
         from tensorflow.contrib.layers import nothing_of_that_name  # noqa: F401
 
+    def wrong_name():
+        from tensorflow.python.ops.array_ops import scalar  # noqa: F401
+
+    # As a library asks, which is no part of the program.
+    library = {"__name__": "keras.library"}
+    exec("import tensorflow.python.ops.array_ops as it; has = hasattr(it, 'stack')", library)
+
     return {
+        "inside a library": str(library["has"]),
+        "wrong name inside": refused(wrong_name),
         "contrib module": refused(contrib_module),
         "contrib name": refused(contrib_name),
         "keras layer": refused(lambda: tf.keras.layers.LocallyConnected2D),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -18,10 +20,11 @@ import pytest
 from benchmarks.machine import Interpreters
 from tests.cases import each
 from tests.hardware.tensorflow_programs import PROGRAMS
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tools.gpu_experiments import Experiment, Machine, NotYet, Row, experiments
 from tools.gpu_runs import run, scrubbed
 from tools.record_gpu import ROWS, carried_out, chosen, rows_of
+from whygpu.model.shell import quoted
 
 
 def machine(folder: Path) -> Machine:
@@ -51,7 +54,95 @@ def test_what_was_done_is_not_done_again_and_what_ran_out_of_time_is(tmp_path: P
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (tmp_path / ROWS).write_text(text + '{"name": "a/3", "co')
     waiting = [experiment(f"a/{number}") for number in range(1, 5)]
-    assert names(list(carried_out(waiting, machine(tmp_path), 60.0))) == ["a/2", "a/3", "a/4"]
+    # What may run out of time once more comes last.
+    assert names(list(carried_out(waiting, machine(tmp_path), 60.0))) == ["a/3", "a/4", "a/2"]
+
+
+def test_a_search_is_not_started_with_too_little_time_to_get_anywhere(tmp_path: Path) -> None:
+    long = Experiment("a/1", lambda machine, rows, seconds: {"code": 0}, 300.0)
+    waiting = [long, experiment("a/2")]
+    assert names(list(carried_out(waiting, machine(tmp_path), 60.0))) == ["a/2"]
+
+
+class Recorder:
+    """tools.record_gpu with a program in place of the interpreter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "rows"
+        self.started = folder / "started"
+        self.python = folder / "python"
+        self.interpreter_does(f"echo $$ >> {quoted(str(self.started))}; exec sleep {PATIENCE:.0f}")
+
+    def interpreter_does(self, commands: str) -> None:
+        self.python.write_text(f"#!/bin/sh\n{commands}\n")
+        self.python.chmod(0o755)
+
+    def begin(self) -> subprocess.Popen[str]:
+        words = [sys.executable, "-m", "tools.record_gpu", str(self.folder), "--device", "cpu"]
+        words += ["--python", str(self.python), "--only", "program/count-gpus", "program/versions"]
+        return subprocess.Popen(
+            words, cwd=Path(__file__).parents[2], stderr=subprocess.PIPE, text=True
+        )
+
+    def begin_and_wait(self) -> subprocess.Popen[str]:
+        process = self.begin()
+        wait_until(lambda: self.started.exists() and self.started.read_text(), process)
+        return process
+
+    def nothing_runs(self) -> bool:
+        return not any(_is_running(int(word)) for word in self.started.read_text().split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_it_leaves_no_program_behind_and_it_can_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    recorder = Recorder(tmp_path)
+    process = recorder.begin_and_wait()
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    assert ("call again for 2: program/count-gpus" in errors) == (number != signal.SIGKILL)
+    wait_until(recorder.nothing_runs)
+    rows = recorder.folder / ROWS
+    assert rows.read_text() == ""
+    rows.write_text('{"name": "program/count-gpus", "co')
+    recorder.interpreter_does("echo 2.21.0")
+    assert recorder.begin().wait(PATIENCE) == 0
+    assert {name: row["code"] for name, row in rows_of(recorder.folder).items()} == {
+        "program/count-gpus": 0,
+        "program/versions": 0,
+    }
+
+
+@pytest.mark.slow
+def test_two_do_not_measure_at_a_time(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    first = recorder.begin_and_wait()
+    second = recorder.begin()
+    _, errors = second.communicate(timeout=PATIENCE)
+    assert "another process records into" in errors
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=PATIENCE)
+
+
+def test_the_truth_goes_on_with_the_processes_that_had_ended(tmp_path: Path) -> None:
+    # The interpreter does not exist: a process that were started would fail.
+    here = Machine(Interpreters({}, str(tmp_path / "none")), tmp_path, None)
+    (truth,) = (each for each in experiments() if each.name == "truth/jax_conv-jax")
+    seen = [
+        {"batch": 100, "fits": True, "code": 0, "how": ""},
+        {"batch": 101, "fits": False, "code": 1, "how": "out of memory"},
+        {"batch": 104, "fits": False, "code": None, "how": ""},
+    ]
+    rows = {
+        "find/jax_conv-jax": {"batch": 100, "smallest_not": 101},
+        "truth/jax_conv-jax": {"code": None, "processes": seen},
+    }
+    row = truth.carry_out(here, rows, 5.0)
+    assert (row["code"], row["runs"], row["does_not"]) == (0, 100, 101)
+    assert [each["batch"] for each in row["processes"]] == [100, 101]
 
 
 def test_of_an_experiment_that_was_done_again_the_last_row_counts(tmp_path: Path) -> None:

@@ -116,7 +116,10 @@ def run(
 
     merged = merge([part for record in report.records for part in record.trace.values()])
     if any(record.frameworks and not record.complete for record in report.records):
-        merged["notes"].append("a process was ended from outside; its operations are not counted")
+        reasons = merged["notes" if merged["ops"] else "nothing_because"]
+        reasons.append("a process was ended from outside; its operations are not counted")
+    if not any(record.frameworks for record in report.records):
+        merged["nothing_because"].append("no process reported that it imported a framework")
     return report._replace(trace=merged)
 
 

@@ -190,8 +190,8 @@ def execute(
             # The program has ended, and its exit code is returned whatever fails here.
             left = records.unreadable(error)
     device = records.device_used(left)
-    if plan.trace and ended.code != 0 and device == "cpu" and not records.operations_seen(left):
-        # It failed before its first operation, on an import for example.
+    if plan.trace and device == "cpu" and records.no_operation_ran(left):
+        # PyTorch counts as used on the CPU when it is imported, TensorFlow when a session starts.
         device = "none"
     report = RunReport(
         exit_code=ended.code,

@@ -155,13 +155,18 @@ def device_used(records: Sequence[ProcessRecord]) -> DeviceUsed:
     return "cpu" if devices else "none"
 
 
-def operations_seen(records: Sequence[ProcessRecord]) -> bool:
-    """Whether a traced process ran an operation; also if a process could not report its trace."""
-    return any(
-        not record.complete or trace["ops"] or trace["folded"]
+def no_operation_ran(records: Sequence[ProcessRecord]) -> bool:
+    """Whether the traces say that no framework executed an operation.
+
+    False if a process could not report the trace of a framework, or its tracer cannot tell.
+    """
+    traces = [
+        record.trace.get(use.name) if record.complete else None
         for record in records
-        for trace in record.trace.values() or ({"ops": (), "folded": ()},)
-    )
+        for use in record.frameworks
+        if use.devices
+    ]
+    return all(each is not None and each["nothing_because"] for each in traces)
 
 
 def peak_memory(records: Sequence[ProcessRecord], device: DeviceUsed, rss: int) -> Observed[int]:

@@ -16,15 +16,18 @@ def merge(traces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     and another used a GPU, the reason is given for each operation of the first.
     """
     parts = list(traces)
+    ops = _added_up([op for part in parts for op in part["ops"]])
+    nothing = () if ops else [why for part in parts for why in part.get("nothing_because", ())]
     anything_elsewhere = any(op["device"] != "cpu" for part in parts for op in part["ops"])
     return {
-        "ops": _added_up([op for part in parts for op in part["ops"]]),
+        "ops": ops,
         "on_cpu_because": _said_once(
             reason for part in parts for reason in _reasons(part, anything_elsewhere)
         ),
         "notes": list(dict.fromkeys(note for part in parts for note in part.get("notes", ()))),
         "folded": _folded(each for part in parts for each in part.get("folded", ())),
         "transfers": _transfers(each for part in parts for each in part.get("transfers", ())),
+        "nothing_because": list(dict.fromkeys(nothing)),
     }
 
 

@@ -93,6 +93,8 @@ class Trace(NamedTuple):
     notes: tuple[str, ...] = ()
     folded: tuple[FoldedOperation, ...] = ()
     transfers: tuple[Transfers, ...] = ()
+    nothing_because: tuple[str, ...] = ()
+    """Why no operation was seen; empty if some were, or if the tracer cannot tell."""
 
 
 class ProcessEntry(NamedTuple):

@@ -13,7 +13,7 @@ from whygpu.render.profile_text import profile_dict
 from whygpu.render.run_memory import memory_dict
 
 RUN_SCHEMA = 1
-TRACE_FIELDS = ("ops", "on_cpu_because", "notes", "folded", "transfers")
+TRACE_FIELDS = ("ops", "on_cpu_because", "notes", "folded", "transfers", "nothing_because")
 
 
 def plan_json(plan: LaunchPlan) -> str:

@@ -117,6 +117,8 @@ def _seen(report: RunReport) -> str:
     if not _complete(report):
         return f"{and_list(list(names))} had reported no work on a device when {_ending(report)};"
     verb = "was" if len(names) == 1 else "were"
+    if report.traced:
+        return f"{and_list(list(names))} {verb} imported, and no operation was seen;"
     return f"{and_list(list(names))} {verb} imported and used no device;"
 
 

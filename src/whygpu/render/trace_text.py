@@ -23,6 +23,8 @@ def render(trace: Mapping[str, Any], *, width: int = 80, failed: bool = False) -
     page = Page(width, color=False)
     if not ops:
         page.hanging("", nothing_ran(trace, failed), 0)
+        for why in trace.get("nothing_because", ()):
+            page.hanging("  -", why, 4)
     else:
         page.hanging("", shares_text(ops), 0)
         page.line()

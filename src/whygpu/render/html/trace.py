@@ -41,6 +41,7 @@ def _placement(trace: Mapping[str, Any], failed: bool) -> Iterator[Html | None]:
         yield _operations(ops)
     else:
         yield p(sentence(nothing_ran(trace, failed)))
+        yield items(trace.get("nothing_because", ()))
     if functions:
         timed = items(line.strip(" -") for line in function_lines(functions))
         yield folded("Timed as a whole", timed)

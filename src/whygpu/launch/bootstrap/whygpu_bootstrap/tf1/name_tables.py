@@ -190,6 +190,7 @@ RENAMED = {
     "tf.layers.InputSpec": "python:tensorflow.python.keras.engine.input_spec:InputSpec",
     "tf.pywrap_tensorflow": "python:tensorflow.python.pywrap_tensorflow",
     "tf.keras.estimator": "tf.estimator",
+    "tf.python.util.nest.is_sequence": "python:tensorflow.python.util.nest:is_nested",
     "tf.keras.layers.Input": "python:tensorflow.python.keras.engine.input_layer:Input",
     # Names from before release 1.0, which later releases kept as aliases.
     "tf.all_variables": "tf.global_variables",
@@ -220,6 +221,8 @@ _HOMES = (
     # tensorflow.contrib.learn.python.learn.datasets -> tensorflow.contrib.learn.datasets
     (re.compile(r"^(tf\.contrib\.(\w+))\.python\.\2(?=\.datasets|\.preprocessing)"), r"\1"),
     (re.compile(r"^(tf\.contrib\.\w+)\.python(\.\w+)*$"), r"\1"),
+    (re.compile(r"^tf\.python\.layers\.normalization$"), "tf.layers"),
+    (re.compile(r"^tf\.python\.training\.training_ops$"), "tf.python.ops.gen_training_ops"),
     (re.compile(r"^tf\.keras\.backend\.(tensorflow|common|load)_backend$"), "tf.keras.backend"),
     (
         re.compile(

@@ -132,6 +132,7 @@ class Surface:
         for item in fromlist:
             if item != "*" and not hasattr(module, item):
                 self._import_below(module, name, item)
+            self._serve(vars(module).get(item), _path_of(name) + "." + item)
         return module
 
     def module(self, name: "Any") -> "Any":
@@ -148,7 +149,13 @@ class Surface:
                 if module is None:
                     text = "No module named '%s': %s" % (name, error)
                     raise ModuleNotFoundError(text, name=name) from None
+        self._serve(module, path)
         return module
+
+    def _serve(self, module: "Any", path: str) -> None:
+        """A module inside the package gets the names that it had, for the program."""
+        if _is_inside(path) and isinstance(module, types.ModuleType):
+            part("tf1.moved_names").serve(self, module, path)
 
     def _import_below(self, module: "Any", name: "Any", item: "Any") -> None:
         """`from a.b import c` where c is a module that b has no attribute for yet."""
@@ -166,9 +173,9 @@ class Surface:
 
     def inside(self, path: str) -> "Any":
         """A module inside the TensorFlow package that is no part of its public surface."""
-        whole = "tensorflow" + path[len("tf") :]
-        if not whole.startswith(name_tables.INSIDE):
+        if not _is_inside(path):
             return None
+        whole = _whole(path)
         try:
             return importlib.import_module(whole)
         except ModuleNotFoundError as error:
@@ -179,7 +186,8 @@ class Surface:
     def view(self, path: str, base: "Any") -> "Any":
         """The module at a path below tf; one object for each."""
         if path not in self.views:
-            self.views[path] = View(self, path, base)
+            view = self.views[path] = View(self, path, base)
+            vars(view).update(_values_of(base, path))
         return self.views[path]
 
     def resolve(self, target: "Any") -> "Any":
@@ -206,6 +214,28 @@ def _path_of(name: "Any") -> "Any":
     path = "tf" if first == "tensorflow" else "tf.keras"
     whole = path + "." + rest if rest else path
     return name_tables.home_of(whole)
+
+
+def _whole(path: str) -> str:
+    return "tensorflow" + path[len("tf") :]
+
+
+def _is_inside(path: str) -> bool:
+    """Whether it is no part of the public surface."""
+    return _whole(path).startswith(name_tables.INSIDE)
+
+
+def _values_of(base: "Any", path: str) -> "dict[str, Any]":
+    """What TensorFlow 2 keeps in a module, for programs that look into tf.logging.__dict__."""
+    if base is None or path.startswith(name_tables.KERAS_2_ONLY):
+        return {}
+    return {
+        name: value
+        for name, value in vars(base).items()
+        if not name.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and path + "." + name not in name_tables.FIRST
+    }
 
 
 def _walk(thing: "Any", words: "Any") -> "Any":

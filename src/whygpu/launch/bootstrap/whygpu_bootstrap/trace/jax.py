@@ -41,6 +41,7 @@ class Tracer:
     def __init__(self, jax: "Any") -> None:
         self._jax = jax
         self.hook_is_there = lambda: True
+        self._installed = False
         self._programs: "dict[Any, Any]" = {}
         self._latest: "dict[Any, Any]" = {}
         self.clear()
@@ -61,6 +62,7 @@ class Tracer:
             execute.__call__ = self._watching_execute(execute.__call__)
         with process_record.noted("counting JAX's executions"):
             self.hook_is_there = jax_results.after_each(self._count)
+            self._installed = True
 
     def _watching_compile(
         self, compile_or_get_cached: "Callable[..., Any]"
@@ -130,6 +132,13 @@ class Tracer:
             if named in self._latest:
                 return self._latest[named]
         raise LookupError(name)
+
+    def saw_all(self) -> bool:
+        """Whether no execution can have passed unseen."""
+        return self._installed and self.hook_is_there() and not self.unknown
+
+    def compiled(self) -> int:
+        return len(self._programs)
 
     def programs(self) -> "list[Program]":
         return [
@@ -238,7 +247,20 @@ def result() -> "dict[str, Any]":
         _say_how_counted(programs, tracer.unknown, notes)
         if not tracer.hook_is_there():
             notes.append("executions after jax_debug_nans was set were not counted")
-    return results.outcome(tally, reasons, notes)
+    return results.outcome(tally, reasons, notes, nothing_because=_why_nothing())
+
+
+def _why_nothing() -> str:
+    """Empty if operations may have run unseen."""
+    if not _tracers or not all(tracer.saw_all() for tracer in _tracers):
+        return ""
+    compiled = sum(tracer.compiled() for tracer in _tracers)
+    if compiled:
+        return "JAX compiled %d %s, and executed none" % (
+            compiled,
+            "function" if compiled == 1 else "functions",
+        )
+    return "JAX compiled and executed nothing"
 
 
 def _count(program: "Program", has_gpu: bool, tally: "Tally", reasons: "Reasons") -> None:

@@ -92,10 +92,15 @@ def outcome(
     notes: "list[str]",
     folded: "dict[tuple[str, str], int] | None" = None,
     transfers: "Transfers | None" = None,
+    nothing_because: str = "",
 ) -> "dict[str, Any]":
-    """`folded` has the operations that were placed and became constants before they ran."""
+    """`folded` has the operations that were placed and became constants before they ran.
+
+    `nothing_because` says why no operation was seen; empty if the tracer cannot tell.
+    """
+    operations = tally.rows()
     return {
-        "ops": tally.rows(),
+        "ops": operations,
         "on_cpu_because": reasons.rows(),
         "notes": list(notes),
         "folded": [
@@ -103,4 +108,5 @@ def outcome(
             for (op, device), count in sorted((folded or {}).items())
         ],
         "transfers": transfers.rows() if transfers is not None else [],
+        "nothing_because": [nothing_because] if nothing_because and not operations else [],
     }

@@ -4,6 +4,7 @@ import sys
 
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.trace import results
+from whygpu_bootstrap.trace import tensorflow_idle as idle
 from whygpu_bootstrap.trace import tensorflow_eager as eager_part
 from whygpu_bootstrap.trace import tensorflow_graphs as placed
 from whygpu_bootstrap.trace import tensorflow_reasons as why
@@ -92,7 +93,10 @@ def result() -> "dict[str, Any]":
                 transfers.add(source, target, count, size)
     with process_record.noted("the reasons for the CPU"):
         _explain(sights, _gpus(eager, sessions), reasons)
-    return results.outcome(tally, reasons, notes, folded, transfers)
+    nothing = ""
+    with process_record.noted("why TensorFlow executed nothing"):
+        nothing = idle.why_nothing(eager, sessions, _module("framework.ops"))
+    return results.outcome(tally, reasons, notes, folded, transfers, nothing)
 
 
 def _add_folded(placement: "placed.Placement", folded: "dict[Any, int]") -> None:
@@ -179,7 +183,7 @@ def _count_sessions(
         for (op, device), (count, seconds) in step.totals().items():
             tally.add(op, device, count, seconds if device == "cpu" else None)
         sights.update(step.placement.sights)
-    if sampled < runs:
+    if 0 < sampled < runs:
         notes.append(
             "counts and times in sessions are estimates from %d of %d runs" % (sampled, runs)
         )

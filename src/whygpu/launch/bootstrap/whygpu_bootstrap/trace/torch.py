@@ -102,10 +102,15 @@ class Watch:
         self.left -= 1
         return self.left <= 0
 
+    def saw_all(self) -> bool:
+        """Whether the main thread was watched from the start until now."""
+        watched = self._from_the_start and not self.resting
+        return watched and self.samples > 0 and self.current is self.first
+
     def totals(self) -> "tuple[dict[tuple[str, str], list[Any]], bool]":
         """{(op, label): [count, seconds]} of the whole run, and whether nothing was missed."""
         found: "dict[Any, Any]" = {}
-        exact = self._from_the_start and not self.resting and self.current is self.first
+        exact = self.saw_all()
         # The latest samples stand for what was not seen after the start.
         weight = 1.0 if exact else self._weight()
         for cells in (self.first, self.later):
@@ -326,7 +331,18 @@ def result() -> "dict[str, Any]":
         if totals:
             _explain(torch, totals, reasons)
             _say_how_counted(watch, exact, notes)
-    return results.outcome(tally, reasons, notes)
+    return results.outcome(tally, reasons, notes, nothing_because=_why_nothing())
+
+
+def _why_nothing() -> str:
+    """Empty if operations may have run unseen: compiled ones, or those of a pause."""
+    watches = [watch for _, watch, _ in _tracers]
+    if not watches or _has_compiled() or not all(watch.saw_all() for watch in watches):
+        return ""
+    return (
+        "PyTorch executed none in the main thread (operations in other threads are not traced, "
+        "except backward passes)"
+    )
 
 
 def _say_how_counted(watch: "Watch", exact: bool, notes: "list[str]") -> None:
