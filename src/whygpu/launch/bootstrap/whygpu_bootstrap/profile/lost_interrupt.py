@@ -1,10 +1,10 @@
 """Repeats a Ctrl-C that the interpreter has lost.
 
-KeyboardInterrupt is raised in the function of Python that the main thread enters next. If that is a
-finalizer, or a function that the garbage collector calls, as JAX has one, nobody can catch it: the
-interpreter prints "Exception ignored in" and the program trains on. That happens without whygpu too.
-But sampling makes objects, and so moves the collections to where the program waits for its device:
-there a Ctrl-C was lost ten times as often.
+KeyboardInterrupt is raised in the function of Python that the main thread enters next. If that is
+a finalizer, or a function that the garbage collector calls, as JAX has one, nobody can catch it:
+the interpreter prints "Exception ignored in" and the program trains on. That happens without
+whygpu too. But sampling makes objects, and so moves the collections to where the program waits for
+its device: there a Ctrl-C was lost ten times as often.
 """
 
 import _thread
