@@ -127,10 +127,7 @@ def samples_of(
     `of_the_step` has (file, function) of functions that belong to a step, whatever their name says.
     """
     enclosing = enclosing_functions(profile, family, step_name).union(of_the_step)
-    kinds = [
-        kind_of([profile.places[number] for number in stack], enclosing, on_gpu)
-        for stack in profile.stacks
-    ]
+    kinds: dict[int, StackKind] = {}
     found = []
     for number in range(1, len(profile.times)):
         since, until = profile.times[number - 1], profile.times[number]
@@ -140,8 +137,11 @@ def samples_of(
         part = seconds / max(until - since, 1e-9)
         thread = part * _difference(profile.thread_seconds, number)
         process = part * _difference(profile.process_seconds, number)
-        kind = kinds[profile.stack_of[number]]
-        found.append(Sample(seconds, kind, thread, process, min(until, end)))
+        at = profile.stack_of[number]
+        if at not in kinds:
+            stack = [profile.places[place] for place in profile.stacks[at]]
+            kinds[at] = kind_of(stack, enclosing, on_gpu)
+        found.append(Sample(seconds, kinds[at], thread, process, min(until, end)))
     # Whether a GPU computes meanwhile is recorded.
     return _with_overlap(found) if family == "jax" and not on_gpu else found
 

@@ -40,6 +40,14 @@ def fields(data: Value) -> Iterator[tuple[int, Value]]:
         at += size
 
 
+def first_number(data: Value) -> int:
+    """The number in the field 1 of a message, where fields are in order; a 0 is not written.
+
+    Raises BrokenProfile."""
+    data = as_bytes(data)
+    return _varint(data, 1)[0] if data[:1] == b"\x08" else 0
+
+
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:

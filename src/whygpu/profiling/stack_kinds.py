@@ -103,6 +103,7 @@ _COMPILING = (
 """(file, the beginning of the function's name)
 
 Not trace_function of TensorFlow: each call of a tf.function looks there for what was traced."""
+_COMPILING_FILES = tuple({file for file, _ in _COMPILING})
 _SAVING_FILES = (
     "torch/serialization.py",
     "keras/src/saving/",
@@ -186,6 +187,7 @@ _EVALUATION_FUNCTIONS = (
     ("transformers/trainer.py", "evaluate"),
     ("transformers/trainer.py", "predict"),
 )
+_EVALUATION_NAMES = frozenset(function for _, function in _EVALUATION_FUNCTIONS)
 _MODELS = ("torch/nn/modules/module.py", "keras/src/layers/", "flax/linen/", "flax/nnx/")
 """What these call belongs to a model: a part of it may be called checkpoint or val_embedding."""
 _TRAINING_FILES = ("torch/optim/", "torch/autograd/__init__.py", "optax/")
@@ -355,6 +357,7 @@ def _compiles(stack: Stack, called: Stack) -> bool:
     return any(
         _in(frame, (file,)) and frame.function.startswith(function)
         for frame in stack
+        if _in(frame, _COMPILING_FILES)
         for file, function in _COMPILING
     )
 
@@ -363,9 +366,11 @@ def _evaluates(stack: Stack, called: Stack) -> bool:
     if any(_names_evaluation(words_of(frame.function)) for frame in called):
         return True
     return any(
-        _in(frame, (file,)) and frame.function == function
+        _in(frame, (file,))
         for frame in stack
+        if frame.function in _EVALUATION_NAMES
         for file, function in _EVALUATION_FUNCTIONS
+        if frame.function == function
     )
 
 

@@ -6,7 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from whygpu.model.device_recording import Span
-from whygpu.profiling.protobuf_wire import Value, as_bytes, as_number, as_text, fields
+from whygpu.profiling.protobuf_wire import (
+    Value,
+    as_bytes,
+    as_number,
+    as_text,
+    fields,
+    first_number,
+)
 
 LARGEST_FILE = 64 << 20
 HOST = "/host:CPU"
@@ -94,24 +101,19 @@ def _line(
         elif number == 4:
             events.append(content)
     for event in events:
-        found = _event(event, names, texts, details)
-        if found is not None:
+        # Most events are not needed, and their first field shows it.
+        if first_number(event) in names:
+            found = _event(event, names, texts, details)
             yield found._replace(begin=start + found.begin, end=start + found.end, line=title)
 
 
 def _event(
     data: Value, names: Mapping[int, str], texts: Mapping[int, str], details: Collection[int]
-) -> PlaneEvent | None:
-    """None if its name is not needed; that is seen at its first field."""
-    name = text = ""
+) -> PlaneEvent:
+    name, text = names.get(first_number(data), ""), ""
     offset = duration = 0
     for number, content in fields(data):
-        if number == 1:
-            key = as_number(content)
-            if key not in names:
-                return None
-            name = names[key]
-        elif number == 2:
+        if number == 2:
             offset = as_number(content)
         elif number == 3:
             duration = as_number(content)

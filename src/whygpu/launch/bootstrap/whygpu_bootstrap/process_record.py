@@ -149,7 +149,8 @@ def write_beside(name: str, content: "dict[str, Any]") -> None:
 
     path = beside(name)
     with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(content, file)
+        # json.dump() would write it in Python, which takes twice as long.
+        file.write(json.dumps(content))
     os.rename(path + ".part", path)
 
 
@@ -270,7 +271,7 @@ def _write(
     path = os.path.join(_state["folder"], _state["name"])
     part = path + (".part" if complete else ".so-far")
     with open(part, "w", encoding="utf-8") as file:
-        json.dump(content, file)
+        file.write(json.dumps(content))
     if complete or not _state["written"]:
         os.rename(part, path)
 

@@ -8,7 +8,13 @@ import sys
 import time
 
 from whygpu_bootstrap import process_record
-from whygpu_bootstrap.profile import device_window, gpu_state, sampler, workers
+from whygpu_bootstrap.profile import (
+    device_window,
+    gpu_state,
+    lost_interrupt,
+    sampler,
+    workers,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +75,7 @@ def begin(folder: "str | None" = None) -> None:
         watchers=[],
         children=workers.Workers(),
         gpus=gpu_state.GpuState(),
+        interrupt=lost_interrupt.LostInterrupt(),
         saving=Saving(),
         began=time.time(),
         pid=os.getpid(),
@@ -191,7 +198,8 @@ def file_beside_record(name: str) -> str:
 
 
 def _between(now: float) -> bool:
-    for watcher in [_state["children"], _state["gpus"], *_state["watchers"]]:
+    own = [_state["children"], _state["gpus"], _state["interrupt"]]
+    for watcher in [*own, *_state["watchers"]]:
         watcher.look(now)
     steps = _steps_by_family()
     family = next((name for name in FAMILIES if name in steps), "")
@@ -312,5 +320,6 @@ def _forget() -> None:
     global _state
     if _state["sampler"] is not None:
         _state["sampler"].restore()
+        _state["interrupt"].restore()
     # A new one: other threads may still be using what this one has.
     _state = {"sampler": None}
