@@ -8,7 +8,7 @@ from typing import Literal
 from whygpu.causes.evidence.runtime_starts import is_cuda, may_be_cuda
 from whygpu.model.events import Call, Event
 from whygpu.model.lazy_regex import late
-from whygpu.model.program import Program, surely_before
+from whygpu.model.program import Program
 from whygpu.model.values import (
     Constant,
     Defined,
@@ -204,7 +204,7 @@ def module_device(program: Program, value: Value, event: Event) -> Device | None
     if not moves:
         return "cpu"
     last = moves[-1]
-    if not surely_before(last, event):
+    if not program.surely_before(last, event):
         return None
     if last.method == "to":
         return _device(last.argument(0, "device"))

@@ -209,7 +209,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.evidence.device_code import path_of, tf_name
+from whygpu.causes.evidence.device_code import DEVICE_SETTERS, path_of, tf_name
 from whygpu.causes.evidence.device_selection import partial_growth, unchecked_items
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.causes.evidence.runtime_starts import tensorflow_starts
@@ -219,7 +219,7 @@ from whygpu.model.events import Assignment, Call
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.program import Edit, Place, Program, surely_before
+from whygpu.model.program import Edit, Place, Program
 from whygpu.model.remedy import SetVariable
 from whygpu.model.values import Constant, Member, Result, Value
 
@@ -375,14 +375,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             return
 
 
-_SETTERS = (
-    "config.set_memory_growth",
-    "config.set_visible_devices",
-    "config.set_logical_device_configuration",
-    "config.set_virtual_device_configuration",
-)
-
-
 _SESSION_OPTIONS = frozenset(
     [
         "allow_soft_placement",
@@ -422,7 +414,7 @@ _GPU_OPTIONS = frozenset(
 
 
 @CAUSE.on_code(
-    *(name.removeprefix("config.") for name in _SETTERS),
+    *sorted(name.removeprefix("config.") for name in DEVICE_SETTERS),
     *("ConfigProto", "memory_fraction"),
     needs=("tensorflow", "keras", "torch"),
 )
@@ -486,9 +478,9 @@ def _impossible_fraction(program: Program) -> Iterator[CodeFinding]:
 def _too_late(program: Program) -> Iterator[CodeFinding]:
     starts = list(tensorflow_starts(program))
     for call in program.calls():
-        if tf_name(call.path) not in _SETTERS:
+        if tf_name(call.path) not in DEVICE_SETTERS:
             continue
-        earlier = [start for start in starts if surely_before(start, call)]
+        earlier = [start for start in starts if program.surely_before(start, call)]
         if not earlier:
             continue
         start = min(earlier, key=lambda event: event.index)

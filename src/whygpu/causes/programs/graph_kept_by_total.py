@@ -54,6 +54,20 @@ for batch in loader:
     total.backward()
 ```
 
+The loss has lost its graph before it is added.
+
+```python
+import torch
+
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    with torch.no_grad():
+        seen += loss
+    loss = mean_of_all_processes(loss.detach())
+    total_loss += loss
+```
+
 ## Sources
 
 - <https://docs.pytorch.org/docs/stable/notes/faq.html>
@@ -64,7 +78,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.training_loops import may_train, mentions, training_loops
+from whygpu.causes.evidence.training_loops import (
+    TrainingLoop,
+    may_train,
+    mentions,
+    training_loops,
+)
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Edit, Place, Program
@@ -84,6 +103,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             if f"{program.source(total)}.backward" in program.text:
                 # The sum is meant to have a graph.
                 continue
+            if _has_no_graph(program, loop, statement, added.id):
+                continue
             end = program.place(added).end
             yield CAUSE.in_code(
                 program,
@@ -94,3 +115,34 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 fix=f"Add the tensor without its graph: {added.id}.detach()",
                 edits=(Edit(Place(end, end), ".detach()"),),
             )
+
+
+def _has_no_graph(
+    program: Program, loop: TrainingLoop, adding: ast.stmt, name: str
+) -> bool:
+    """The variable gets a new value after backward(), or nothing is recorded where it is added."""
+    node: ast.AST | None = adding
+    while node is not None and node is not loop.node:
+        if isinstance(node, ast.With) and any(map(_records_nothing, node.items)):
+            return True
+        node = program.parent(node)
+    after = False
+    for statement in loop.every_step[: loop.every_step.index(adding)]:
+        after = after or any(_is_backward(each, name) for each in ast.walk(statement))
+        if after and isinstance(statement, ast.Assign):
+            # loss = loss.item(), loss = reduced(loss.detach())
+            targets = [each.id for each in statement.targets if isinstance(each, ast.Name)]
+            if name in targets:
+                return True
+    return False
+
+
+def _is_backward(node: ast.AST, name: str) -> bool:
+    of = node.value if isinstance(node, ast.Attribute) and node.attr == "backward" else None
+    return isinstance(of, ast.Name) and of.id == name
+
+
+def _records_nothing(item: ast.withitem) -> bool:
+    """with torch.no_grad():"""
+    words = ast.unparse(item.context_expr)
+    return "no_grad" in words or "inference_mode" in words
