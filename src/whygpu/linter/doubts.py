@@ -1,12 +1,13 @@
 """What makes a finding of any rule doubtful: code that never runs, tests, examples of mistakes.
 
-The rules look for a defect. Whether the place is one where a defect matters is the same question for
-all of them, and is answered here once.
+The rules look for a defect. Whether it matters at its place is the same question for all of them,
+and is answered here once.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 from collections.abc import Iterator
 
@@ -17,7 +18,13 @@ from whygpu.model.program import Program
 _ENDINGS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _EXITS = frozenset({"exit", "quit", "_exit"})
 _EXPECTS_ERROR = frozenset(
-    {"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertRaisesWithPredicate"}
+    {
+        "raises",
+        "assertRaises",
+        "assertRaisesRegex",
+        "assertRaisesRegexp",
+        "assertRaisesWithPredicate",
+    }
 )
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -77,7 +84,7 @@ def _ancestors(program: Program, node: ast.AST) -> Iterator[ast.AST]:
 def _never_runs(program: Program, chain: list[ast.AST]) -> bool:
     """Below `if False`, or after a statement that leaves the block."""
     by_hand = program.path.endswith(".ipynb")
-    for child, parent in zip(chain, chain[1:], strict=False):
+    for child, parent in itertools.pairwise(chain):
         if isinstance(parent, (ast.If, ast.While)) and isinstance(parent.test, ast.Constant):
             unreached = parent.orelse if parent.test.value else parent.body
             if child in unreached:
@@ -152,18 +159,22 @@ def _is_test_code(node: ast.AST) -> bool:
     if any("pytest" in ast.dump(decorator) for decorator in node.decorator_list):
         return True
     # Not the test(model, loader) of a training program.
-    return bool(_TEST_FUNCTION.match(node.name)) and node.name != "test" and not _is_given_model(node)
+    return (
+        bool(_TEST_FUNCTION.match(node.name)) and node.name != "test" and not _is_given_model(node)
+    )
 
 
 def _is_given_model(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """test_epoch(model, loader, device) evaluates a model, and no test runner calls it."""
     given = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args)}
-    return bool(given & {"args", "model", "net", "loader", "dataloader", "data_loader", "test_loader"})
+    return bool(
+        given & {"args", "model", "net", "loader", "dataloader", "data_loader", "test_loader"}
+    )
 
 
 def _switched_off(program: Program, chain: list[ast.AST]) -> str:
     """Why it does not run as the file is: a constant above it is False. Empty if it runs."""
-    for child, parent in zip(chain, chain[1:], strict=False):
+    for child, parent in itertools.pairwise(chain):
         if not isinstance(parent, ast.If):
             continue
         test, wanted = parent.test, child in parent.body

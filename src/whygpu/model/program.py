@@ -336,7 +336,6 @@ def _asks_for_main(frame: Frame) -> bool:
     )
 
 
-
 def in_one_run(first: Event, second: Event) -> bool:
     """Whether one of them never happens without the other's place being reached as well."""
     ours, theirs = conditions(first), conditions(second)

@@ -146,6 +146,8 @@ def may_be_on_cuda(value: Value) -> bool:
             return True
         if call.method == "to":
             return may_be_cuda(call.argument(0, "device"))
+        if _is_moved_module(call.target):
+            return any(map(may_be_on_cuda, call.arguments))
         if call.method not in _KEEPS_DEVICE:
             return False
         value = call.receiver
@@ -154,6 +156,14 @@ def may_be_on_cuda(value: Value) -> bool:
         and value.call.path in _MAKERS
         and may_be_cuda(value.call.keywords.get("device"))
     )
+
+
+def _is_moved_module(target: Value) -> bool:
+    """The model of `model = model.to(device)`, which is called as a function."""
+    call = target.call if isinstance(target, Result) else None
+    if call is None or call.path or call.method not in ("to", "cuda"):
+        return False
+    return call.method == "cuda" or may_be_cuda(call.argument(0, "device"))
 
 
 def _plain_loader(value: Value) -> bool:

@@ -278,7 +278,9 @@ def _forks(program: Program, starts: list[Call]) -> Iterator[CodeFinding]:
     if any(call.path.startswith("os.exec") for call in program.calls()):
         return
     for call in program.calls("os.fork"):
-        earlier = [start for start in starts if puts_on_cuda(start) and program.surely_before(start, call)]
+        earlier = [
+            start for start in starts if puts_on_cuda(start) and program.surely_before(start, call)
+        ]
         if earlier:
             line = program.line_name(earlier[0].node)
             yield CAUSE.in_code(

@@ -235,6 +235,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     if not numbers or max(numbers) == 0:
         return
     numbers |= _listed_numbers(program)
+    numbers |= {0} if any(map(_takes_first, program.calls())) else set()
     hidden = _visible(program)
     if hidden is None and _fits(program, numbers):
         return
@@ -260,6 +261,15 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             else None,
             confidence="certain" if visible is not None else "likely",
         )
+
+
+def _takes_first(call: Call) -> bool:
+    """x.cuda() and x.to("cuda") are about the first GPU."""
+    if call.path or not isinstance(call.node.func, ast.Attribute):
+        return False
+    if call.method == "cuda":
+        return not call.node.args and not call.node.keywords
+    return call.method == "to" and text_of(call.argument(0, "device")) == "cuda"
 
 
 def _fits(program: Program, numbers: set[int]) -> bool:
@@ -436,6 +446,8 @@ def _visible(program: Program) -> _Visible | None:
 
 def _visible_at(program: Program, call: Call, hidden: _Visible | None) -> int | None:
     """How many GPUs the variable leaves at this call; None if it may not be set there."""
-    if hidden is None or not any(program.surely_before(setting, call) for setting in hidden.settings):
+    if hidden is None or not any(
+        program.surely_before(setting, call) for setting in hidden.settings
+    ):
         return None
     return hidden.gpus

@@ -261,7 +261,9 @@ def _applies(row: VariableMoment, program: Program) -> bool:
 
 
 def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Event | None:
-    readers = [event for event in MOMENTS[row.moment](program) if program.surely_before(event, setting)]
+    readers = [
+        event for event in MOMENTS[row.moment](program) if program.surely_before(event, setting)
+    ]
     if not readers:
         return None
     first = min(readers, key=lambda event: event.index)
@@ -284,6 +286,7 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
     line = program.line_name(reader.node)
     default = _DEFAULTS.get(setting.path)
     is_default = default is not None and text_of(setting.value) == default
+    for_tpu = _is_for_tpu(program, setting)
     what = " ".join(program.source(reader.node).split())
     if len(what) > 50:
         what = what[:47] + "..."
@@ -293,13 +296,14 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
         subject=_framework(row.moment),
         message=f"{setting.path} is set here, after {line} ({what}), which has already read "
         f"it: it is read at {row.moment}, and setting it later has no effect"
-        + (f"; {default} is the default" if is_default else ""),
+        + (f"; {default} is the default" if is_default else "")
+        + ("; on a TPU it has none at any time" if for_tpu else ""),
         # It only concerns messages, or the value is in force unless it was set outside.
         severity="info"
         if is_default
         or setting.path == "TF_CPP_MIN_LOG_LEVEL"
         or _depends_there(program, setting)
-        or _is_for_tpu(program, setting)
+        or for_tpu
         else None,
         fix=f"Set {setting.path} before {line}, preferably at the top of the program.",
     )
