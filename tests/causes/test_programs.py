@@ -193,7 +193,114 @@ def test_it_is_found(text: str, code: str) -> None:
     assert code in codes(text)
 
 
+FIRES |= {
+    "a field of GPUOptions that is a keyword": (
+        TF + "tf.compat.v1.GPUOptions(per_process_memory_fraction=0.4)\n",
+        "WG701",
+    ),
+    "a field of GPUOptions that is set": (
+        TF + "options = tf.compat.v1.GPUOptions()\noptions.allow_grow = True\n",
+        "WG701",
+    ),
+    "a field of GPUOptions given to ConfigProto": (
+        TF + "tf.compat.v1.ConfigProto(allow_growth=True)\n",
+        "WG701",
+    ),
+    "a percentage of the memory": (
+        TF + "c = tf.compat.v1.ConfigProto()\nc.gpu_options.per_process_gpu_memory_fraction = 80\n",
+        "WG701",
+    ),
+    "targets of a class": (
+        TORCH + "class T:\n    def __init__(self):\n        self.loss = torch.nn.MSELoss()\n"
+        "    def run(self, device='cuda'):\n        for x, y in loader:\n"
+        "            x = x.to(self.device)\n            out = self.model(x)\n"
+        "            self.loss(out, y).backward()\n            loss = self.loss(out, y)\n"
+        "            loss.backward()\n",
+        "WG702",
+    ),
+    "targets of an input that is moved in the call": (
+        TORCH
+        + "for x, y in loader:\n    loss = torch.nn.functional.cross_entropy(net(x.cuda()), y)\n"
+        "    loss.backward()\n",
+        "WG702",
+    ),
+    "targets that are unpacked in the loop": (
+        TORCH + "for batch in loader:\n    x, y = batch\n    x = x.cuda()\n"
+        "    loss = torch.nn.CrossEntropyLoss()(net(x), y)\n    loss.backward()\n",
+        "WG702",
+    ),
+    "the result of a moved model as an array": (
+        TORCH + "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+        "model = model.to(device)\nout = model(x.to(device))\nout.numpy()\n",
+        "WG702",
+    ),
+    "one sample as a slice": (
+        TF + "m = tf.keras.models.load_model('m')\nfor i in range(len(x)):\n"
+        "    m.predict(x[i:i + 1])\n",
+        "WG742",
+    ),
+    "a model that a function makes outside the scope": (
+        TF + "def make():\n    return tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        "s = tf.distribute.MirroredStrategy()\nm = make()\nwith s.scope():\n"
+        "    m.compile('adam', 'mse')\nm.fit(x)\n",
+        "WG737",
+    ),
+}
+
+VARIABLES = {
+    "an option of the allocator": ("PYTORCH_CUDA_ALLOC_CONF", "max_split_size:128"),
+    "a list in brackets": ("CUDA_VISIBLE_DEVICES", "[0, 1]"),
+    "a name with two slips": ("PYTORCH_CUDA_ALLOC_CONFIG", "backend:native"),
+    "a name without a row": ("CUBLAS_WORKSPACE_CONFG", ":4096:8"),
+}
+
+
+@each(("name", "value"), VARIABLES.values(), ids=VARIABLES.keys())
+def test_a_variable_that_has_no_effect_is_found(name: str, value: str) -> None:
+    assert codes(f"import os\nos.environ[{name!r}] = {value!r}\n") == ["WG405"]
+
+
 QUIET = {
+    "a name that the program reads itself": (
+        "import os\nos.environ['CUDA_VISIBLE_DEVICE'] = '1'\nos.environ['CUDA_VISIBLE_DEVICE']\n"
+    ),
+    "a name of one's own beside the known one": (
+        "import os\nos.environ['CUDA_VISIBLE_DEVICES_2'] = '1'\n"
+    ),
+    "fields of GPUOptions and ConfigProto": (
+        TF + "o = tf.compat.v1.GPUOptions(per_process_gpu_memory_fraction=0.9, allow_growth=True)\n"
+        "c = tf.compat.v1.ConfigProto(gpu_options=o, device_count={'GPU': 1}, **more)\n"
+        "c.gpu_options.CopyFrom(o)\ntf.compat.v1.Session(config=c)\n"
+    ),
+    "growth that was also set in time": (
+        GPUS + "for g in gpus:\n    tf.config.experimental.set_memory_growth(g, True)\n"
+        "tf.constant(1)\nfor g in gpus:\n    tf.config.experimental.set_memory_growth(g, True)\n"
+    ),
+    "batches that a statement has moved": (
+        TORCH + "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+        "for batch in loader:\n    batch = [each.to(device) for each in batch]\n"
+        "    x, y = batch\n    x = x.to(device)\n    loss = torch.nn.MSELoss()(net(x), y)\n"
+        "    loss.backward()\n"
+    ),
+    "the result of a model that was moved back": (
+        TORCH + "model = model.to('cuda')\nmodel = model.to('cpu')\nmodel(x).numpy()\n"
+    ),
+    "what a collate function makes": (
+        TORCH + "from torch.utils.data import DataLoader\n"
+        "for x, y in DataLoader(d, collate_fn=f):\n    x.to('cuda')\n"
+    ),
+    "a mapping that moves its tensors": (
+        TORCH + "from torch.utils.data import DataLoader\n"
+        "for x, y in DataLoader(d):\n    x.to('cuda')\n    model(**x)\n"
+    ),
+    "two GPUs, the first by its default": (
+        TORCH + "a = torch.nn.Linear(1, 1).cuda()\nb = torch.nn.Linear(1, 1).to('cuda:1')\n"
+    ),
+    "a device that another object gets": (TORCH + "other.device = torch.device('cuda', 1)\n"),
+    "an index below a condition about the length": (
+        TF + "def f(n):\n    gpus = tf.config.list_physical_devices('GPU')\n"
+        "    n = min(n, len(gpus))\n    if n:\n        return gpus[0]\n"
+    ),
     "variables before the imports": (
         "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
         "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\nos.environ['KERAS_BACKEND'] = 'tensorflow'\n"

@@ -84,8 +84,65 @@ def test_a_deprecated_check_is_no_finding_in_a_project_for_tensorflow_1(
     tmp_path: pathlib.Path,
 ) -> None:
     text = "import tensorflow as tf\nprint(tf.test.is_gpu_available())\n"
-    assert found(tmp_path, text) == [("WG715", "warning")]
+    assert found(tmp_path, text) == [("WG715", "info")]
     assert found(tmp_path, text, README_md="Needs TensorFlow 1.4.") == []
+
+
+def test_a_deprecated_check_is_a_warning_where_it_comes_before_a_limit(
+    tmp_path: pathlib.Path,
+) -> None:
+    text = (
+        "import tensorflow as tf\nif tf.test.is_gpu_available():\n"
+        "    for gpu in tf.config.list_physical_devices('GPU'):\n"
+        "        tf.config.experimental.set_memory_growth(gpu, True)\n"
+    )
+    assert ("WG715", "warning") in found(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("session", "expected"),
+    [
+        ("tf.Session()", "warning"),
+        ("tf.Session(config=tf.ConfigProto(allow_soft_placement=True))", "info"),
+    ],
+)
+def test_a_gpu_number_matters_where_tensorflow_may_not_take_another_device(
+    tmp_path: pathlib.Path, session: str, expected: str
+) -> None:
+    text = (
+        "import tensorflow as tf\nwith tf.device('/gpu:1'):\n    x = tf.placeholder(tf.float32)\n"
+        f"with {session} as s:\n    s.run(x)\n"
+    )
+    readme = {"README_md": "Needs TensorFlow 1.4."}
+    assert ("WG720", expected) in found(tmp_path, text, **readme)
+    two = "import tensorflow as tf\nwith tf.device('/gpu:1'):\n    x = tf.constant(1.0)\n"
+    assert found(tmp_path, two) == [("WG720", "info")]
+
+
+def test_memory_variables_of_gpus_are_a_note_in_a_program_for_tpus(tmp_path: pathlib.Path) -> None:
+    text = (
+        "import os\nimport jax\njax.devices(){}\n"
+        "os.environ['XLA_PYTHON_CLIENT_MEM_FRACTION'] = '.5'\n"
+    )
+    assert found(tmp_path, text.format("")) == [("WG710", "error")]
+    assert found(tmp_path, text.format("  # the TPU")) == [("WG710", "info")]
+
+
+def test_a_list_of_losses_is_a_note_and_their_sum_a_warning(tmp_path: pathlib.Path) -> None:
+    text = (
+        "import torch\nfor x in loader:\n    loss = model(x).mean()\n    loss.backward()\n    {}\n"
+    )
+    assert found(tmp_path, text.format("total = total + loss")) == [("WG734", "warning")]
+    assert found(tmp_path, text.format("losses.append(loss)")) == [("WG734", "info")]
+
+
+def test_running_eagerly_is_a_note_if_the_model_needs_it(tmp_path: pathlib.Path) -> None:
+    text = (
+        "import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n"
+        "def loss(y_true, y_pred):\n    return y_true{}\n"
+    )
+    assert found(tmp_path, text.format("")) == [("WG410", "warning")]
+    assert found(tmp_path, text.format(".numpy()")) == [("WG410", "info")]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
+from whygpu.linter.doubts import settled
 from whygpu.linter.text_words import TextWords, Word, word_of
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding
@@ -80,8 +81,10 @@ def judge(program: Program, causes: Sequence[Cause]) -> tuple[list[CodeFinding],
         if detector is None:
             continue
         try:
-            for item in detector(program):
-                found.setdefault((cause.code, item.place.start), item)
+            for found_here in detector(program):
+                item = settled(program, found_here)
+                if item is not None:
+                    found.setdefault((cause.code, item.place.start), item)
         except RecursionError:
             # Not a bug: the program is nested too deeply for this detector, and perhaps for others.
             raise

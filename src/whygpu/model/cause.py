@@ -191,7 +191,7 @@ class Cause:
             confidence=confidence,
             severity=severity,
         )
-        return CodeFinding(finding, place, program.only_here(edits), origin)
+        return CodeFinding(finding, place, program.only_here(edits), origin, node)
 
     def finding(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
@@ -22,6 +23,8 @@ class CodeFinding(NamedTuple):
     """Empty if no safe edit is known."""
     origin: Origin | None = None
     """The line of another file that does it, if only its call is in this file."""
+    node: ast.AST | None = None
+    """The piece of code at its place."""
 
 
 class Located(NamedTuple):

@@ -149,6 +149,7 @@ class Program:
         tensorflow: Callable[[Program], TensorFlowLine],
         line_name: Callable[[int], str] = "line {}".format,
         followed: Mapping[ast.AST, Followed] | None = None,
+        run_number: Callable[[int], int | None] = lambda line: None,
     ) -> None:
         self.path = path
         self.text = text
@@ -157,6 +158,7 @@ class Program:
         self.imports = {event.path.partition(".")[0] for event in events if type(event) is Import}
         self._tensorflow = tensorflow
         self._line_name = line_name
+        self._run_number = run_number
         self._line: TensorFlowLine | None = None
         self._lines: list[str] | None = None
         self._named: list[Event] | None = None
@@ -245,6 +247,21 @@ class Program:
         calls = {self.place(followed.call) for followed in self._followed.values()}
         return () if any(edit.place in calls for edit in edits) else edits
 
+    def surely_before(self, first: Event, second: Event) -> bool:
+        """Whether the first event always happens before the second.
+
+        The cells of a notebook may be run in any order. If its numbers show another order than that
+        of the cells, the order is not sure.
+        """
+        if first.index >= second.index:
+            return False
+        ours, theirs = conditions(first), conditions(second)
+        return theirs[: len(ours)] == ours and not self._ran_in_other_order(first, second)
+
+    def _ran_in_other_order(self, first: Event, second: Event) -> bool:
+        numbers = [self._run_number(self.place(each.node).start[0]) for each in (first, second)]
+        return None not in numbers and numbers[0] > numbers[1]  # type: ignore[operator]
+
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement that contains an expression."""
         found: ast.AST | None = node
@@ -317,14 +334,6 @@ def _asks_for_main(frame: Frame) -> bool:
         and isinstance(test.ops[0], ast.Eq)
         and getattr(test.left, "id", "") == "__name__"
     )
-
-
-def surely_before(first: Event, second: Event) -> bool:
-    """Whether the first event always happens before the second."""
-    if first.index >= second.index:
-        return False
-    ours, theirs = conditions(first), conditions(second)
-    return theirs[: len(ours)] == ours
 
 
 def in_one_run(first: Event, second: Event) -> bool:

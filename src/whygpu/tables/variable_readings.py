@@ -70,6 +70,8 @@ class Pairs(NamedTuple):
 
     meaning: str
     otherwise: str
+    keys: tuple[str, ...] = ()
+    """Those that are known; a later release may have more."""
 
 
 class Members(NamedTuple):

@@ -12,10 +12,37 @@ from whygpu.tables.variables import ROWS, row_of
 Judgement = tuple[str, str]
 """The meaning of the value, and its problem; empty if it has none."""
 
-_NAMES_NO_GPU = late(r"/?(?:job:|device:)?(?:cuda|gpu)(?::?\d+)?|all|auto|\d+\.\d+", re.IGNORECASE)
-"""Words for GPUs that CUDA does not read: cuda:0, gpu0, all."""
-_OTHER_NAMES = ("TF_CPP_MIN_VLOG_LEVEL",)
-"""Names that exist and look like a misspelt one."""
+_NAMES_NO_GPU = late(
+    r"/?(?:job:|device:)?(?:cuda|gpu)(?::?\d+)?|all|auto|\d+\.\d+|[\[({'\"].*|.*[\])}'\"]",
+    re.IGNORECASE,
+)
+"""Words for GPUs that CUDA does not read: cuda:0, gpu0, all; and the first of [0, 1]."""
+_WITHOUT_ROW = (
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_CACHE_MAXSIZE",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "MUSA_VISIBLE_DEVICES",
+    "NCCL_ASYNC_ERROR_HANDLING",
+    "NCCL_BLOCKING_WAIT",
+    "NCCL_IB_DISABLE",
+    "NCCL_P2P_DISABLE",
+    "NCCL_SHM_DISABLE",
+    "NCCL_SOCKET_IFNAME",
+    "PYTORCH_HIP_ALLOC_CONF",
+    "PYTORCH_MUSA_ALLOC_CONF",
+    "SLURM_CPUS_ON_NODE",
+    "TF_CPP_MIN_VLOG_LEVEL",
+    "TF_ENABLE_AUTO_MIXED_PRECISION",
+    "TF_GPU_THREAD_COUNT",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_NCCL_BLOCKING_WAIT",
+)
+"""Other names that exist."""
+_NUMBERED = late(r"_\w?|\d{1,2}")
+"""The end of a name of one's own, which stands beside the known one: CUDA_VISIBLE_DEVICES_2."""
+_MOST_SLIPS = 2
+_SAME_START = 5
+"""Letters with which a name and a misspelling of two slips both begin."""
 _SHORTEST_NAME = 12
 """Shorter names are too close to names of other programs."""
 
@@ -62,8 +89,22 @@ def _number(reading: Number, value: str, others: Container[str]) -> Judgement:
 def _pairs(reading: Pairs, value: str) -> Judgement:
     # Commas inside brackets belong to one value: roundup_power2_divisions:[256:1,512:2].
     items = re.sub(r"\[[^\]]*\]", "[]", value).split(",")
-    wrong = [item for item in items if item.strip() and ":" not in item]
-    return reading.meaning, f"{wrong[0]!r} is not key:value: {reading.otherwise}" if wrong else ""
+    for item in filter(None, map(str.strip, items)):
+        key, colon, _ = item.partition(":")
+        if not colon:
+            return reading.meaning, f"{item!r} is not key:value: {reading.otherwise}"
+        meant = _meant_key(key.strip(), reading.keys)
+        if meant:
+            return reading.meaning, f"there is no option {key!r}, only {meant}: {reading.otherwise}"
+    return reading.meaning, ""
+
+
+def _meant_key(key: str, keys: tuple[str, ...]) -> str:
+    """The option that a wrong one stands for: max_split_size_mb for max_split_size."""
+    if not key or key in keys:
+        return ""
+    near = [each for each in keys if each.startswith(f"{key}_") or _slips(key, each) <= _MOST_SLIPS]
+    return near[0] if len(near) == 1 else ""
 
 
 def _members(reading: Members, value: str) -> Judgement:
@@ -91,27 +132,42 @@ def value_problem(name: str, value: str, others: Container[str] = ()) -> str:
 
 def meant_name(name: str) -> str:
     """The variable that a misspelt name stands for; empty if the name is right or not known."""
-    if name in _KNOWN or name in _OTHER_NAMES or len(name) < _SHORTEST_NAME:
+    if name in _KNOWN or len(name) < _SHORTEST_NAME:
         return ""
     plain = re.sub(r"[\s-]+", "_", name.strip()).upper()
     if plain in _KNOWN:
         return plain
-    near = [known for known in _KNOWN if _one_slip_apart(plain, known)]
+    near = [known for known in _KNOWN if _is_misspelt(plain, known)]
     return near[0] if len(near) == 1 else ""
 
 
-def _one_slip_apart(one: str, other: str) -> bool:
-    """Whether one letter is missing, added, wrong, or swapped with the next."""
-    if abs(len(one) - len(other)) > 1:
+def _is_misspelt(name: str, known: str) -> bool:
+    if abs(len(name) - len(known)) > _MOST_SLIPS or _NUMBERED.fullmatch(name[len(known) :]):
         return False
-    start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
-        start += 1
-    here, there = one[start:], other[start:]
-    swapped = len(here) > 1 and here[1] + here[0] + here[2:] == there
-    return here[1:] == there[1:] or here[1:] == there or here == there[1:] or swapped
+    slips = _slips(name, known)
+    return slips == 1 or (
+        slips == _MOST_SLIPS and name[:_SAME_START] == known[:_SAME_START] and len(known) > 16
+    )
 
 
-_KNOWN = frozenset(
+def _slips(one: str, other: str) -> int:
+    """How many letters are missing, added, wrong, or swapped with the next."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        current = [row]
+        for column, wanted in enumerate(other, 1):
+            cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + (letter != wanted))
+            swapped = (
+                row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted
+            )
+            if swapped:
+                cost = min(cost, before[column - 2] + 1)
+            current.append(cost)
+        before, last = last, current
+    return last[-1]
+
+
+_KNOWN = frozenset(_WITHOUT_ROW) | {
     row.name for row in ROWS if len(row.name) >= _SHORTEST_NAME and not row.name.endswith("_")
-)
+}

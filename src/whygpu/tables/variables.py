@@ -54,6 +54,32 @@ def _switch(on: str, off: str) -> Words:
     return Words((("1", on), ("0", off)), "")
 
 
+TORCH_ALLOCATOR = Pairs(
+    "settings of PyTorch's memory allocator",
+    "PyTorch fails at its first use of the GPU",
+    (
+        "backend",
+        "expandable_segments",
+        "garbage_collection_threshold",
+        "graph_capture_record_stream_reuse",
+        "large_segment_size_mb",
+        "max_non_split_rounding_mb",
+        "max_split_size_mb",
+        "per_process_memory_fraction",
+        "pinned_max_cached_size_mb",
+        "pinned_max_round_threshold_mb",
+        "pinned_num_register_threads",
+        "pinned_reserve_segment_size_mb",
+        "pinned_use_background_threads",
+        "pinned_use_cuda_host_register",
+        "release_lock_on_cudamalloc",
+        "roundup_power2_divisions",
+        "throw_on_cudamalloc_oom",
+        "use_async_allocator",
+    ),
+)
+
+
 ROWS: tuple[Row, ...] = (
     # CUDA and its driver
     Row("CUDA_VISIBLE_DEVICES", GpuList(), CUDA_GUIDE),
@@ -351,16 +377,12 @@ ROWS: tuple[Row, ...] = (
     # PyTorch
     Row(
         "PYTORCH_CUDA_ALLOC_CONF",
-        Pairs(
-            "settings of PyTorch's memory allocator", "PyTorch fails at its first use of the GPU"
-        ),
+        TORCH_ALLOCATOR,
         TORCH_CUDA,
     ),
     Row(
         "PYTORCH_ALLOC_CONF",
-        Pairs(
-            "settings of PyTorch's memory allocator", "PyTorch fails at its first use of the GPU"
-        ),
+        TORCH_ALLOCATOR,
         TORCH_CUDA,
     ),
     Row(

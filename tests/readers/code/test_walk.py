@@ -6,7 +6,7 @@ import ast
 
 from tests.cases import each
 from whygpu.model.events import Call, Event, Setting
-from whygpu.model.program import Program, exclusive, known_length, surely_before
+from whygpu.model.program import Program, exclusive, known_length
 from whygpu.model.values import Item
 from whygpu.readers.code.source import Source, parse, program
 
@@ -84,7 +84,7 @@ def test_methods_are_followed_through_self() -> None:
         "Trainer()\ntorch.cuda.synchronize()\n"
     )
     made = read(text)
-    assert surely_before(call(made, "torch.cuda.init"), call(made, "torch.cuda.synchronize"))
+    assert made.surely_before(call(made, "torch.cuda.init"), call(made, "torch.cuda.synchronize"))
 
 
 def test_what_a_function_of_the_file_returns_is_known() -> None:
@@ -106,9 +106,9 @@ def test_a_function_that_is_never_called_happens_after_the_module() -> None:
     seed, init, wait = (
         call(made, f"torch.{name}") for name in ("manual_seed", "cuda.init", "cuda.synchronize")
     )
-    assert surely_before(seed, init)
-    assert not surely_before(init, wait)
-    assert not surely_before(wait, init)
+    assert made.surely_before(seed, init)
+    assert not made.surely_before(init, wait)
+    assert not made.surely_before(wait, init)
 
 
 def test_recursion_ends() -> None:
@@ -145,7 +145,7 @@ def test_nested_functions_do_not_multiply() -> None:
 )
 def test_what_surely_comes_first(text: str, sure: bool) -> None:
     made = read("import torch as a\n" + text)
-    assert surely_before(call(made, "torch.one"), call(made, "torch.two")) is sure
+    assert made.surely_before(call(made, "torch.one"), call(made, "torch.two")) is sure
 
 
 def test_arms_of_one_condition_exclude_each_other() -> None:

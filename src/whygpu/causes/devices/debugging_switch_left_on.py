@@ -318,6 +318,8 @@ _DEBUGS = late(r"debug[^/\\]{0,80}$", re.IGNORECASE)
 _EAGER = "tensorflow.config.run_functions_eagerly"
 _OLD_EAGER = "tensorflow.config.experimental_run_functions_eagerly"
 _ANOMALY = "torch.autograd.set_detect_anomaly"
+_STEPS = frozenset({"call", "train_step", "test_step", "predict_step", "update_state"})
+_LOSS_ARGUMENTS = {"y_true", "y_pred"}
 _EFFECTS = {
     _EAGER: ("tensorflow", _ONE_BY_ONE),
     _OLD_EAGER: ("tensorflow", _ONE_BY_ONE),
@@ -342,12 +344,15 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         if call.method == "compile" and _only_called(program, call):
             continue
         subject, name, effect = switched
+        needed = _is_eager(name) and _has_eager_code(program)
         yield CAUSE.in_code(
             program,
             call.node,
             subject=subject,
-            message=f"{name} is a debugging switch: it {effect}, which makes work on the GPU slow",
+            message=f"{name} is a debugging switch: it {effect}, which makes work on the GPU slow"
+            + ("; a function of this file may need it" if needed else ""),
             fix="Remove it, or set it only if an option of the program asks for debugging.",
+            severity="info" if needed else None,
         )
     for setting in program.settings():
         row = next((row for row in _VARIABLES if row.name == setting.path), None)
@@ -374,6 +379,20 @@ def _switch(call: Call) -> tuple[str, str, str] | None:
     if call.method == "compile" and _is(call.argument(None, "run_eagerly"), True):
         return "keras", "run_eagerly=True", _ONE_BY_ONE
     return None
+
+
+def _is_eager(name: str) -> bool:
+    return "eager" in name
+
+
+def _has_eager_code(program: Program) -> bool:
+    """A layer, loss or training step of the file reads values, which compiled functions cannot."""
+    return any(
+        isinstance(call.scope, ast.FunctionDef)
+        and (call.scope.name in _STEPS or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
+        for call in program.calls()
+        if call.method == "numpy" and not call.path
+    )
 
 
 def _only_called(program: Program, compiled: Call) -> bool:

@@ -261,7 +261,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     for setting in program.settings():
         if setting.unset:
             continue
-        meant = meant_name(setting.path)
+        meant = "" if _is_read(program, setting.path) else meant_name(setting.path)
         value = text_of(setting.value)
         problem = value_problem(setting.path, value, set_names) if value else ""
         if meant and meant not in set_names:
@@ -280,6 +280,12 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                 message=f"{setting.path} does not have the intended effect: {problem}",
                 fix="Correct the value, or remove the line.",
             )
+
+
+def _is_read(program: Program, name: str) -> bool:
+    """The program itself names it again, other than to set it."""
+    written = program.text.count(f'"{name}"') + program.text.count(f"'{name}'")
+    return written > sum(setting.path == name for setting in program.settings())
 
 
 def _owner(variable: str) -> FrameworkName | None:

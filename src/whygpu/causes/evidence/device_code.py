@@ -14,6 +14,15 @@ _LISTS = {
     "config.list_logical_devices": "",
     "config.get_visible_devices": "",
 }
+DEVICE_SETTERS = frozenset(
+    {
+        "config.set_memory_growth",
+        "config.set_visible_devices",
+        "config.set_logical_device_configuration",
+        "config.set_virtual_device_configuration",
+    }
+)
+"""Calls, as tf_name gives them, that must come before TensorFlow creates its devices."""
 
 
 def tf_name(path: str) -> str:

@@ -40,7 +40,7 @@ def unchecked_items(program: Program, *, caught: bool = False) -> Iterator[Unche
         assert number is not None
         needed = number + 1 if number >= 0 else -number
         known = max(least, known_length(event, event.value.of))
-        if known >= needed or _condition_counts(event):
+        if known >= needed or _condition_counts(event) or _condition_depends(program, event):
             continue
         if needed > 1 and (_is_test(program, event) or _makes_devices(program)):
             continue
@@ -98,6 +98,21 @@ def _condition_counts(event: Taking) -> bool:
         for frame in event.context
         if frame.test is not None
         for node in ast.walk(frame.test)
+    )
+
+
+def _condition_depends(program: Program, event: Taking) -> bool:
+    """A condition around it is about a variable that was computed from the list: n = len(gpus)."""
+    tests = [frame.test for frame in event.context if frame.test is not None]
+    names = {node.id for test in tests for node in ast.walk(test) if isinstance(node, ast.Name)}
+    of = event.node.value
+    if not names or not isinstance(of, ast.Name):
+        return False
+    return any(
+        isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
+        and any(isinstance(each, ast.Name) and each.id == of.id for each in ast.walk(node.value))
+        for node in ast.walk(event.scope)
     )
 
 

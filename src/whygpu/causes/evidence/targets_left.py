@@ -39,35 +39,58 @@ def targets_left(program: Program) -> Iterator[TargetLeft]:
 
 
 def _in_loop(program: Program, loop: TrainingLoop) -> Iterator[TargetLeft]:
-    batch = _batch_names(loop.node)
+    batch, unpacked = _batch_names(loop)
     assigned = _assignments(loop)
     moved = {name for name in batch if name in assigned and _moves(program, assigned[name], name)}
-    left = batch - moved - _touched(loop.node)
+    left = batch - moved - _touched(loop.node, unpacked)
     for statement in loop.every_step:
         for call in ast.walk(statement):
             if not isinstance(call, ast.Call) or len(call.args) < 2:
                 continue
             output, target = call.args[:2]
-            if (
-                isinstance(output, ast.Name)
-                and isinstance(target, ast.Name)
-                and target.id in left
-                and _is_loss(program, call.func)
-            ):
-                source = _source(assigned.get(output.id))
-                if source in moved:
+            if isinstance(output, ast.Name):
+                output = assigned.get(output.id, output)
+            if isinstance(target, ast.Name) and target.id in left and _is_loss(program, call.func):
+                source = _source(program, output, batch, moved)
+                if source:
                     yield TargetLeft(call, target.id, source)
 
 
-def _batch_names(loop: ast.For | ast.While) -> set[str]:
-    """The names in `for x, y in loader`, also inside enumerate; a single one may be anything."""
-    if not isinstance(loop, ast.For):
-        return set()
-    tuples = [node for node in ast.walk(loop.target) if isinstance(node, ast.Tuple)]
-    if not tuples:
-        return set()
-    names = tuples[-1].elts
-    return {each.id for each in names if isinstance(each, ast.Name)}
+def _batch_names(loop: TrainingLoop) -> tuple[set[str], ast.stmt | None]:
+    """The names in `for x, y in loader`, also inside enumerate; a single one may be anything.
+
+    And in `for batch in loader: x, y = batch`, with that statement.
+    """
+    if not isinstance(loop.node, ast.For):
+        return set(), None
+    target = loop.node.target
+    tuples = [node for node in ast.walk(target) if isinstance(node, ast.Tuple)]
+    if isinstance(target, ast.Name) or len(tuples) == 1:
+        single = target if isinstance(target, ast.Name) else tuples[0].elts[-1]
+        name = single.id if isinstance(single, ast.Name) else ""
+        for statement in loop.every_step:
+            if (
+                isinstance(statement, ast.Assign)
+                and isinstance(statement.targets[0], ast.Tuple)
+                and isinstance(statement.value, ast.Name)
+                and statement.value.id == name
+                # batch = [each.to(device) for each in batch]
+                and not _is_changed(loop.node, name)
+            ):
+                return _names_of(statement.targets[0]), statement
+    return (_names_of(tuples[-1]), None) if tuples else (set(), None)
+
+
+def _is_changed(loop: ast.For, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for statement in loop.body
+        for node in ast.walk(statement)
+    )
+
+
+def _names_of(node: ast.Tuple) -> set[str]:
+    return {each.id for each in node.elts if isinstance(each, ast.Name)}
 
 
 def _assignments(loop: TrainingLoop) -> dict[str, ast.expr]:
@@ -100,11 +123,11 @@ def _moves(program: Program, value: ast.expr, name: str) -> bool:
     )
 
 
-def _touched(loop: ast.For | ast.While) -> set[str]:
+def _touched(loop: ast.For | ast.While, unpacked: ast.stmt | None) -> set[str]:
     """Variables that the body assigns, or of which it uses an attribute, such as y.to."""
     found = set()
     for statement in loop.body:
-        for node in ast.walk(statement):
+        for node in ast.walk(statement) if statement is not unpacked else ():
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -114,35 +137,53 @@ def _touched(loop: ast.For | ast.While) -> set[str]:
 
 def _is_loss(program: Program, function: ast.expr) -> bool:
     """One of PyTorch's, which leave their arguments where they are."""
-    if isinstance(function, ast.Attribute):
-        of = function.value.id if isinstance(function.value, ast.Name) else ""
-        return of in _FUNCTIONAL and bool(_LOSS_FUNCTION.fullmatch(function.attr))
-    if not isinstance(function, ast.Name):
-        return False
+    if isinstance(function, ast.Call):
+        # nn.CrossEntropyLoss()(output, target)
+        return _makes_loss(program, function)
+    if isinstance(function, ast.Attribute) and _last_word_of(function.value) in _FUNCTIONAL:
+        return bool(_LOSS_FUNCTION.fullmatch(function.attr))
+    name = _variable(function)
     made = [
         node.value
         for node in ast.walk(program.tree)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id == function.id
+        if isinstance(node, ast.Assign) and name and _variable(node.targets[0]) == name
     ]
+    return bool(made) and all(_makes_loss(program, value) for value in made)
+
+
+def _makes_loss(program: Program, value: ast.expr) -> bool:
     losses = {call.node for call in program.calls() if call.path.startswith("torch.nn.")}
-    return bool(made) and all(
-        any(node in losses and _LOSS_CLASS.fullmatch(_last_word(node)) for node in ast.walk(value))
-        for value in made
+    return any(
+        node in losses
+        and isinstance(node, ast.Call)
+        and _LOSS_CLASS.fullmatch(_last_word_of(node.func))
+        for node in ast.walk(value)
     )
 
 
-def _last_word(node: ast.AST) -> str:
-    function = node.func if isinstance(node, ast.Call) else None
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
+def _variable(node: ast.expr) -> str:
+    """The x of a variable, and the self.x of an attribute of self."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and _variable(node.value) == "self":
+        return f"self.{node.attr}"
+    return ""
 
 
-def _source(value: ast.expr | None) -> str:
-    """The x of model(x)."""
-    is_model = isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
-    if not is_model or not isinstance(value, ast.Call) or not value.args:
+def _last_word_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _source(program: Program, value: ast.expr, batch: set[str], moved: set[str]) -> str:
+    """The x of model(x) and of model(x.cuda()), if it was moved."""
+    if not isinstance(value, ast.Call) or not _variable(value.func) or not value.args:
         return ""
-    return value.args[0].id if isinstance(value.args[0], ast.Name) else ""
+    given = value.args[0]
+    if isinstance(given, ast.Name):
+        return given.id if given.id in moved else ""
+    for name in batch:
+        if _moves(program, given, name):
+            return name
+    return ""

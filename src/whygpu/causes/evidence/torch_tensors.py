@@ -8,7 +8,7 @@ from typing import Literal
 from whygpu.causes.evidence.runtime_starts import is_cuda, may_be_cuda
 from whygpu.model.events import Call, Event
 from whygpu.model.lazy_regex import late
-from whygpu.model.program import Program, surely_before
+from whygpu.model.program import Program
 from whygpu.model.values import (
     Constant,
     Defined,
@@ -146,6 +146,8 @@ def may_be_on_cuda(value: Value) -> bool:
             return True
         if call.method == "to":
             return may_be_cuda(call.argument(0, "device"))
+        if _is_moved_module(call.target):
+            return any(map(may_be_on_cuda, call.arguments))
         if call.method not in _KEEPS_DEVICE:
             return False
         value = call.receiver
@@ -154,6 +156,14 @@ def may_be_on_cuda(value: Value) -> bool:
         and value.call.path in _MAKERS
         and may_be_cuda(value.call.keywords.get("device"))
     )
+
+
+def _is_moved_module(target: Value) -> bool:
+    """The model of `model = model.to(device)`, which is called as a function."""
+    call = target.call if isinstance(target, Result) else None
+    if call is None or call.path or call.method not in ("to", "cuda"):
+        return False
+    return call.method == "cuda" or may_be_cuda(call.argument(0, "device"))
 
 
 def _plain_loader(value: Value) -> bool:
@@ -204,7 +214,7 @@ def module_device(program: Program, value: Value, event: Event) -> Device | None
     if not moves:
         return "cpu"
     last = moves[-1]
-    if not surely_before(last, event):
+    if not program.surely_before(last, event):
         return None
     if last.method == "to":
         return _device(last.argument(0, "device"))

@@ -26,6 +26,22 @@ class TrainingLoop(NamedTuple):
     every_step: tuple[ast.stmt, ...]
     """The statements that run in each step: not those below an `if`, or in an inner loop."""
 
+    @property
+    def results(self) -> frozenset[str]:
+        """The losses, and what each step computes for them: the `out` of `criterion(out, y)`."""
+        assigned: set[str] = set()
+        used: set[str] = set()
+        for statement in self.every_step:
+            if not isinstance(statement, ast.Assign):
+                continue
+            names = {each.id for each in statement.targets if isinstance(each, ast.Name)}
+            assigned |= names if isinstance(statement.value, ast.Call) else set()
+            if names & self.losses:
+                used |= {
+                    each.id for each in ast.walk(statement.value) if isinstance(each, ast.Name)
+                }
+        return self.losses | (assigned & used)
+
 
 @lru_cache(maxsize=1)
 def training_loops(program: Program) -> tuple[TrainingLoop, ...]:

@@ -83,6 +83,7 @@ import tensorflow as tf
 
 if tf.test.is_built_with_cuda():
     print("The installed version of TensorFlow includes GPU support.")
+print("GPU support:", tf.test.is_built_with_gpu_support())
 ```
 
 ## Sources
@@ -107,16 +108,17 @@ from whygpu.model.program import Program
 CAUSE = cause("WG713", __name__, __doc__, severity="error", effect="none")
 
 _CLAIMS_GPU = late(
-    r"\bgpus?\b[^\n]*?\b(avail|used|using|enabled|found|detected|support|is)|"
+    r"\bgpus?\b[^\n]*?\b(avail|used|using|enabled|found|detected|is)|"
     r"\b(uses?|using|on|have|has|with|found|detected)\b[^\n]*?\b(gpus?)\b|\bgpus?\s*[:=?]",
     re.IGNORECASE,
 )
 _ABOUT_BUILD = late(
-    r"buil[dt]|compil|\binstalled (?:version|package)|\b(?:version|package) of\b", re.IGNORECASE
+    r"buil[dt]|compil|gpu[- ]support|supports? (?:a )?gpu|\binstalled (?:version|package)|\b(?:version|package) of\b",
+    re.IGNORECASE,
 )
 _NAMES_GPU = late(
     r"^(?!.*buil[dt])(?:.*(?:use|has|have|is|with|on|any)_?(?:gpu|cuda)\w*|.*(?:gpu|cuda)_?"
-    r"(?:avail|enabled|ok|found|used|ready|present|support)\w*|gpus?)$",
+    r"(?:avail|enabled|ok|found|used|ready|present)\w*|gpus?)$",
     re.IGNORECASE,
 )
 _ASKS_DEVICES = late(

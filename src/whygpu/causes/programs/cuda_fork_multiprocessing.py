@@ -165,7 +165,7 @@ from whygpu.model.events import Call
 from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.program import Program, surely_before
+from whygpu.model.program import Program
 from whygpu.model.remedy import SetVariable
 from whygpu.model.values import Constant, Definition, Instance, Several
 
@@ -257,7 +257,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     for call, target in children(program):
         if not _uses_cuda(program, target.definition) and not _is_given_cuda(call):
             continue
-        earlier = [start for start in starts if surely_before(start, call)]
+        earlier = [start for start in starts if program.surely_before(start, call)]
         if earlier:
             line = program.line_name(earlier[0].node)
             yield CAUSE.in_code(
@@ -278,7 +278,9 @@ def _forks(program: Program, starts: list[Call]) -> Iterator[CodeFinding]:
     if any(call.path.startswith("os.exec") for call in program.calls()):
         return
     for call in program.calls("os.fork"):
-        earlier = [start for start in starts if puts_on_cuda(start) and surely_before(start, call)]
+        earlier = [
+            start for start in starts if puts_on_cuda(start) and program.surely_before(start, call)
+        ]
         if earlier:
             line = program.line_name(earlier[0].node)
             yield CAUSE.in_code(

@@ -20,7 +20,8 @@ Use `tf.config.list_physical_devices("GPU")`, which starts nothing. `whygpu lint
 import tensorflow as tf
 
 if tf.test.is_gpu_available():
-    print(tf.random.set_seed(1))
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
 ```
 
 ## Quiet on (code)
@@ -50,7 +51,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import guarded_by_attribute_error, tf_name
+from whygpu.causes.evidence.device_code import DEVICE_SETTERS, guarded_by_attribute_error, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Edit, Program
@@ -62,6 +63,7 @@ CAUSE = cause("WG715", __name__, __doc__, severity="warning", effect="none")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if program.tensorflow != "2":
         return
+    limited = any(tf_name(call.path) in DEVICE_SETTERS for call in program.calls())
     for call in program.calls():
         if tf_name(call.path) == "test.is_gpu_available" and not guarded_by_attribute_error(call):
             yield CAUSE.in_code(
@@ -69,9 +71,12 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 call.node,
                 subject="tensorflow",
                 message="is_gpu_available is deprecated; it creates every GPU device to get the "
-                "answer, which takes their memory before growth or a limit can be set",
+                "answer"
+                + (", which takes their memory before growth or a limit is set" if limited else ""),
                 fix='Use tf.config.list_physical_devices("GPU"), which starts nothing.',
                 edits=_edit(program, call.node),
+                # Nothing else goes wrong in a program that leaves the GPU's memory to TensorFlow.
+                severity=None if limited else "info",
             )
 
 

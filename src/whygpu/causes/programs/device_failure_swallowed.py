@@ -109,7 +109,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import is_broad, only_reports, tf_name
+from whygpu.causes.evidence.device_code import DEVICE_SETTERS, is_broad, only_reports, tf_name
 from whygpu.causes.evidence.runtime_starts import is_keras_model, puts_on_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
@@ -118,18 +118,12 @@ from whygpu.model.program import Program
 
 CAUSE = cause("WG722", __name__, __doc__, severity="warning", effect="none")
 
-_SETS_UP = frozenset(
-    [
-        "config.set_memory_growth",
-        "config.set_visible_devices",
-        "config.set_logical_device_configuration",
-        "config.set_virtual_device_configuration",
-        "Session",
-        "InteractiveSession",
-        "distribute.MirroredStrategy",
-        "distribute.MultiWorkerMirroredStrategy",
-    ]
-)
+_SETS_UP = DEVICE_SETTERS | {
+    "Session",
+    "InteractiveSession",
+    "distribute.MirroredStrategy",
+    "distribute.MultiWorkerMirroredStrategy",
+}
 
 
 @CAUSE.on_code(

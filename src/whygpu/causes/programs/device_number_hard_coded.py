@@ -8,9 +8,10 @@ numbered among those that the program sees: after CUDA_VISIBLE_DEVICES="3", the 
 
 ## What it looks like
 
-PyTorch: `CUDA error: invalid device ordinal`. TensorFlow 2 places the operation on the CPU without
-a message, because soft placement is on by default. In a session of TensorFlow 1 it is
-`InvalidArgumentError: Cannot assign a device for operation`.
+PyTorch: `CUDA error: invalid device ordinal`. TensorFlow 2 places the operation on another device
+without a message, because soft placement is on by default; so does a session of TensorFlow 1 with
+`allow_soft_placement=True`. In other sessions it is `InvalidArgumentError: Cannot assign a device
+for operation`.
 
 ## Fix
 
@@ -155,7 +156,7 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call, Setting
 from whygpu.model.lazy_regex import late
-from whygpu.model.program import Program, handlers_around, surely_before
+from whygpu.model.program import Program, handlers_around
 from whygpu.model.text_lines import has_line
 from whygpu.model.values import Constant, Either, Several, Value
 
@@ -234,11 +235,12 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     if not numbers or max(numbers) == 0:
         return
     numbers |= _listed_numbers(program)
+    numbers |= {0} if any(map(_takes_first, program.calls())) else set()
     hidden = _visible(program)
     if hidden is None and _fits(program, numbers):
         return
     for choice in choices:
-        visible = _visible_at(choice.call, hidden)
+        visible = _visible_at(program, choice.call, hidden)
         if visible is None and hidden is not None and _fits(program, numbers):
             continue
         if choice.number == 0 or (visible is not None and choice.number < visible):
@@ -252,9 +254,22 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             message=_message(choice, visible),
             fix="Use number 0, and select the GPU with CUDA_VISIBLE_DEVICES when starting the "
             "program.",
-            severity="error" if visible is not None else None,
+            severity="info"
+            if _is_placed_softly(program, choice)
+            else "error"
+            if visible is not None
+            else None,
             confidence="certain" if visible is not None else "likely",
         )
+
+
+def _takes_first(call: Call) -> bool:
+    """x.cuda() and x.to("cuda") are about the first GPU."""
+    if call.path or not isinstance(call.node.func, ast.Attribute):
+        return False
+    if call.method == "cuda":
+        return not call.node.args and not call.node.keywords
+    return call.method == "to" and text_of(call.argument(0, "device")) == "cuda"
 
 
 def _fits(program: Program, numbers: set[int]) -> bool:
@@ -271,8 +286,16 @@ def _listed_numbers(program: Program) -> set[int]:
     }
 
 
+def _is_placed_softly(program: Program, choice: _Choice) -> bool:
+    """TensorFlow may take another device: only a session without soft placement fails."""
+    if choice.framework != "tensorflow" or tf_name(choice.call.path) != "device":
+        return False
+    fails = program.tensorflow == "1" and "Session(" in program.text
+    return not fails or "soft_placement" in program.text or "soft_device" in program.text
+
+
 def _failure_expected(choice: _Choice, program: Program) -> bool:
-    """Whether the error is caught. TensorFlow 2 raises none: it uses the CPU instead."""
+    """Whether the error is caught. TensorFlow 2 raises none: it uses another device instead."""
     if choice.framework == "tensorflow" and program.tensorflow != "1":
         return False
     return any(
@@ -299,7 +322,8 @@ def _message(choice: _Choice, visible: int | None) -> str:
         if choice.framework == "torch"
         else "the strategy warns and computes that replica on the CPU"
         if tf_name(choice.call.path) == "distribute.MirroredStrategy"
-        else "TensorFlow 2 uses the CPU without a message, and TensorFlow 1 fails"
+        else "TensorFlow uses another device without a message, unless it is a session without "
+        "allow_soft_placement, which fails"
     )
     return (
         f"GPU {choice.number} is a fixed number in the program: on a machine with "
@@ -319,7 +343,16 @@ def _choices(program: Program) -> Iterator[_Choice]:
                 if choice.node.id in variables:
                     continue
                 variables.add(choice.node.id)
-            yield choice
+            if call.path != "torch.device" or not _belongs_to_other(program, call):
+                yield choice
+
+
+def _belongs_to_other(program: Program, made: Call) -> bool:
+    """b.device = torch.device("cuda", 1) needs no GPU, and does not show what b does with it."""
+    parent = program.parent(made.node)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    of = target.value if isinstance(target, ast.Attribute) else None
+    return of is not None and not (isinstance(of, ast.Name) and of.id == "self")
 
 
 def _in_call(call: Call) -> Iterator[_Choice]:
@@ -411,8 +444,10 @@ def _visible(program: Program) -> _Visible | None:
     return _Visible(len(entries), settings)
 
 
-def _visible_at(call: Call, hidden: _Visible | None) -> int | None:
+def _visible_at(program: Program, call: Call, hidden: _Visible | None) -> int | None:
     """How many GPUs the variable leaves at this call; None if it may not be set there."""
-    if hidden is None or not any(surely_before(setting, call) for setting in hidden.settings):
+    if hidden is None or not any(
+        program.surely_before(setting, call) for setting in hidden.settings
+    ):
         return None
     return hidden.gpus

@@ -209,7 +209,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.evidence.device_code import path_of, tf_name
+from whygpu.causes.evidence.device_code import (
+    DEVICE_SETTERS,
+    guarded_by_attribute_error,
+    path_of,
+    tf_name,
+)
 from whygpu.causes.evidence.device_selection import partial_growth, unchecked_items
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.causes.evidence.runtime_starts import tensorflow_starts
@@ -219,9 +224,10 @@ from whygpu.model.events import Assignment, Call
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.program import Edit, Place, Program, surely_before
+from whygpu.model.program import Edit, Place, Program, exclusive
 from whygpu.model.remedy import SetVariable
 from whygpu.model.values import Constant, Member, Result, Value
+from whygpu.tables.session_options import GPU_OPTIONS, SESSION_OPTIONS
 
 CAUSE = cause("WG701", __name__, __doc__, severity="error", effect="broken")
 
@@ -375,55 +381,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             return
 
 
-_SETTERS = (
-    "config.set_memory_growth",
-    "config.set_visible_devices",
-    "config.set_logical_device_configuration",
-    "config.set_virtual_device_configuration",
-)
-
-
-_SESSION_OPTIONS = frozenset(
-    [
-        "allow_soft_placement",
-        "cluster_def",
-        "device_count",
-        "device_filters",
-        "experimental",
-        "gpu_options",
-        "graph_options",
-        "inter_op_parallelism_threads",
-        "intra_op_parallelism_threads",
-        "isolate_session_state",
-        "log_device_placement",
-        "operation_timeout_in_ms",
-        "placement_period",
-        "pluggable_device_options",
-        "rpc_options",
-        "session_inter_op_thread_pool",
-        "share_cluster_devices_in_session",
-        "use_per_session_threads",
-    ]
-)
-_GPU_OPTIONS = frozenset(
-    [
-        "allocator_type",
-        "allow_growth",
-        "deferred_deletion_bytes",
-        "experimental",
-        "force_gpu_compatible",
-        "per_process_gpu_memory_fraction",
-        "polling_active_delay_usecs",
-        "polling_inactive_delay_msecs",
-        "visible_device_list",
-    ]
-)
-"""The fields of ConfigProto and GPUOptions in TensorFlow 2.21; 1.12 has no other ones."""
+_SIMILAR = 0.7
+"""How similar a wrong name and the one that is meant are at least."""
+_PERCENT = 2
+"""Larger than any fraction that somebody chooses to share main memory."""
 
 
 @CAUSE.on_code(
-    *(name.removeprefix("config.") for name in _SETTERS),
-    *("ConfigProto", "memory_fraction"),
+    *sorted(name.removeprefix("config.") for name in DEVICE_SETTERS),
+    *("ConfigProto", "GPUOptions", "memory_fraction"),
     needs=("tensorflow", "keras", "torch"),
 )
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
@@ -431,41 +397,95 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     yield from _some_only(program)
     yield from _no_such_option(program)
     yield from _impossible_fraction(program)
+    yield from _times_memory(program)
+
+
+_OPTIONS = {"ConfigProto": SESSION_OPTIONS, "GPUOptions": GPU_OPTIONS}
 
 
 def _no_such_option(program: Program) -> Iterator[CodeFinding]:
-    """config.allow_growth = True, config.gpu_option.allow_growth = True"""
+    """config.allow_growth = True, config.gpu_option.allow_growth = True, GPUOptions(growth=True)"""
     for event in program.events:
-        if type(event) is not Assignment:
+        if type(event) is Assignment:
+            owner, wrong = _wrong_option(event.target)
+            error = "AttributeError"
+        elif type(event) is Call and tf_name(event.path) in _OPTIONS:
+            owner = tf_name(event.path)
+            wrong = next((name for name in event.keywords if name not in _OPTIONS[owner]), "")
+            error = "ValueError"
+        else:
             continue
-        wrong = _wrong_option(event.target)
-        if wrong is None:
+        if not wrong or guarded_by_attribute_error(event):
             continue
-        meant = "gpu_options" if wrong not in _GPU_OPTIONS else f"gpu_options.{wrong}"
         yield CAUSE.in_code(
             program,
             event.node,
             subject="tensorflow",
-            message=f"ConfigProto has no field {wrong}: this raises AttributeError",
-            fix=f"Write {meant}."
-            if "gpu" in wrong or wrong in _GPU_OPTIONS
-            else "Look for the name in the documentation of ConfigProto.",
+            message=f"{owner} has no field {wrong}: this raises {error}",
+            fix=_right_option(owner, wrong),
         )
 
 
-def _wrong_option(target: Value) -> str | None:
-    """The field that ConfigProto or GPUOptions does not have."""
+def _right_option(owner: str, wrong: str) -> str:
+    if owner == "ConfigProto" and wrong in GPU_OPTIONS:
+        return f"Write gpu_options.{wrong}."
+    # Only a wrong name needs it, and importing it takes time in every run.
+    import difflib
+
+    near = difflib.get_close_matches(wrong, sorted(_OPTIONS[owner]), 1, _SIMILAR)
+    if near:
+        return f"Write {near[0]}."
+    return f"Look for the name in the documentation of {owner}."
+
+
+def _wrong_option(target: Value) -> tuple[str, str]:
+    """The field that ConfigProto or GPUOptions does not have, with its owner."""
     names: list[str] = []
     while isinstance(target, Member):
         names.insert(0, target.name)
         target = target.of
-    if not names or tf_name(path_of(target)) != "ConfigProto" or not isinstance(target, Result):
-        return None
-    if names[0] not in _SESSION_OPTIONS:
-        return names[0]
-    if names[0] == "gpu_options" and len(names) > 1 and names[1] not in _GPU_OPTIONS:
-        return names[1]
-    return None
+    owner = tf_name(path_of(target))
+    if not names or owner not in _OPTIONS or not isinstance(target, Result):
+        return "", ""
+    if names[0] not in _OPTIONS[owner]:
+        return owner, names[0]
+    if names[0] == "gpu_options" and len(names) > 1 and names[1] not in GPU_OPTIONS:
+        return "GPUOptions", names[1]
+    return "", ""
+
+
+def _is_option(target: Value, name: str) -> bool:
+    """Whether it is this field of GPUOptions."""
+    if not isinstance(target, Member) or target.name != name:
+        return False
+    while isinstance(target, Member):
+        target = target.of
+    return tf_name(path_of(target)) in _OPTIONS
+
+
+_FRACTION = "per_process_gpu_memory_fraction"
+
+
+def _times_memory(program: Program) -> Iterator[CodeFinding]:
+    """A percentage in place of a fraction: TensorFlow then asks for many times the memory."""
+    for event in program.events:
+        if type(event) is Assignment and _is_option(event.target, _FRACTION):
+            given = event.value
+        elif type(event) is Call and tf_name(event.path) == "GPUOptions":
+            given = event.keywords.get(_FRACTION)
+        else:
+            continue
+        value = given.value if isinstance(given, Constant) else None
+        if isinstance(value, float | int) and value >= _PERCENT:
+            yield CAUSE.in_code(
+                program,
+                event.node,
+                subject="tensorflow",
+                message=f"{_FRACTION} is a fraction: {value} asks for {value} times the memory of "
+                "the GPU, which TensorFlow then shares with main memory",
+                fix="Give a fraction, such as 0.8 for 80 %.",
+                severity="warning",
+            )
 
 
 def _impossible_fraction(program: Program) -> Iterator[CodeFinding]:
@@ -486,12 +506,14 @@ def _impossible_fraction(program: Program) -> Iterator[CodeFinding]:
 def _too_late(program: Program) -> Iterator[CodeFinding]:
     starts = list(tensorflow_starts(program))
     for call in program.calls():
-        if tf_name(call.path) not in _SETTERS:
+        if tf_name(call.path) not in DEVICE_SETTERS:
             continue
-        earlier = [start for start in starts if surely_before(start, call)]
+        earlier = [start for start in starts if program.surely_before(start, call)]
         if not earlier:
             continue
         start = min(earlier, key=lambda event: event.index)
+        if _is_set_before(program, call, start):
+            continue
         line = program.line_name(start.node)
         yield CAUSE.in_code(
             program,
@@ -502,6 +524,17 @@ def _too_late(program: Program) -> Iterator[CodeFinding]:
             "with a GPU, this raises RuntimeError, because devices can no longer be modified",
             fix=f"Move it above {line}, right after the import.",
         )
+
+
+def _is_set_before(program: Program, call: Call, start: Call) -> bool:
+    """It was set in time as well. TensorFlow only refuses to change what is set."""
+    return any(
+        other is not call
+        and tf_name(other.path) == tf_name(call.path)
+        and other.index < start.index
+        and not exclusive(other, call)
+        for other in program.calls()
+    )
 
 
 def _some_only(program: Program) -> Iterator[CodeFinding]:

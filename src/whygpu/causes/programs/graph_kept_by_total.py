@@ -29,6 +29,18 @@ for x, y in loader:
     total_loss += loss
 ```
 
+```python
+import torch
+
+losses = []
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+    total_loss = total_loss + loss
+    losses.append(loss)
+```
+
 ## Quiet on (code)
 
 ```python
@@ -40,6 +52,18 @@ for x, y in loader:
     optimizer.step()
     total_loss += loss.item()
     running += loss.detach()
+```
+
+The sum begins anew in each step.
+
+```python
+import torch
+
+for batch in loader:
+    shown = 0
+    loss = criterion(model(batch.cuda()))
+    loss.backward()
+    shown += loss
 ```
 
 The sum is what backward() is called on, so it is meant to have a graph.
@@ -54,6 +78,20 @@ for batch in loader:
     total.backward()
 ```
 
+The loss has lost its graph before it is added.
+
+```python
+import torch
+
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    with torch.no_grad():
+        seen += loss
+    loss = mean_of_all_processes(loss.detach())
+    total_loss += loss
+```
+
 ## Sources
 
 - <https://docs.pytorch.org/docs/stable/notes/faq.html>
@@ -63,8 +101,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from whygpu.causes.evidence.training_loops import may_train, mentions, training_loops
+from whygpu.causes.evidence.training_loops import (
+    TrainingLoop,
+    may_train,
+    mentions,
+    training_loops,
+)
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Edit, Place, Program
@@ -72,25 +116,100 @@ from whygpu.model.program import Edit, Place, Program
 CAUSE = cause("WG734", __name__, __doc__, severity="warning", effect="none")
 
 
+class _Keeping(NamedTuple):
+    """A statement that keeps a loss until after the step."""
+
+    statement: ast.stmt
+    kept_in: ast.expr
+    loss: ast.Name
+
+
 @CAUSE.on_code("backward", needs=("torch",), possible=may_train)
 def detect(program: Program) -> Iterator[CodeFinding]:
     for loop in training_loops(program):
         for statement in loop.every_step:
-            if not isinstance(statement, ast.AugAssign) or not isinstance(statement.op, ast.Add):
+            keeping = _keeping(statement)
+            if keeping is None or not mentions(keeping.loss, loop.losses):
                 continue
-            added, total = statement.value, statement.target
-            if not isinstance(added, ast.Name) or not mentions(added, loop.losses):
-                continue
-            if f"{program.source(total)}.backward" in program.text:
+            if f"{program.source(keeping.kept_in)}.backward" in program.text:
                 # The sum is meant to have a graph.
                 continue
-            end = program.place(added).end
+            name = keeping.loss.id
+            if _begins_in_step(loop, keeping) or _has_no_graph(program, loop, statement, name):
+                continue
+            end = program.place(keeping.loss).end
+            is_list = isinstance(statement, ast.Expr)
             yield CAUSE.in_code(
                 program,
                 statement,
                 subject="torch",
                 message=f"{program.source(statement)} keeps the graph of every step in memory: "
-                f"{added.id} still refers to it",
-                fix=f"Add the tensor without its graph: {added.id}.detach()",
+                f"{name} still refers to it",
+                fix=f"{'Keep' if is_list else 'Add'} the tensor without its graph: {name}.detach()",
                 edits=(Edit(Place(end, end), ".detach()"),),
+                # A list of all losses may be short, or be needed with its graphs.
+                severity="info" if is_list else None,
             )
+
+
+def _keeping(statement: ast.stmt) -> _Keeping | None:
+    """total += loss, total = total + loss, losses.append(loss)"""
+    kept_in: ast.expr
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        kept_in, parts = statement.target, [statement.value]
+    elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
+        if not isinstance(statement.value.op, ast.Add) or len(statement.targets) != 1:
+            return None
+        kept_in, parts = statement.targets[0], [statement.value.left, statement.value.right]
+        same = [part for part in parts if ast.unparse(part) == ast.unparse(kept_in)]
+        if len(same) != 1:
+            return None
+        parts.remove(same[0])
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "append":
+            return None
+        kept_in, parts = call.func.value, call.args
+    else:
+        return None
+    loss = parts[0] if len(parts) == 1 else None
+    return _Keeping(statement, kept_in, loss) if isinstance(loss, ast.Name) else None
+
+
+def _begins_in_step(loop: TrainingLoop, keeping: _Keeping) -> bool:
+    """The sum begins anew in each step, and ends with it."""
+    return any(
+        isinstance(statement, ast.Assign)
+        and statement is not keeping.statement
+        and any(ast.unparse(each) == ast.unparse(keeping.kept_in) for each in statement.targets)
+        for statement in loop.every_step
+    )
+
+
+def _has_no_graph(program: Program, loop: TrainingLoop, adding: ast.stmt, name: str) -> bool:
+    """The variable gets a new value after backward(), or nothing is recorded where it is added."""
+    node: ast.AST | None = adding
+    while node is not None and node is not loop.node:
+        if isinstance(node, ast.With) and any(map(_records_nothing, node.items)):
+            return True
+        node = program.parent(node)
+    after = False
+    for statement in loop.every_step[: loop.every_step.index(adding)]:
+        after = after or any(_is_backward(each, name) for each in ast.walk(statement))
+        if after and isinstance(statement, ast.Assign):
+            # loss = loss.item(), loss = reduced(loss.detach())
+            targets = [each.id for each in statement.targets if isinstance(each, ast.Name)]
+            if name in targets:
+                return True
+    return False
+
+
+def _is_backward(node: ast.AST, name: str) -> bool:
+    of = node.value if isinstance(node, ast.Attribute) and node.attr == "backward" else None
+    return isinstance(of, ast.Name) and of.id == name
+
+
+def _records_nothing(item: ast.withitem) -> bool:
+    """with torch.no_grad():"""
+    words = ast.unparse(item.context_expr)
+    return "no_grad" in words or "inference_mode" in words

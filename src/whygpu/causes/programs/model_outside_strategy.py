@@ -136,7 +136,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             if made is not None:
                 yield CAUSE.in_code(
                     program,
-                    made.node,
+                    made,
                     subject="tensorflow",
                     message="the model is made outside strategy.scope() and compiled inside it in "
                     f"{program.line_name(call.node)}: its variables are not the strategy's, and "
@@ -167,13 +167,18 @@ def _in_scope(call: Call) -> bool:
     )
 
 
-def _model_outside(compiled: Call) -> Call | None:
-    """The call that made the model, if it is in the same function and in no scope."""
+def _model_outside(compiled: Call) -> ast.AST | None:
+    """The call that made the model, if it is in no scope.
+
+    It is in the same function, or in one of the file that this function calls.
+    """
     receiver = compiled.receiver
-    if not isinstance(receiver, Result) or not is_keras_model(receiver):
+    if not isinstance(receiver, Result) or not is_keras_model(receiver) or _in_scope(receiver.call):
         return None
     made = receiver.call
-    return made if made.scope is compiled.scope and not _in_scope(made) else None
+    if made.scope is compiled.scope:
+        return made.node
+    return next((frame.node for frame in made.context if frame.kind == "call"), None)
 
 
 def _trains_a_model(call: Call) -> bool:

@@ -68,7 +68,7 @@ from whygpu.causes.evidence.device_code import origin, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
-from whygpu.model.program import Edit, Program, surely_before
+from whygpu.model.program import Edit, Program
 from whygpu.model.values import Filtered, Result, Value
 
 CAUSE = cause("WG714", __name__, __doc__, severity="warning", effect="none")
@@ -84,7 +84,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             continue
         if (text_of(call.argument(0, "device_type")) or "").upper() == "CPU":
             continue
-        earlier = [setter for setter in hidden if surely_before(setter, call)]
+        earlier = [setter for setter in hidden if program.surely_before(setter, call)]
         if not earlier or _configured(program, call):
             continue
         yield CAUSE.in_code(

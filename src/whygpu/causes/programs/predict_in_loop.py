@@ -233,7 +233,9 @@ def _mentions(node: ast.AST, names: set[str]) -> bool:
 
 
 def _adds_an_axis(node: ast.expr) -> bool:
-    """x[None], x[np.newaxis, ...], np.expand_dims(x, 0), x.reshape(1, 28, 28), np.array([x])"""
+    """x[None], x[i:i + 1], np.expand_dims(x, 0), x.reshape(1, 28, 28), np.array([x])"""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return _is_one_long(node.slice)
     if isinstance(node, ast.Subscript):
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return bool(parts) and _is_new_axis(parts[0])
@@ -257,6 +259,19 @@ def _first_length_is_one(node: ast.Call) -> bool:
         if isinstance(argument, (ast.Tuple, ast.List)):
             return bool(argument.elts) and _is_number(argument.elts[0], 1)
     return bool(node.args) and _is_number(node.args[0], 1)
+
+
+def _is_one_long(part: ast.Slice) -> bool:
+    """i:i + 1"""
+    last = part.upper
+    return (
+        part.lower is not None
+        and part.step is None
+        and isinstance(last, ast.BinOp)
+        and isinstance(last.op, ast.Add)
+        and _is_number(last.right, 1)
+        and ast.unparse(last.left) == ast.unparse(part.lower)
+    )
 
 
 def _is_new_axis(node: ast.expr) -> bool:

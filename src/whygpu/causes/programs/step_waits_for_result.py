@@ -39,6 +39,18 @@ for x, y in loader:
     torch.cuda.synchronize()
 ```
 
+```python
+import torch
+
+for x, y in loader:
+    out = model(x.cuda())
+    loss = criterion(out, y.cuda())
+    loss.backward()
+    optimizer.step()
+    seen += out.size(0)
+    correct += (out.argmax(1) == y.cuda()).sum().item()
+```
+
 ## Quiet on (code)
 
 The value is read in some steps only.
@@ -99,6 +111,8 @@ from whygpu.model.program import Program
 CAUSE = cause("WG735", __name__, __doc__, severity="info", effect="none")
 
 _READING = frozenset({"item", "cpu", "tolist", "numpy"})
+_ON_THE_HOST = frozenset({"shape", "size", "dim", "ndim", "numel", "device", "dtype"})
+"""Attributes of a tensor that the program knows before the GPU has computed it."""
 
 
 @CAUSE.on_code("backward", needs=("torch",), possible=may_train)
@@ -121,16 +135,33 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 def _waiting_calls(program: Program, loop: TrainingLoop) -> Iterator[ast.Call]:
     for statement in loop.every_step:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and _waits(program, node, loop.losses):
+            if isinstance(node, ast.Call) and _waits(program, node, loop):
                 yield node
 
 
-def _waits(program: Program, call: ast.Call, losses: frozenset[str]) -> bool:
+def _waits(program: Program, call: ast.Call, loop: TrainingLoop) -> bool:
     called = call.func
     if isinstance(called, ast.Name):
-        return called.id in ("print", "float") and any(mentions(a, losses) for a in call.args)
+        return called.id in ("print", "float") and any(mentions(a, loop.losses) for a in call.args)
     if not isinstance(called, ast.Attribute):
         return False
     if called.attr == "synchronize":
         return program.source(called) == "torch.cuda.synchronize"
-    return called.attr in _READING and mentions(called.value, losses)
+    return called.attr in _READING and _is_computed_from(called.value, loop.results)
+
+
+def _is_computed_from(node: ast.expr, names: frozenset[str]) -> bool:
+    """loss.detach(), (out.argmax(1) == y).sum(); but not out.size(0), which needs no result."""
+    if isinstance(node, ast.Name):
+        return node.id in names
+    if isinstance(node, ast.Attribute):
+        return node.attr not in _ON_THE_HOST and _is_computed_from(node.value, names)
+    if isinstance(node, ast.Call):
+        inside = (node.func, *node.args) if isinstance(node.func, ast.Attribute) else node.args
+        is_read = isinstance(node.func, ast.Attribute) and node.func.attr in _READING
+        return not is_read and any(_is_computed_from(each, names) for each in inside)
+    return any(
+        _is_computed_from(each, names)
+        for each in ast.iter_child_nodes(node)
+        if isinstance(each, ast.expr)
+    )

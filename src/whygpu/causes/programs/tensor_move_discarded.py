@@ -74,6 +74,7 @@ from whygpu.model.events import Call
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Edit, Place, Program
 from whygpu.model.text_lines import has_line
+from whygpu.model.values import Item, Result, Value
 
 CAUSE = cause("WG726", __name__, __doc__, severity="error", effect="none")
 
@@ -104,6 +105,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             # torch.ones(1).cuda() alone warms up or tests the GPU.
             continue
         name = moved.id
+        if _may_move_in_place(call.receiver) or _is_unpacked(call, name):
+            continue
         start = program.place(statement).start
         yield CAUSE.in_code(
             program,
@@ -114,6 +117,24 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             fix=f"Keep the result: {name} = {program.source(call.node)}",
             edits=(Edit(Place(start, start), f"{name} = "),),
         )
+
+
+def _may_move_in_place(value: Value) -> bool:
+    """What a collate function makes may be any object, such as the result of a tokenizer."""
+    while isinstance(value, Item):
+        value = value.of
+    return isinstance(value, Result) and "collate_fn" in value.call.keywords
+
+
+def _is_unpacked(call: Call, name: str) -> bool:
+    """model(**x) in the same function: then x is a mapping, whose own .to() moves it."""
+    return any(
+        isinstance(node, ast.keyword)
+        and node.arg is None
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in ast.walk(call.scope)
+    )
 
 
 def _moves(program: Program, call: Call) -> bool:

@@ -154,12 +154,13 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import CONDITIONAL, Event, Import, Setting
 from whygpu.model.lazy_regex import late
-from whygpu.model.program import Program, surely_before
+from whygpu.model.program import Program
 from whygpu.tables.variable_moments import ROWS, VariableMoment
 
 CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 
 _RESTART = late(r"\brestart", re.IGNORECASE)
+_TPU = late(r"\bTPUs?\b|\btpus?\b")
 _DEFAULTS = {"KERAS_BACKEND": "tensorflow", "XLA_PYTHON_CLIENT_PREALLOCATE": "true"}
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
 """A program that imports these may set a variable for other processes."""
@@ -191,7 +192,7 @@ def _jax_options(program: Program) -> Iterator[CodeFinding]:
     starts = list(jax_starts(program))
     for call in program.calls("jax.config.update"):
         option = text_of(call.argument(0))
-        earlier = [start for start in starts if surely_before(start, call)]
+        earlier = [start for start in starts if program.surely_before(start, call)]
         if option in ("jax_platforms", "jax_platform_name") and earlier:
             line = program.line_name(earlier[0].node)
             yield CAUSE.in_code(
@@ -260,7 +261,9 @@ def _applies(row: VariableMoment, program: Program) -> bool:
 
 
 def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Event | None:
-    readers = [event for event in MOMENTS[row.moment](program) if surely_before(event, setting)]
+    readers = [
+        event for event in MOMENTS[row.moment](program) if program.surely_before(event, setting)
+    ]
     if not readers:
         return None
     first = min(readers, key=lambda event: event.index)
@@ -272,10 +275,10 @@ def _set_in_time(program: Program, setting: Setting, reader: Event) -> bool:
     for other in program.settings():
         if other.path != setting.path or other is setting or other.unset:
             continue
-        if setting.default and surely_before(other, setting):
+        if setting.default and program.surely_before(other, setting):
             return True
         if text_of(other.value) == text_of(setting.value) is not None:
-            return surely_before(other, reader)
+            return program.surely_before(other, reader)
     return False
 
 
@@ -283,6 +286,7 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
     line = program.line_name(reader.node)
     default = _DEFAULTS.get(setting.path)
     is_default = default is not None and text_of(setting.value) == default
+    for_tpu = _is_for_tpu(program, setting)
     what = " ".join(program.source(reader.node).split())
     if len(what) > 50:
         what = what[:47] + "..."
@@ -292,13 +296,22 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
         subject=_framework(row.moment),
         message=f"{setting.path} is set here, after {line} ({what}), which has already read "
         f"it: it is read at {row.moment}, and setting it later has no effect"
-        + (f"; {default} is the default" if is_default else ""),
+        + (f"; {default} is the default" if is_default else "")
+        + ("; on a TPU it has none at any time" if for_tpu else ""),
         # It only concerns messages, or the value is in force unless it was set outside.
         severity="info"
-        if is_default or setting.path == "TF_CPP_MIN_LOG_LEVEL" or _depends_there(program, setting)
+        if is_default
+        or setting.path == "TF_CPP_MIN_LOG_LEVEL"
+        or _depends_there(program, setting)
+        or for_tpu
         else None,
         fix=f"Set {setting.path} before {line}, preferably at the top of the program.",
     )
+
+
+def _is_for_tpu(program: Program, setting: Setting) -> bool:
+    """The memory of a TPU is not managed by these variables, whenever they are set."""
+    return setting.path.startswith("XLA_PYTHON_CLIENT_") and bool(_TPU.search(program.text))
 
 
 def _depends_there(program: Program, setting: Setting) -> bool:

@@ -34,6 +34,8 @@ class Cell(NamedTuple):
     """The original lines, including magics."""
     indent: int
     """The common indentation of all lines, which IPython ignores."""
+    run_number: int | None = None
+    """The number that Jupyter gave to its last run; None if it was not run, or is not known."""
 
     @property
     def number(self) -> int:
@@ -67,6 +69,10 @@ class Notebook(NamedTuple):
         cell = self.cell_of(place[0])
         return cell.number, (place[0] - cell.first_line + 1, place[1] + cell.indent)
 
+    def run_number(self, line: int) -> int | None:
+        """When the cell of a line was last run, as a number that grows with each run."""
+        return self.cell_of(line).run_number
+
     def line_name(self, line: int) -> str:
         """A line of the joined text, as a reader of the notebook finds it."""
         cell, (line_of_cell, _) = self.position((line, 1))
@@ -92,7 +98,9 @@ def parse(content: bytes) -> Notebook:
     check_tokens(*sources.values())
     for place, source in sources.items():
         lines = source.split("\n")
-        made = Cell(place, len(text) + 1, tuple(lines), _indent(lines))
+        number = cells[place].get("execution_count")
+        run_number = number if type(number) is int else None
+        made = Cell(place, len(text) + 1, tuple(lines), _indent(lines), run_number)
         found.append(made)
         text += _python([line[made.indent :] for line in lines], magics)
     whole, magic_text = "\n".join(text) + "\n", "\n".join(magics)

@@ -183,7 +183,8 @@ def program(
     if words and "tensorflow" not in source.text and "keras" not in source.text:
         # Every name of TensorFlow helps to recognise its version.
         wanted = _lines_with(source.text, words)
-    magics = source.notebook.magics if source.notebook is not None else ""
+    book = source.notebook
+    magics = book.magics if book is not None else ""
     walked = walk(tree, wanted, find_module)
     return Program(
         source.path,
@@ -191,8 +192,9 @@ def program(
         tree,
         walked.events,
         lambda made: target or line_of(made, magics, hint),
-        "line {}".format if source.notebook is None else source.notebook.line_name,
+        "line {}".format if book is None else book.line_name,
         walked.followed,
+        (lambda line: None) if book is None else book.run_number,
     )
 
 

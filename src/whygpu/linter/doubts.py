@@ -1,0 +1,216 @@
+"""What makes a finding of any rule doubtful: code that never runs, tests, examples of mistakes.
+
+The rules look for a defect. Whether it matters at its place is the same question for all of them,
+and is answered here once.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+from collections.abc import Iterator
+
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.lazy_regex import late
+from whygpu.model.program import Program
+
+_ENDINGS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_EXITS = frozenset({"exit", "quit", "_exit"})
+_EXPECTS_ERROR = frozenset(
+    {
+        "raises",
+        "assertRaises",
+        "assertRaisesRegex",
+        "assertRaisesRegexp",
+        "assertRaisesWithPredicate",
+    }
+)
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_CALLED_WRONG = late(
+    r"^\W*(?:this (?:line |call )?(?:is|would be|will be) )?"
+    r"(?:wrong|incorrect|bad|broken|buggy|anti-?pattern)\b"
+    r"|^\W*(?:(?:do not|don'?t|never) do this|this (?:will )?(?:fail|crash|raise)s?\b|❌|✗)"
+    r"|\b(?:on purpose|intentional(?:ly)?|deliberate(?:ly)?)\b",
+    2,
+)
+"""A comment that says that the line is a mistake, or is meant."""
+_NAMED_WRONG = late(
+    r"(?:^|[_-])(?:bad|wrong|incorrect|broken|buggy|naive|anti_?patterns?|mistakes?)(?:[_-]|$)", 2
+)
+_TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
+_TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
+_TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
+
+_IN_TEST = "this is a test, which may do it on purpose"
+
+
+def settled(program: Program, item: CodeFinding) -> CodeFinding | None:
+    """The finding, a note in its place, or None if it is no finding where it is."""
+    node = item.node
+    if node is None:
+        return item
+    chain = [node, *_ancestors(program, node)]
+    if (
+        _never_runs(program, chain)
+        or any(map(_expects_error, chain))
+        or _is_shown_as_wrong(program, chain)
+    ):
+        return None
+    is_info = item.finding.severity == "info"
+    if _is_in_test(program, chain):
+        # How fast a test is, or where it runs, is its author's choice.
+        return None if is_info else _as_note(item, _IN_TEST)
+    switch = None if is_info else _switched_off(program, chain)
+    return _as_note(item, switch) if switch else item
+
+
+def _as_note(item: CodeFinding, why: str) -> CodeFinding:
+    finding = item.finding
+    return item._replace(
+        finding=finding._replace(severity="info", message=f"{finding.message}; {why}")
+    )
+
+
+def _ancestors(program: Program, node: ast.AST) -> Iterator[ast.AST]:
+    parent = program.parent(node)
+    while parent is not None:
+        yield parent
+        parent = program.parent(parent)
+
+
+def _never_runs(program: Program, chain: list[ast.AST]) -> bool:
+    """Below `if False`, or after a statement that leaves the block."""
+    by_hand = program.path.endswith(".ipynb")
+    for child, parent in itertools.pairwise(chain):
+        if isinstance(parent, (ast.If, ast.While)) and isinstance(parent.test, ast.Constant):
+            unreached = parent.orelse if parent.test.value else parent.body
+            if child in unreached:
+                return True
+        if isinstance(parent, ast.Module) and by_hand:
+            # Who runs the cells one by one goes on after an error.
+            continue
+        for field in _BLOCKS:
+            block = getattr(parent, field, None)
+            if isinstance(block, list) and child in block:
+                before = block[: block.index(child)]
+                if any(map(_leaves, before)):
+                    return True
+    return False
+
+
+def _leaves(statement: ast.AST) -> bool:
+    if isinstance(statement, _ENDINGS):
+        return True
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return False
+    if isinstance(call.func, ast.Name):
+        return call.func.id in _EXITS
+    of = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(of, ast.Name) and of.id in ("sys", "os") and _last_word(call.func) in _EXITS
+
+
+def _expects_error(node: ast.AST) -> bool:
+    """with pytest.raises(RuntimeError):"""
+    return isinstance(node, (ast.With, ast.AsyncWith)) and any(
+        isinstance(item.context_expr, ast.Call)
+        and _last_word(item.context_expr.func) in _EXPECTS_ERROR
+        for item in node.items
+    )
+
+
+def _is_shown_as_wrong(program: Program, chain: list[ast.AST]) -> bool:
+    """A comment at the statement, or a name around it, says that this is the wrong way."""
+    if _NAMED_WRONG.search(os.path.basename(program.path).partition(".")[0]):
+        return True
+    if any(_NAMED_WRONG.search(getattr(node, "name", None) or "") for node in chain):
+        return True
+    if program.origin(chain[0]) is not None:
+        return False
+    statement = next((node for node in chain if isinstance(node, ast.stmt)), None)
+    if statement is None or isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+        return False
+    comments = [] if _is_block(statement) else program.comments_at(statement).split("\n")
+    return any(_CALLED_WRONG.search(comment) for comment in comments)
+
+
+def _is_block(statement: ast.stmt) -> bool:
+    return any(getattr(statement, field, None) for field in _BLOCKS)
+
+
+def _is_in_test(program: Program, chain: list[ast.AST]) -> bool:
+    if any(_is_test_code(node) for node in chain):
+        return True
+    if not _TEST_FILE.search(program.path):
+        # test.py is mostly the program that evaluates a model.
+        return False
+    return bool(program.imports & _TEST_TOOLS) or any(map(_is_test_code, program.tree.body))
+
+
+def _is_test_code(node: ast.AST) -> bool:
+    """A function or a class that a test runner calls."""
+    if isinstance(node, ast.ClassDef):
+        return any(_last_word(base).endswith("TestCase") for base in node.bases)
+    if not isinstance(node, _FUNCTIONS):
+        return False
+    if any("pytest" in ast.dump(decorator) for decorator in node.decorator_list):
+        return True
+    # Not the test(model, loader) of a training program.
+    return (
+        bool(_TEST_FUNCTION.match(node.name)) and node.name != "test" and not _is_given_model(node)
+    )
+
+
+def _is_given_model(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """test_epoch(model, loader, device) evaluates a model, and no test runner calls it."""
+    given = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args)}
+    return bool(
+        given & {"args", "model", "net", "loader", "dataloader", "data_loader", "test_loader"}
+    )
+
+
+def _switched_off(program: Program, chain: list[ast.AST]) -> str:
+    """Why it does not run as the file is: a constant above it is False. Empty if it runs."""
+    for child, parent in itertools.pairwise(chain):
+        if not isinstance(parent, ast.If):
+            continue
+        test, wanted = parent.test, child in parent.body
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, wanted = test.operand, not wanted
+        if isinstance(test, ast.Name):
+            made = _only_constant(program, test.id)
+            if made is not None and bool(getattr(made.value, "value", None)) is not wanted:
+                return (
+                    f"but it does not run as the file is, because {test.id} is "
+                    f"{program.source(made.value)} in {program.line_name(made)}"
+                )
+    return ""
+
+
+def _only_constant(program: Program, name: str) -> ast.Assign | None:
+    """The statement of the module that gives a name its only value, which is a constant."""
+    stored = [
+        node
+        for node in ast.walk(program.tree)
+        if (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
+        or (isinstance(node, ast.arg) and node.arg == name)
+        or (isinstance(node, ast.alias) and (node.asname or node.name) == name)
+    ]
+    if len(stored) != 1:
+        return None
+    made = program.parent(stored[0])
+    is_plain = (
+        isinstance(made, ast.Assign)
+        and isinstance(made.value, ast.Constant)
+        and program.parent(made) is program.tree
+    )
+    return made if is_plain and isinstance(made, ast.Assign) else None
+
+
+def _last_word(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
