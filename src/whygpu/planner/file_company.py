@@ -60,7 +60,7 @@ def with_owners(verdicts: list[RequirementVerdict], kind: FileFormat) -> list[Re
         best = max(found, key=lambda verdict: ("cannot", "unknown", "can").index(verdict.ability))
         for verdict in found:
             is_removed = verdict.kind == "removed"
-            if is_removed or _have_same_files(verdict.requirement, best.requirement):
+            if is_removed or _have_same_files(verdict, best):
                 continue
             if verdict.requirement.name != best.requirement.name:
                 reason = (
@@ -73,13 +73,14 @@ def with_owners(verdicts: list[RequirementVerdict], kind: FileFormat) -> list[Re
     return [changed.get(verdict.requirement, verdict) for verdict in verdicts]
 
 
-def _have_same_files(one: PinnedRequirement, other: PinnedRequirement) -> bool:
+def _have_same_files(one: RequirementVerdict, other: RequirementVerdict) -> bool:
     """From 2.1 to 2.11, tensorflow and tensorflow-gpu of one release are the same build."""
-    if {one.name, other.name} != {"tensorflow", "tensorflow-gpu"}:
+    pair = (one.requirement, other.requirement)
+    if {each.name for each in pair} != {"tensorflow", "tensorflow-gpu"}:
         return False
-    pins = {each.specifier.replace(" ", "") for each in (one, other)}
-    found = re.fullmatch(r"===?2\.(\d+)(?:\.\d+)?", pins.pop()) if len(pins) == 1 else None
-    return found is not None and int(found[1]) >= 1
+    ranges = {each.specifier.replace(" ", "") for each in pair}
+    found = re.fullmatch(r"(?:===?2\.(\d+)(?:\.\d+)?|~=2\.(\d+)\.\d+)", ranges.pop())
+    return not ranges and found is not None and 1 <= int(found[1] or found[2]) <= 11
 
 
 def mixed_cuda(requirements: Iterable[PinnedRequirement]) -> Iterator[RequirementVerdict]:

@@ -205,7 +205,7 @@ from whygpu.causes.evidence.driver_state import CONSEQUENCES, withheld_at_start
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
-from whygpu.model.deployment import Setup, SetupFinding
+from whygpu.model.deployment import Question, Setup, SetupFinding
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.environment import GpuSelection
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
@@ -423,11 +423,13 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     counts = [grant.gpus for grant in setup.given]
     count = sum(each for each in counts if each) if counts and None not in counts else None
     numbers = [int(entry) for entry in value.split(",") if entry.strip().isdecimal()]
+    rests_on: tuple[Question, ...] = ("purpose",)
     if setting.value is not None and value in _HIDES_ALL:
         why = "hides all GPUs from CUDA"
     elif count and numbers and max(numbers) >= count:
         gpus = "one GPU, number 0" if count == 1 else f"{count} GPUs, numbers 0 to {count - 1}"
         why = f"names a GPU that is not there: {setup.title} gets {gpus}"
+        rests_on = ("numbers",)
     else:
         return
     yield CAUSE.in_setup(
@@ -435,6 +437,7 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
         subject=MACHINE,
         message=f"CUDA_VISIBLE_DEVICES={value} {why}",
         fix="Remove the line: a container or job sees only the GPUs that it asks for.",
+        rests_on=rests_on,
         confidence="likely",
         # An image may be for both. Then this is only its default, which a user can change.
         severity="warning" if setup.given else "info",
