@@ -23,6 +23,7 @@ Question = Literal[
     "gpus",
     "packages",
     "arguments",
+    "python",
     "numbers",
     "memory",
     "names",
@@ -33,8 +34,9 @@ Question = Literal[
 - `gpus`: that nothing else gives it a GPU
 - `packages`: that nothing else is installed in the image
 - `arguments`: that the image is built with the defaults of its Dockerfile
+- `python`: that it runs on a Python that gets the newest releases
 - `numbers`: that its GPUs are numbered from 0
-- `memory`: that nothing else gives it shared memory
+- `memory`: that its data do not fit into the shared memory that it has
 - `names`: that no program of the project reads a variable of this name
 """
 
@@ -179,6 +181,8 @@ class StartedProgram(NamedTuple):
     """A statement that fails without a GPU; None if there is none."""
     workers: FileLine | None
     """Where it makes a data loader with worker processes, which use shared memory."""
+    loads_images: bool = False
+    """What the workers load is large."""
 
 
 class Setup(NamedTuple):

@@ -271,5 +271,8 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             message=f"{requirement.name} {verdict.reason}",
             fix=f"Write {wanted}." if wanted else verdict.advice or "Choose another release.",
             # What an earlier step has installed satisfies a requirement without a release.
-            rests_on=("arguments",) if requirement.specifier else ("packages", "arguments"),
+            # Old releases of pip go on to an older one.
+            rests_on=("arguments",)
+            if requirement.specifier
+            else ("packages", "arguments", "python"),
         )
