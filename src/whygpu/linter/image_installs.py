@@ -277,6 +277,14 @@ def _copied_from(dockerfile: Dockerfile, built: Built) -> Iterator[Stage]:
                 yield from built_stages(dockerfile, origin).stages
 
 
+_OWN_PROGRAM = re.compile(
+    r"(?:mini|ana|mini_?|mamba)?(?:conda|forge|mamba)[\w.-]*\.sh|cuda[\w.-]*\.(?:run|sh)|cmake[\w.-]*\.sh"
+    r"|bazel[\w.-]*\.sh|julia[\w.-]*\.sh",
+    re.IGNORECASE,
+)
+"""Names of installers that bring a program of their own, and no framework."""
+
+
 def _script(command: ShellCommand) -> str | None:
     """The shell script that a command starts; None for other commands."""
     words = command.plain_words
@@ -284,15 +292,19 @@ def _script(command: ShellCommand) -> str | None:
         return None
     program = words[0].rpartition("/")[2]
     if program in _SHELLS:
-        named = next((word for word in words[1:] if not word.startswith("-")), None)
-        return named if named is not None and "-c" not in words[1:] and "$" not in named else None
-    return words[0] if words[0].endswith((".sh", ".bash")) and "$" not in words[0] else None
+        is_text = any(re.fullmatch(r"-[a-z]*c", word) for word in words[1:])
+        named = next((word for word in words[1:] if not word.startswith("-")), "")
+    else:
+        is_text, named = False, words[0] if words[0].endswith((".sh", ".bash")) else ""
+    is_known = _OWN_PROGRAM.search(named) is not None
+    return named if named and not is_text and not is_known and "$" not in named else None
 
 
 def _pipes_a_script(command: ShellCommand, before: ShellCommand | None) -> bool:
     """curl https://example.com/install | bash"""
     words = command.plain_words
-    if not words or words[0].rpartition("/")[2] not in _SHELLS or before is None:
+    is_shell = bool(words) and words[0].rpartition("/")[2] in _SHELLS
+    if not is_shell or before is None or any(not word.startswith("-") for word in words[1:]):
         return False
     if before.plain_words[:1] not in (("curl",), ("wget",)):
         return False

@@ -29,11 +29,6 @@ _SUBMITS = re.compile(
 )
 _PATCHES = re.compile(r"\bkubectl\s(?:patch|set)\b(?:[^\n]|\\\n){0,400}nvidia\.com/")
 _GIVES_GPUS = re.compile(r"nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]")
-_OLD_PYTHON = re.compile(
-    r"\bpython(?:_version)?[\s\"'`*=:~^v-]{0,6}(?:2\.7|3\.[3-6])(?!\d|\+| or | and )",
-    re.IGNORECASE,
-)
-"""Not as a lower bound."""
 _SHARED_MEMORY = re.compile(r"default-shm-size|set_sharing_strategy\(")
 _SERVICES = re.compile(r"^services:", re.MULTILINE)
 DEFAULT_RUNTIME = re.compile(
@@ -148,15 +143,6 @@ def _another_value(names: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def _python(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
-    if setup.python:
-        return _STANDS
-    found = project.first(_OLD_PYTHON)
-    if isinstance(found, Known):
-        return Unknown(f"{found.source} names an old Python, for which pip may install another")
-    return found if isinstance(found, Unknown) else _STANDS
-
-
 def _memory(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
     found = project.first(_SHARED_MEMORY)
     if isinstance(found, Known):
@@ -185,7 +171,6 @@ _LOOKS: dict[Question, Callable[[SetupFinding, Setup, ProjectTexts], Answer]] = 
     "purpose": _purpose,
     "gpus": _gpus,
     "arguments": _arguments,
-    "python": _python,
     "memory": _memory,
     "names": _names,
 }

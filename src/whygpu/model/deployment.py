@@ -23,7 +23,6 @@ Question = Literal[
     "gpus",
     "packages",
     "arguments",
-    "python",
     "numbers",
     "memory",
     "names",
@@ -34,7 +33,6 @@ Question = Literal[
 - `gpus`: that nothing else gives it a GPU
 - `packages`: that nothing else is installed in the image
 - `arguments`: that the image is built with the defaults of its Dockerfile
-- `python`: that it runs on a Python that gets the newest releases
 - `numbers`: that its GPUs are numbered from 0
 - `memory`: that its data do not fit into the shared memory that it has
 - `names`: that no program of the project reads a variable of this name
