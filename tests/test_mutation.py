@@ -160,7 +160,9 @@ def _blind_to_setups(cause: Cause, setup: Setup) -> Iterator[SetupFinding]:
 
 def _eager_in_setups(cause: Cause, setup: Setup) -> Iterator[SetupFinding]:
     """Finds its fault in every file."""
-    yield cause.in_setup(setup.place, subject=MACHINE, message="as always", fix="None.")
+    yield cause.in_setup(
+        setup.place, subject=MACHINE, message="as always", fix="None.", rests_on=()
+    )
 
 
 def setup_survives(cause: Cause, detector: SetupDetector) -> bool:

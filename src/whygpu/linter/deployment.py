@@ -23,7 +23,7 @@ from whygpu.linter.pod_setups import pod_setups
 from whygpu.linter.project_files import ProjectFiles, kind_of, load_from
 from whygpu.linter.service_setups import service_setups
 from whygpu.linter.yaml_file import NotRead
-from whygpu.model.deployment import BaseImage, Setup, VariableSetting
+from whygpu.model.deployment import BaseImage, Reason, Setup, VariableSetting
 from whygpu.model.requirement_file import FileLine
 from whygpu.readers.deployment import dev_container, dockerfile
 from whygpu.readers.requirement_files import read_requirements
@@ -84,16 +84,24 @@ def _dev_container(path: str, text: str, files: ProjectFiles, judge: Judge) -> I
     elif read.dockerfile and "$" not in read.dockerfile + read.context:
         folder = os.path.dirname(path)
         context = os.path.normpath(os.path.join(folder, read.context))
-        image = built_image(os.path.join(folder, read.dockerfile), context, "", files, judge)
+        file = os.path.join(folder, read.dockerfile)
+        image = built_image(file, context, read.target, files, judge, dict(read.arguments))
     yield Setup(
         kind="dev container",
         name="",
         place=read.place,
         for_gpu=image.for_gpu if image is not None else (),
-        for_cpu=image.for_cpu if image is not None else (),
+        for_cpu=(*(image.for_cpu if image is not None else ()), *_for_cpu(path, read)),
         grants=read.grants,
         image=image,
     )
+
+
+def _for_cpu(path: str, read: dev_container.DevContainer) -> Iterator[Reason]:
+    """By its name, and by the folder .devcontainer/cpu of a project with several."""
+    for name in (read.name, os.path.basename(os.path.dirname(path))):
+        if re.search(r"(?<![a-z])cpu(?![a-z])", name, re.IGNORECASE):
+            yield Reason(f"it is called {name}", read.place)
 
 
 def _variables(path: str, text: str) -> tuple[VariableSetting, ...]:

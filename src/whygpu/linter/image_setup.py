@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from whygpu.errors import UsageError
 from whygpu.linter.gpu_signs import DEFAULT_RUNTIME
-from whygpu.linter.project_files import ProjectFiles, load_from
+from whygpu.linter.image_installs import Built, ImageInstalls, built_stages, contexts
+from whygpu.linter.project_files import ProjectFiles
 from whygpu.linter.started_script import needs_gpu, program_of
 from whygpu.model.deployment import (
     BaseImage,
     CopiedFile,
+    OpenQuestion,
     Reason,
     Setup,
     ShellCommand,
@@ -24,20 +24,15 @@ from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.requirement_file import (
     FileLine,
-    PackageSource,
     PinnedRequirement,
     RequirementsFile,
     RequirementVerdict,
-    SourceRole,
 )
-from whygpu.readers.deployment.dockerfile import Copy, Dockerfile, Run, Stage, read
+from whygpu.readers.deployment.dockerfile import Dockerfile, Stage, read
 from whygpu.readers.deployment.package_installs import (
     PackageInstall,
-    changed_files,
-    package_installs,
     system_packages,
 )
-from whygpu.readers.requirement_files import format_of, read_requirements
 from whygpu.tables.base_images import TOOL_IMAGES, base_image, mostly_for_gpus
 
 _OWN_CUDA = re.compile(
@@ -54,17 +49,6 @@ _OTHER_PYTHON = re.compile(
 _SYSTEM_PYTHON = frozenset(
     {"python3", "python3-pip", "python3-dev", "python3-full", "python3-venv"}
 )
-_PYTHON_FOLDERS = re.compile(
-    r"venv|site-packages|dist-packages|/usr/local|/opt|\.local|conda|install|/app"
-)
-_INDEX_VARIABLES: dict[str, SourceRole] = {
-    "PIP_INDEX_URL": "index",
-    "PIP_EXTRA_INDEX_URL": "extra",
-    "UV_INDEX_URL": "index",
-    "UV_DEFAULT_INDEX": "index",
-    "UV_EXTRA_INDEX_URL": "extra",
-}
-_EXACT = re.compile(r"==\s*(\d+(?:\.\d+){0,3})(?:\+[\w.]{1,30})?")
 _NO_GPUS = ("none", "void", "")
 _CPU_NAME = re.compile(r"cpu(?![a-z])", re.IGNORECASE)
 _CPU_WORD = re.compile(r"(?:^|[._-])cpu(?:[._-]|$)", re.IGNORECASE)
@@ -84,19 +68,9 @@ _GPU_IMAGE = re.compile(
 )
 """quizbowl-gpu:1, app-cuda-blackwell, ray:2.46-py39-gpu, server:cuda12, app:gpu-latest. A name that
 begins with gpu, as that of gpu-benchmarks, says less."""
-_HIGHEST = 3
-"""How many folders above a Dockerfile may be its build context."""
-
 
 Judge = Callable[[RequirementsFile, MachineSpec], tuple[RequirementVerdict, ...]]
 """The planner's judgement of requirements. This package may not import it, so callers pass it."""
-
-
-class _Built(NamedTuple):
-    """The stages that make up an image, from the base to the last one."""
-
-    base: BaseImage | None
-    stages: tuple[Stage, ...]
 
 
 def image_setup(
@@ -112,11 +86,10 @@ def image_setup(
     last = last or (dockerfile.stages[-1] if dockerfile.stages else None)
     if last is None:
         return None
-    built = _built(dockerfile, last)
+    built = built_stages(dockerfile, last)
     variables = tuple(setting for stage in built.stages for setting in stage.variables)
-    runs = [run for stage in built.stages for run in stage.runs]
-    commands = tuple(command for run in runs for command in run.commands)
-    installs = _Installs(dockerfile, built, files, context)
+    installs = ImageInstalls(dockerfile, built, files, context)
+    commands = tuple(installs.commands)
     python = _python(built.base, installs.all, commands)
     requirements = tuple(installs.requirements)
     program = _program(dockerfile, built, files, context)
@@ -141,18 +114,35 @@ def image_setup(
             for source in copy.sources
         ),
         program=program,
-        unknown=tuple(installs.unknown),
+        open_questions=tuple(_open_questions(built, installs.unknown)),
+        arguments=dockerfile.arguments,
     )
 
 
+def _open_questions(built: Built, not_followed: Sequence[str]) -> Iterator[OpenQuestion]:
+    yield from (OpenQuestion("packages", reason) for reason in not_followed)
+    base = built.base
+    if base is None:
+        yield OpenQuestion("packages", "its base image is not known")
+    elif not (base.is_plain or base.cuda or base.framework):
+        yield OpenQuestion("packages", f"what {base.reference} contains is not known")
+
+
 def built_image(
-    path: str, context: str, target: str, files: ProjectFiles, judge: Judge
+    path: str,
+    context: str,
+    target: str,
+    files: ProjectFiles,
+    judge: Judge,
+    arguments: Mapping[str, str],
 ) -> Setup | None:
+    """`arguments` are those that the build gets."""
     path = os.path.normpath(path)
     text = files.read(path)
     if text is None:
         return None
-    return image_setup(read(path, text), files, judge, context=context, target=target)
+    dockerfile = read(path, text, arguments)
+    return image_setup(dockerfile, files, judge, context=context, target=target)
 
 
 def published_image(reference: str, place: FileLine) -> Setup:
@@ -174,32 +164,19 @@ def _doubt_about(base: BaseImage) -> str:
     return "PyTorch publishes no other image for the CPU" if by_pytorch else ""
 
 
-def _built(dockerfile: Dockerfile, last: Stage) -> _Built:
-    stages = [last]
-    while stages[0].base is not None:
-        earlier = dockerfile.stages[: dockerfile.stages.index(stages[0])]
-        parent = next((s for s in earlier if s.name and s.name == stages[0].base), None)
-        if parent is None:
-            break
-        stages.insert(0, parent)
-    name = stages[0].base
-    base = None if name in (None, "scratch") else base_image(str(name), stages[0].place)
-    return _Built(base, tuple(stages))
-
-
 def _program(
-    dockerfile: Dockerfile, built: _Built, files: ProjectFiles, context: str | None
+    dockerfile: Dockerfile, built: Built, files: ProjectFiles, context: str | None
 ) -> StartedProgram | None:
     """The program that ENTRYPOINT and CMD start."""
     started = next((stage.started for stage in reversed(built.stages) if stage.started), ())
     words = [word for command in started for word in command.words]
-    folders = [context] if context is not None else list(_contexts(dockerfile.path))
+    folders = [context] if context is not None else list(contexts(dockerfile.path))
     return program_of(words, folders, files)
 
 
 def _for_gpu(
     dockerfile: Dockerfile,
-    built: _Built,
+    built: Built,
     variables: Sequence[VariableSetting],
     program: StartedProgram | None,
 ) -> Iterator[Reason]:
@@ -248,7 +225,7 @@ def _has_own_cuda(
     ) or any(_OWN_CUDA.match(each.name) for each in requirements)
 
 
-def _copies_cuda(built: _Built) -> bool:
+def _copies_cuda(built: Built) -> bool:
     """COPY --from=nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04 /usr/local/cuda /usr/local/cuda"""
     return any(
         _OWN_CUDA.search(path.rpartition("/")[2]) or "/cuda" in path
@@ -297,164 +274,3 @@ def machine_with(python: str) -> MachineSpec:
         unknown,
         unknown,
     )
-
-
-class _Installs:
-    """The requirements of an image, its own and those of the files that it installs."""
-
-    def __init__(
-        self, dockerfile: Dockerfile, built: _Built, files: ProjectFiles, context: str | None
-    ) -> None:
-        self._files = files
-        self._contexts = [context] if context is not None else list(_contexts(dockerfile.path))
-        self._indexes: list[PackageSource] = []
-        """Those that variables name."""
-        self.all: list[PackageInstall] = []
-        self.requirements: list[PinnedRequirement] = []
-        self.unknown: list[str] = []
-        self._changed: set[str] = set()
-        """The names of files that commands of the image change."""
-        for stage in (*_copied_from(dockerfile, built), *built.stages):
-            self._indexes += _indexes(stage.variables)
-            for run in stage.runs:
-                self._changed |= set(changed_files(run.commands))
-                for install in package_installs(run.commands):
-                    self._add(install, stage, run)
-
-    def _add(self, install: PackageInstall, stage: Stage, run: Run) -> None:
-        if self._indexes and not install.sources:
-            sources = tuple(self._indexes)
-            found = tuple(each._replace(sources=sources) for each in install.requirements)
-            install = install._replace(sources=sources, requirements=found)
-        self.all.append(install)
-        self._require(install.requirements, install)
-        self.unknown += [f"{item.place.line}: {item.reason}" for item in install.unread]
-        for name in install.files:
-            self._add_file(name, install, stage, run)
-        found_locks = (self._found_lock(name, stage, run) for name in install.locks)
-        if (lock := next(filter(None, found_locks), None)) is not None:
-            self._read(lock, install)
-        for folder in install.projects:
-            wanted = f"{folder.rstrip('/')}/pyproject.toml"
-            if (path := self._found(wanted, stage, run)) is not None:
-                self._read(path, install)
-
-    def _add_file(self, name: str, install: PackageInstall, stage: Stage, run: Run) -> None:
-        path = self._found(name, stage, run)
-        if path is None:
-            self.unknown.append(f"{name} was not found")
-        else:
-            self._read(path, install)
-
-    def _found_lock(self, name: str, stage: Stage, run: Run) -> str | None:
-        """A file that is copied, or mounted for the one command that needs it."""
-        found = self._found(name, stage, run)
-        if found is not None or not run.mounts:
-            return found
-        paths = (os.path.join(context, name) for context in self._contexts)
-        return next((path for path in paths if self._files.read(path) is not None), None)
-
-    def _read(self, path: str, install: PackageInstall) -> None:
-        try:
-            format_of(path)
-            found = read_requirements(path, load_from(self._files))
-        except UsageError as error:
-            self.unknown.append(str(error))
-            return
-        wanted = [each for each in found.requirements if not each.is_optional]
-        sources = install.sources
-        self._require(
-            [each._replace(sources=(*each.sources, *sources)) for each in wanted], install
-        )
-
-    def _require(self, wanted: Sequence[PinnedRequirement], install: PackageInstall) -> None:
-        """Without those that an earlier command has installed, in a release that will do."""
-        there = {each.name: each for each in self.requirements} if install.keeps_installed else {}
-        self.requirements += [
-            each
-            for each in wanted
-            if each.name not in there or each.extras or not _will_do(there[each.name], each)
-        ]
-
-    def _found(self, name: str, stage: Stage, run: Run) -> str | None:
-        """The file of the project that is called this in the image, and is not changed there."""
-        if "$" in name or "://" in name or os.path.basename(name) in self._changed:
-            return None
-        wanted = os.path.normpath(os.path.join(run.workdir, name))
-        for context in self._contexts:
-            for copy in reversed(stage.copies):
-                for source in self._sources_of(copy, wanted, context):
-                    if self._files.read(source) is not None:
-                        return source
-        return None
-
-    def _sources_of(self, copy: Copy, wanted: str, context: str) -> Iterator[str]:
-        """What a COPY instruction may have copied to this name."""
-        if copy.from_stage:
-            return
-        target = os.path.normpath(os.path.join(copy.workdir, copy.target))
-        for source in copy.sources:
-            path = os.path.normpath(os.path.join(context, source.lstrip("/")))
-            if path != os.path.normpath(context) and not _is_below(path, context):
-                continue
-            if "*" in source:
-                # COPY requirements*.txt ./
-                path = os.path.join(os.path.dirname(path), os.path.basename(wanted))
-            if wanted == target or wanted == os.path.join(target, os.path.basename(path)):
-                yield path
-            if _is_below(wanted, target):
-                yield os.path.normpath(os.path.join(path, os.path.relpath(wanted, target)))
-
-
-def _will_do(installed: PinnedRequirement, wanted: PinnedRequirement) -> bool:
-    """Whether what one requirement has installed is in the range of another one."""
-    clauses = [clause.strip() for clause in wanted.specifier.split(",") if clause.strip()]
-    if not clauses:
-        return True
-    pin = _EXACT.fullmatch(installed.specifier.strip())
-    if pin is None:
-        # The newest release.
-        return not installed.specifier and all(clause.startswith(">") for clause in clauses)
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        return SpecifierSet(wanted.specifier).contains(pin[1], prereleases=True)
-    except InvalidSpecifier:
-        return False
-
-
-def _indexes(variables: Sequence[VariableSetting]) -> Iterator[PackageSource]:
-    """The indexes of pip that variables choose for the commands after them."""
-    for setting in variables:
-        role = _INDEX_VARIABLES.get(setting.name)
-        for url in (setting.value or "").split() if role is not None else ():
-            if "$" not in url and role is not None:
-                yield PackageSource(url, role, setting.place)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    start = os.path.normpath(folder)
-    if start == os.curdir:
-        return not path.startswith((os.pardir, os.sep))
-    return path.startswith(start.rstrip(os.sep) + os.sep)
-
-
-def _contexts(path: str) -> Iterator[str]:
-    """The folders that may be the build context: that of the Dockerfile, or one above it."""
-    folder = os.path.dirname(path) or os.curdir
-    yield folder
-    for _ in range(_HIGHEST):
-        if folder in (os.curdir, os.sep) or not folder:
-            return
-        folder = os.path.dirname(folder) or os.curdir
-        yield folder
-
-
-def _copied_from(dockerfile: Dockerfile, built: _Built) -> Iterator[Stage]:
-    """Earlier stages whose Python packages are copied into the image."""
-    for stage in built.stages:
-        for copy in stage.copies:
-            origin = dockerfile.stage(copy.from_stage) if copy.from_stage else None
-            copied = " ".join((*copy.sources, copy.target))
-            if origin is not None and origin not in built.stages and _PYTHON_FOLDERS.search(copied):
-                yield from _built(dockerfile, origin).stages

@@ -17,6 +17,7 @@ from whygpu.linter.yaml_file import documents_of
 from whygpu.model.deployment import (
     CudaModule,
     Grant,
+    OpenQuestion,
     Reason,
     Setup,
     ShellCommand,
@@ -58,6 +59,11 @@ _ASKS = re.compile(
     r"^#(?:SBATCH|PBS|BSUB)\s[^\n]{0,200}(?:gres[=: ]\S{0,20}gpu|--gpus|-G ?\d|ngpus=|-gpu )",
     re.MULTILINE | re.IGNORECASE,
 )
+_GPU_LABEL = re.compile(r"gpu|cuda|nvidia", re.IGNORECASE)
+_NOT_CONFINED = OpenQuestion(
+    "numbers", "where jobs are not confined to their GPUs, it is a number of the whole machine"
+)
+_RUNNER = OpenQuestion("gpus", "its runner may give GPUs to all containers")
 _MOST_BESIDE = 200
 """Names of a folder in which other jobs are looked for."""
 
@@ -88,6 +94,7 @@ def job_setups(path: str, text: str, files: ProjectFiles, judge: Judge) -> Itera
         commands=job.commands,
         cuda_module=_cuda_module(job.commands),
         program=program,
+        open_questions=(_NOT_CONFINED,),
     )
 
 
@@ -300,6 +307,7 @@ def workflow_setups(path: str, text: str, judge: Judge) -> Iterator[Setup]:
             verdicts=judge(file, machine_with("")) if requirements else (),
             variables=job.variables,
             image=image,
+            open_questions=() if job.is_hosted else (_RUNNER,),
         )
 
 
@@ -312,5 +320,5 @@ def _workflow_reasons(job: workflow.WorkflowJob) -> Iterator[Reason]:
             if not command.may_fail and _NEEDS_GPU.search(" ".join(command.words)):
                 words = " ".join(command.words[:2])
                 yield Reason(f"it runs {words} on {job.runner[0]}, which has none", command.place)
-    elif job.image and any(re.search(r"gpu|cuda|nvidia", label, re.I) for label in job.runner):
+    elif job.image and not job.is_of_gitlab and any(map(_GPU_LABEL.search, job.runner)):
         yield Reason(f"it runs on {', '.join(job.runner)}", job.place)

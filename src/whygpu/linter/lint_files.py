@@ -72,13 +72,21 @@ def report(count: int, results: Iterable[FileResult]) -> LintReport:
     ignored: list[Located] = []
     problems: list[FileProblem] = []
     total = templates = 0
-    seen: set[tuple[str, int, int, str]] = set()
+    seen: dict[_Key, int] = {}
     for result in results:
         # Several Dockerfiles may install the file of requirements that has the defect.
         templates += result.is_template
-        new = [item for item in result.findings if not _is_in(seen, item)]
-        total += len(new) + len(result.problems)
-        findings += new[: MOST_REPORTED - len(findings)]
+        for item in result.findings:
+            key = _key(item)
+            if key in seen:
+                findings[seen[key]] = _stronger(findings[seen[key]], item)
+                continue
+            total += 1
+            if len(findings) < MOST_REPORTED:
+                if key is not None:
+                    seen[key] = len(findings)
+                findings.append(item)
+        total += len(result.problems)
         ignored += result.ignored[: MOST_REPORTED - len(ignored)]
         problems += result.problems[: MOST_REPORTED - len(problems)]
     left_out = total - len(findings) - len(problems)
@@ -92,15 +100,20 @@ def report(count: int, results: Iterable[FileResult]) -> LintReport:
     )
 
 
-def _is_in(seen: set[tuple[str, int, int, str]], item: Located) -> bool:
-    """Whether a file that is not Python has this finding already; it then has it."""
+_Key = tuple[str, int, int, str] | None
+
+
+def _key(item: Located) -> _Key:
+    """What two findings at one place have in common; None for Python, where each is another."""
     if item.cell is not None or kind_of(item.path) is None:
-        return False
-    key = (os.path.normpath(item.path), item.line, item.column, item.finding.code)
-    if key in seen:
-        return True
-    seen.add(key)
-    return False
+        return None
+    return (os.path.normpath(item.path), item.line, item.column, item.finding.code)
+
+
+def _stronger(one: Located, other: Located) -> Located:
+    """What is a note for an image alone may be certain for the service that runs it."""
+    is_note = one.finding.severity == "info"
+    return other if is_note and other.finding.severity != "info" else one
 
 
 def _counted(

@@ -280,7 +280,8 @@ def _image_of_service(
             return None
         context = os.path.normpath(os.path.join(os.path.dirname(path), service.build_folder))
         file = os.path.join(context, service.dockerfile or "Dockerfile")
-        return built_image(file, context, service.target, files, judge)
+        arguments = dict(service.build_arguments)
+        return built_image(file, context, service.target, files, judge, arguments)
     if not service.image or ("$" in service.image and not names_a_server(service.image)):
         return None
     return published_image(service.image, service.image_place)
@@ -291,14 +292,14 @@ def _granted_beside(path: str, files: ProjectFiles) -> _Beside:
     found = _Beside()
     for other in dict.fromkeys((*_in_its_folder(path, files), *companions(path, files))):
         name = os.path.relpath(other, os.path.dirname(path) or os.curdir)
-        for service in _granted_in(other, files.read(other) or ""):
+        for service in granted_services(other, files.read(other) or ""):
             found.add(name, service)
     return found
 
 
 @lru_cache(maxsize=256)
-def _granted_in(path: str, text: str) -> tuple[compose.Service, ...]:
-    """Each file of a folder is read for all the others."""
+def granted_services(path: str, text: str) -> tuple[compose.Service, ...]:
+    """The services of a compose file that get GPUs; each file is read for all the others."""
     if not text or yaml_tree.is_template(text):
         return ()
     try:

@@ -9,7 +9,9 @@ from whygpu.linter.deployment import setups_of
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.image_setup import Judge
 from whygpu.linter.project_files import DiskFiles, ProjectFiles
+from whygpu.linter.project_texts import ProjectTexts
 from whygpu.linter.settings import Settings
+from whygpu.linter.weighing import weighed
 from whygpu.linter.yaml_file import IsTemplate, NotRead
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, FileProblemKind, Located
@@ -63,7 +65,7 @@ def analyse_setup(
             problems=(FileProblem(path, 1, "too-large", "it is nested too deeply"),)
         )
     setups = [setup._replace(machine=settings.machine) for setup in setups]
-    found, crashes = judge_setups(setups, causes)
+    found, crashes = judge_setups(setups, causes, ProjectTexts(path, files))
     ignores: dict[str, Ignores] = {}
     judged = []
     for item in found:
@@ -96,9 +98,12 @@ def _no_verdicts(file: RequirementsFile, machine: MachineSpec) -> tuple[Requirem
 
 
 def judge_setups(
-    setups: Sequence[Setup], causes: Sequence[Cause]
+    setups: Sequence[Setup], causes: Sequence[Cause], project: ProjectTexts
 ) -> tuple[list[SetupFinding], list[str]]:
-    """Findings in the order of files and lines, one for each line and cause; and crashes."""
+    """Findings in the order of files and lines, one for each line and cause; and crashes.
+
+    Each is weighed: what would make it false decides whether it is a warning, a note or nothing.
+    """
     found: dict[tuple[str, str, int], SetupFinding] = {}
     crashes: list[str] = []
     for cause in causes:
@@ -106,14 +111,24 @@ def judge_setups(
             continue
         for setup in setups:
             try:
-                for item in cause.setup_detector(setup):
-                    found.setdefault((cause.code, item.place.file, item.place.line), item)
+                for each in cause.setup_detector(setup):
+                    item = weighed(each, setup, project)
+                    if item is None:
+                        continue
+                    key = (cause.code, item.place.file, item.place.line)
+                    if key not in found or _outweighs(item.finding, found[key].finding):
+                        found[key] = item
             except RecursionError:
                 raise
             except Exception as error:
                 crashes.append(f"{cause.code}: {type(error).__name__}: {error}")
     order = sorted(found.values(), key=lambda f: (f.place.file, f.place.line, f.finding.code))
     return order, crashes
+
+
+def _outweighs(one: Finding, other: Finding) -> bool:
+    """Whether one is more than a note and the other is not, as for a second use of an image."""
+    return one.severity != "info" and other.severity == "info"
 
 
 def _ignored(ignores: Ignores, item: SetupFinding) -> str | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import ast
 
     from whygpu.model.code_finding import CodeFinding
-    from whygpu.model.deployment import Setup, SetupFinding
+    from whygpu.model.deployment import Question, Setup, SetupFinding
     from whygpu.model.program import Edit, Program
     from whygpu.model.requirement_file import FileLine, LineEdit
 
@@ -142,11 +142,16 @@ class Cause:
         subject: str,
         message: str,
         fix: str,
+        rests_on: tuple[Question, ...],
         edits: tuple[LineEdit, ...] = (),
         confidence: Confidence = "certain",
         severity: Severity | None = None,
     ) -> SetupFinding:
-        """A finding of this cause at a line of a file that is not Python."""
+        """A finding of this cause at a line of a file that is not Python.
+
+        `rests_on` names everything that would make it false. The linter looks at that for all
+        causes, and makes the finding a note if it cannot.
+        """
         from whygpu.model.deployment import SetupFinding
 
         finding = self.finding(
@@ -157,7 +162,7 @@ class Cause:
             confidence=confidence,
             severity=severity,
         )
-        return SetupFinding(finding, place, edits)
+        return SetupFinding(finding, place, edits, rests_on)
 
     def in_code(
         self,

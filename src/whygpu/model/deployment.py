@@ -2,7 +2,7 @@
 
 Readers and the linter build a `Setup` from files, and the detectors of causes query it. A `Setup`
 that runs an image contains the `Setup` of that image, as far as its Dockerfile was found. A fact is
-there only if a file says so: what could not be followed is in `unknown`.
+there only if a file says so: what could not be looked at is in `open_questions`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,34 @@ Flavour = Literal["base", "runtime", "devel", ""]
 SetupKind = Literal[
     "image", "service", "pod", "job", "workflow job", "dev container", "variables", "requirements"
 ]
+
+Question = Literal[
+    "purpose",
+    "gpus",
+    "packages",
+    "arguments",
+    "numbers",
+    "memory",
+    "names",
+]
+"""What a finding takes for granted, and what makes it false if it is otherwise:
+
+- `purpose`: that it is made for a GPU at all
+- `gpus`: that nothing else gives it a GPU
+- `packages`: that nothing else is installed in the image
+- `arguments`: that the image is built with the defaults of its Dockerfile
+- `numbers`: that its GPUs are numbered from 0
+- `memory`: that its data do not fit into the shared memory that it has
+- `names`: that no program of the project reads a variable of this name
+"""
+
+
+class OpenQuestion(NamedTuple):
+    """Something that may make a finding false, and that the files do not show."""
+
+    about: Question
+    reason: str
+    """Why it is open, as the rest of a sentence."""
 
 
 class VariableSetting(NamedTuple):
@@ -151,6 +179,8 @@ class StartedProgram(NamedTuple):
     """A statement that fails without a GPU; None if there is none."""
     workers: FileLine | None
     """Where it makes a data loader with worker processes, which use shared memory."""
+    loads_images: bool = False
+    """What the workers load is large."""
 
 
 class Setup(NamedTuple):
@@ -188,8 +218,10 @@ class Setup(NamedTuple):
     """Its shared memory is the 64 MB that containers get if nothing else is asked for."""
     several_processes: Reason | None = None
     """Why several of its processes work on one machine, each with its GPU; None if unknown."""
-    unknown: tuple[str, ...] = ()
-    """What could not be followed, as sentences."""
+    open_questions: tuple[OpenQuestion, ...] = ()
+    """What could not be looked at. Findings that rest on it are only notes."""
+    arguments: tuple[str, ...] = ()
+    """The arguments of a build whose defaults were taken."""
     machine: MachineSpec | None = None
     """The machine that it is for, if the user said it."""
 
@@ -211,3 +243,5 @@ class SetupFinding(NamedTuple):
     place: FileLine
     edits: tuple[LineEdit, ...] = ()
     """Lines of the same file; empty if there is no safe edit."""
+    rests_on: tuple[Question, ...] = ()
+    """What it takes for granted; if one of them is open, it is only a note."""

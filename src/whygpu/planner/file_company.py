@@ -57,10 +57,10 @@ def with_owners(verdicts: list[RequirementVerdict], kind: FileFormat) -> list[Re
         groups = {verdict.requirement.group for verdict in found}
         if len(names) < 2 or len(groups) > 1:
             continue
-        best = max(found, key=lambda verdict: ("cannot", "unknown", "can").index(verdict.ability))
+        best = max(found, key=_use)
         for verdict in found:
             is_removed = verdict.kind == "removed"
-            if is_removed or _have_same_files(verdict.requirement, best.requirement):
+            if is_removed or _have_same_files(verdict, best):
                 continue
             if verdict.requirement.name != best.requirement.name:
                 reason = (
@@ -73,26 +73,47 @@ def with_owners(verdicts: list[RequirementVerdict], kind: FileFormat) -> list[Re
     return [changed.get(verdict.requirement, verdict) for verdict in verdicts]
 
 
-def _have_same_files(one: PinnedRequirement, other: PinnedRequirement) -> bool:
+def _use(verdict: RequirementVerdict) -> tuple[int, bool]:
+    """Of several packages with one module, the one to keep has the most of it."""
+    ability = ("cannot", "unknown", "can").index(verdict.ability)
+    return ability, verdict.kind != "cpu-build"
+
+
+def _have_same_files(one: RequirementVerdict, other: RequirementVerdict) -> bool:
     """From 2.1 to 2.11, tensorflow and tensorflow-gpu of one release are the same build."""
-    if {one.name, other.name} != {"tensorflow", "tensorflow-gpu"}:
+    pair = (one.requirement, other.requirement)
+    if {each.name for each in pair} != {"tensorflow", "tensorflow-gpu"}:
         return False
-    pins = {each.specifier.replace(" ", "") for each in (one, other)}
-    found = re.fullmatch(r"===?2\.(\d+)(?:\.\d+)?", pins.pop()) if len(pins) == 1 else None
-    return found is not None and int(found[1]) >= 1
+    ranges = {each.specifier.replace(" ", "") for each in pair}
+    found = re.fullmatch(r"(?:===?2\.(\d+)(?:\.\d+)?|~=2\.(\d+)\.\d+)", ranges.pop())
+    return not ranges and found is not None and 1 <= int(found[1] or found[2]) <= 11
 
 
 def mixed_cuda(requirements: Iterable[PinnedRequirement]) -> Iterator[RequirementVerdict]:
-    """NVIDIA's wheels for two CUDA releases install the same files."""
-    seen: dict[str, tuple[str, PinnedRequirement]] = {}
+    """NVIDIA's wheels for two CUDA releases install the same files.
+
+    Of two optional parts of a project, users install one: only what is in the same part, or always
+    installed, is together.
+    """
+    seen: dict[str, list[tuple[str, PinnedRequirement]]] = {}
     for requirement in requirements:
         match = _CUDA_PACKAGE.match(requirement.name)
         if match is None or match[1] not in SHARED_FOLDERS:
             continue
-        earlier = seen.setdefault(match[1], (match[2], requirement))
-        if earlier[0] != match[2]:
+        known = seen.setdefault(match[1], [])
+        other = next(
+            (
+                each
+                for release, each in known
+                if release != match[2]
+                and (each.group == requirement.group or not (each.group and requirement.group))
+            ),
+            None,
+        )
+        known.append((match[2], requirement))
+        if other is not None:
             reason = (
-                f"and {earlier[1].name} install the same files (nvidia/{match[1]}): the one that "
+                f"and {other.name} install the same files (nvidia/{match[1]}): the one that "
                 "is installed last overwrites the other"
             )
             yield RequirementVerdict(

@@ -668,6 +668,7 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             fix=f"Use the image with the GPU build: {base.name}:{base.tag or 'latest'}-gpu."
             if "jupyter" not in base.tag
             else f"Use the image with the GPU build: {base.tag.replace('jupyter', 'gpu-jupyter')}.",
+            rests_on=("packages", "arguments"),
         )
 
 
@@ -701,6 +702,7 @@ def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
             fix=f"Write {wanted}."
             if wanted
             else verdict.advice or _ask_for_cuda(verdict.requirement),
+            rests_on=("purpose", "packages", "arguments"),
             confidence="possible" if doubt else "likely",
             severity="info" if doubt else "warning",
         )

@@ -192,6 +192,7 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                 subject=name,
                 message=f"{name} {verdict.reason}",
                 fix=f"Remove {name}.",
+                rests_on=("packages", "arguments"),
                 severity="warning",
             )
 

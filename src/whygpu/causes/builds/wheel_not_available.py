@@ -186,6 +186,7 @@ from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Log
+from whygpu.model.requirement_file import RequirementVerdict
 
 CAUSE = cause("WG318", __name__, __doc__, severity="error", effect="broken")
 
@@ -269,5 +270,20 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             requirement.place,
             subject=requirement.name,
             message=f"{requirement.name} {verdict.reason}",
-            fix=f"Write {wanted}." if wanted else verdict.advice or "Choose another release.",
+            fix=_instead(verdict, wanted),
+            # What an earlier step has installed satisfies a requirement without a release.
+            rests_on=("arguments",) if requirement.specifier else ("packages", "arguments"),
         )
+
+
+def _instead(verdict: RequirementVerdict, wanted: str) -> str:
+    if not wanted:
+        return verdict.advice or "Choose another release."
+    if verdict.kind != "removed" or "==" in verdict.requirement.specifier:
+        return f"Write {wanted}."
+    # Nothing says which release the program was made for.
+    name = verdict.requirement.name
+    return (
+        f"Write {wanted}; for a program that needs an older TensorFlow, pin a release of {name} up "
+        "to 2.11, and use a Python that it has a wheel for."
+    )

@@ -89,6 +89,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
             subject=MACHINE,
             message="the images of nvidia/cuda have no tag `latest` any more: it cannot be pulled",
             fix="Name a release, such as nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04.",
+            rests_on=("arguments",),
         )
     elif base.name == "tensorflow/tensorflow" and base.tag in _MOVING:
         yield CAUSE.in_setup(
@@ -96,5 +97,6 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
             subject="tensorflow",
             message=f"{base.tag} is another TensorFlow, with another CUDA, after each release",
             fix="Name the release that the program was made for, such as 2.15.0-gpu.",
+            rests_on=("arguments",),
             severity="info",
         )

@@ -119,6 +119,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 "those of the host's driver",
                 fix="Leave the driver to the host; install a toolkit package, such as "
                 "cuda-toolkit-12-4, if the image needs one.",
+                rests_on=("purpose",),
                 confidence="likely",
             )
     searched = _searched_folders(setup)
@@ -134,6 +135,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 message=f"{copy.source} belongs to a driver, and must have the version of the "
                 "host's driver: the container runtime brings it",
                 fix="Leave it out: the container gets the host's file if it asks for a GPU.",
+                rests_on=("purpose",),
                 confidence="likely",
             )
     if not any(map(_builds_a_package, setup.commands)):
@@ -192,6 +194,7 @@ def _stub(setup: Setup) -> Iterator[SetupFinding]:
                 message=f"{target} is a stub of the driver in a folder that programs search: it "
                 "is found instead of the driver, and CUDA does not start",
                 fix="Remove the link at the end of the same RUN instruction.",
+                rests_on=("purpose", "packages"),
                 severity="error",
                 confidence="likely",
             )

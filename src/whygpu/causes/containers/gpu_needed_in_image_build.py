@@ -84,6 +84,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 message="this step needs a GPU, but image builds have neither GPU nor driver: the "
                 "build ends here",
                 fix="Check for the GPU when the container runs.",
+                rests_on=("gpus",),
                 confidence="likely",
             )
 

@@ -378,6 +378,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 subject=MACHINE,
                 message=f"{setup.title} asks for {grant.text}, but gets no GPU: {grant.refused}",
                 fix=f"Write {grant.edits[0].replacement}." if grant.edits else fix,
+                rests_on=("gpus",) if setup.kind == "service" else (),
                 edits=grant.edits,
             )
             return
@@ -385,14 +386,14 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
         return
     commented = setup.commented_grant
     reason = next((each for each in setup.for_gpu if not each.doubt), setup.for_gpu[0])
-    doubt = reason.doubt if commented is None or setup.grant_is_offered else ""
+    is_removed = commented is not None and not setup.grant_is_offered
     yield CAUSE.in_setup(
         commented or setup.place,
         subject=MACHINE,
         message=f"{setup.title} is made for a GPU ({reason.text}) but asks for none"
-        + (": the line that asks for one is commented out" if commented else "")
-        + (f"; {doubt}" if doubt else ""),
+        + (": the line that asks for one is commented out" if commented else ""),
         fix=fix,
-        confidence="possible" if doubt else "likely",
-        severity="info" if doubt else "warning",
+        rests_on=("gpus",) if is_removed else ("purpose", "gpus"),
+        confidence="likely",
+        severity="warning",
     )

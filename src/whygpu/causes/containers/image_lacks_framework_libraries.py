@@ -230,6 +230,7 @@ def _in_image(image: Setup, reason: str) -> Iterator[SetupFinding]:
             f"{build.cudnn}, but the image {base.reference} ({where}) {lack}: it will find no GPU "
             f"({reason}){doubt}",
             fix=_fix(verdict, build),
+            rests_on=("purpose", "packages", "arguments"),
             confidence="possible" if doubt else "likely",
             severity="info" if doubt else None,
         )
@@ -259,6 +260,7 @@ def _in_job(job: Setup, module: CudaModule) -> Iterator[SetupFinding]:
             f"but the job loads {lack}: it will find no GPU",
             fix=f"Load modules of CUDA {build.cuda} and cuDNN {build.cudnn}, or write "
             f"{wanted_instead(verdict) or 'another release'}.",
+            rests_on=("packages",),
             confidence="likely",
         )
 
@@ -311,4 +313,5 @@ def _defective(setup: Setup) -> Iterator[SetupFinding]:
                 subject="tensorflow",
                 message=f"{requirement.name} {verdict.reason}",
                 fix=f"Write {wanted_instead(verdict) or 'another release'}.",
+                rests_on=("packages", "arguments"),
             )

@@ -83,6 +83,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
         message=f"this replaces the LD_LIBRARY_PATH of {base.reference}, which has the folder in "
         "which some clusters (GKE) put the driver",
         fix=f"Write {_NAME}={value}:${{{_NAME}}}.",
+        rests_on=("arguments",),
         edits=tuple(_edits(first, value)),
     )
 

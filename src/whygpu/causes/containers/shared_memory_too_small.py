@@ -144,6 +144,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
             subject=MACHINE,
             message=f"{setup.title} has the default 64 MB of shared memory, but {reason}",
             fix=fix,
+            rests_on=("memory",),
             confidence="likely",
         )
 

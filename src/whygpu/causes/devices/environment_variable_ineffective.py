@@ -383,6 +383,7 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                 subject=_owner(meant) or MACHINE,
                 message=f"nothing reads {setting.name}; the variable is called {meant}",
                 fix=f"Write {meant}.",
+                rests_on=("names",),
                 edits=_renamed(setting, meant),
             )
         elif setting.known and (setting.name != _CAPABILITIES or computes):
@@ -395,6 +396,7 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                     fix="Write compute,utility."
                     if setting.name == _CAPABILITIES
                     else "Correct the value, or remove the line.",
+                    rests_on=(),
                     edits=_with_compute(setting),
                 )
 

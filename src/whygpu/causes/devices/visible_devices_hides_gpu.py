@@ -197,7 +197,7 @@ services:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.container_advice import runtime_of
 from whygpu.causes.evidence.cuda_start_suspects import suspected
@@ -205,7 +205,7 @@ from whygpu.causes.evidence.driver_state import CONSEQUENCES, withheld_at_start
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
-from whygpu.model.deployment import Setup, SetupFinding
+from whygpu.model.deployment import Question, Setup, SetupFinding, VariableSetting
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.environment import GpuSelection
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
@@ -413,7 +413,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     for_gpu = (setup.for_gpu or setup.given) and not setup.for_cpu
-    settings = [each for each in setup.variables if each.name == "CUDA_VISIBLE_DEVICES"]
+    settings = _settings(setup.variables)
+    if not settings and setup.image is not None and setup.given:
+        settings = _settings(setup.image.variables)
     values = {each.known for each in settings}
     if not for_gpu or len(values) != 1 or None in values:
         # A script that sets it several times does different things with it.
@@ -423,11 +425,13 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     counts = [grant.gpus for grant in setup.given]
     count = sum(each for each in counts if each) if counts and None not in counts else None
     numbers = [int(entry) for entry in value.split(",") if entry.strip().isdecimal()]
+    rests_on: tuple[Question, ...] = ("purpose",)
     if setting.value is not None and value in _HIDES_ALL:
         why = "hides all GPUs from CUDA"
     elif count and numbers and max(numbers) >= count:
         gpus = "one GPU, number 0" if count == 1 else f"{count} GPUs, numbers 0 to {count - 1}"
         why = f"names a GPU that is not there: {setup.title} gets {gpus}"
+        rests_on = ("numbers",)
     else:
         return
     yield CAUSE.in_setup(
@@ -435,7 +439,12 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
         subject=MACHINE,
         message=f"CUDA_VISIBLE_DEVICES={value} {why}",
         fix="Remove the line: a container or job sees only the GPUs that it asks for.",
+        rests_on=rests_on,
         confidence="likely",
         # An image may be for both. Then this is only its default, which a user can change.
         severity="warning" if setup.given else "info",
     )
+
+
+def _settings(variables: Sequence[VariableSetting]) -> list[VariableSetting]:
+    return [each for each in variables if each.name == "CUDA_VISIBLE_DEVICES"]

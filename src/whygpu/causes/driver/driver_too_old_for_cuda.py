@@ -570,4 +570,5 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             message=f"{base.reference} has CUDA {base.cuda}, which needs driver {floors[0].driver} "
             f"or newer; the machine has {mine.value}",
             fix="Choose an image with an older CUDA, or update the driver of the host.",
+            rests_on=("arguments",),
         )

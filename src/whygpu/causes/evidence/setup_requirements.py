@@ -59,4 +59,5 @@ def unfit_requirements(cause: Cause, setup: Setup, kind: ProblemKind) -> Iterato
             subject=requirement.name,
             message=f"{requirement.name} {verdict.reason}",
             fix=f"Write {wanted}." if wanted else verdict.advice or "Choose another release.",
+            rests_on=("packages", "arguments"),
         )

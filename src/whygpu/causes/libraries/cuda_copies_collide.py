@@ -195,4 +195,5 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                 subject=MACHINE,
                 message=f"{name} {verdict.reason}",
                 fix=verdict.advice,
+                rests_on=("packages", "arguments"),
             )

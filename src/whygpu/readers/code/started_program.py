@@ -19,6 +19,12 @@ _HAS_A_CHOICE = re.compile(
     r"|['\"]cpu['\"]|no[_-]cuda|use[_-]cuda|device_name\b|jax\.devices"
 )
 _SIGNS = ("cuda", "num_workers")
+_IMAGES = re.compile(
+    r"ImageFolder|Resize\(|RandomResizedCrop|CocoDetection|VOC(?:Detection|Segmentation)|ImageNet"
+    r"|cv2\.imread|Image\.open|decode_video|VideoReader"
+)
+_SMALL_IMAGES = re.compile(r"MNIST|CIFAR|(?:Resize|Crop)\(\(?(?:28|32|64)\b", re.IGNORECASE)
+"""A few batches of these fit into 64 MB."""
 
 
 def started_program(path: str, text: str) -> StartedProgram | None:
@@ -31,7 +37,7 @@ def started_program(path: str, text: str) -> StartedProgram | None:
         return None
     lines = text.split("\n")
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    needs = None if _HAS_A_CHOICE.search(text) else next(_gpu_calls(calls), None)
+    needs = None if _HAS_A_CHOICE.search(text) else next(_gpu_calls(_always_run(tree)), None)
     loader = next((call for call in calls if _has_workers(call)), None)
     if needs is None and loader is None:
         return None
@@ -41,7 +47,30 @@ def started_program(path: str, text: str) -> StartedProgram | None:
             return None
         return FileLine(path, node.lineno, lines[node.lineno - 1].strip())
 
-    return StartedProgram(path, place(needs), place(loader))
+    loads_images = bool(_IMAGES.search(text)) and not _SMALL_IMAGES.search(text)
+    return StartedProgram(path, place(needs), place(loader), loads_images)
+
+
+def _always_run(tree: ast.AST) -> list[ast.Call]:
+    """The calls that depend on no condition, in the order of the file."""
+    found: list[ast.Call] = []
+    nodes: list[ast.AST] = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Call):
+            found.append(node)
+        if isinstance(node, ast.If) and not _is_main(node):
+            nodes.append(node.test)
+        elif isinstance(node, ast.IfExp | ast.Try):
+            continue
+        else:
+            nodes += reversed(list(ast.iter_child_nodes(node)))
+    return found
+
+
+def _is_main(node: ast.If) -> bool:
+    """if __name__ == "__main__":"""
+    return any(isinstance(each, ast.Name) and each.id == "__name__" for each in ast.walk(node.test))
 
 
 def _gpu_calls(calls: list[ast.Call]) -> Iterator[ast.Call]:

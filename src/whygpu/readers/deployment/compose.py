@@ -40,6 +40,8 @@ class Service(NamedTuple):
     """The build context; empty if the service is not built."""
     dockerfile: str
     target: str
+    build_arguments: tuple[tuple[str, str], ...]
+    """Names and values; without those that are not known."""
     grants: tuple[Grant, ...]
     variables: tuple[VariableSetting, ...]
     command: tuple[str, ...]
@@ -91,6 +93,11 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         build_folder=substituted(folder, {}),
         dockerfile=text(build, "dockerfile"),
         target=text(build, "target"),
+        build_arguments=tuple(
+            (setting.name, setting.known)
+            for setting in _variables_in(child(build, "args"))
+            if setting.known is not None
+        ),
         grants=tuple(_grants(node)),
         variables=tuple(_variables(node)),
         command=(*words(child(node, "entrypoint")), *words(child(node, "command"))),
@@ -193,7 +200,11 @@ def _reserved(device: Node) -> Iterator[Grant]:
 
 
 def _variables(node: Map) -> Iterator[VariableSetting]:
-    listed = child(node, "environment")
+    yield from _variables_in(child(node, "environment"))
+
+
+def _variables_in(listed: Node | None) -> Iterator[VariableSetting]:
+    """Written as a map, or as a list of NAME=value."""
     if isinstance(listed, Map):
         for name, value, place in entries(listed):
             known = value.value if isinstance(value, Text) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from whygpu.model.deployment import Grant
@@ -18,6 +19,11 @@ class DevContainer(NamedTuple):
     image: str
     dockerfile: str
     context: str
+    target: str
+    name: str
+    """As its users see it."""
+    arguments: tuple[tuple[str, str], ...]
+    """Arguments of the build, with their values."""
     grants: tuple[Grant, ...]
     is_composed: bool
     """A compose file describes the container."""
@@ -45,9 +51,19 @@ def read(path: str, content: str) -> DevContainer:
         image,
         str(build.get("dockerfile") or data.get("dockerFile") or ""),
         str(build.get("context") or data.get("context") or "."),
+        str(build.get("target") or ""),
+        str(data.get("name") or ""),
+        tuple(_arguments(build.get("args"))),
         tuple(grants),
         "dockerComposeFile" in data,
     )
+
+
+def _arguments(given: object) -> Iterator[tuple[str, str]]:
+    """Without those that take a variable of the machine."""
+    for name, value in given.items() if isinstance(given, dict) else ():
+        if isinstance(value, str) and "$" not in value:
+            yield str(name), value
 
 
 def compose_files(content: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from whygpu.model.deployment import ShellCommand, VariableSetting
@@ -24,6 +24,7 @@ _FLAG = re.compile(r"^--[\w-]{1,60}(?:=\S+)?\s+")
 _FROM = re.compile(
     r"(?:--platform=\S+\s+)?(?P<base>\S+)(?:\s+as\s+(?P<name>\S+))?\s*", re.IGNORECASE
 )
+_NAMED = re.compile(r"\$\{?([A-Za-z_]\w{0,80})")
 _WORDS = frozenset(
     """ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN SHELL
     STOPSIGNAL USER VOLUME WORKDIR""".split()  # noqa: SIM905
@@ -78,6 +79,8 @@ class Dockerfile(NamedTuple):
     path: str
     stages: tuple[Stage, ...]
     comments: tuple[FileLine, ...] = ()
+    arguments: tuple[str, ...] = ()
+    """The arguments whose defaults were taken for the base or for a command."""
 
     def stage(self, name: str) -> Stage | None:
         """A stage by its name, or by its number."""
@@ -87,8 +90,9 @@ class Dockerfile(NamedTuple):
         return None
 
 
-def read(path: str, text: str) -> Dockerfile:
-    return _Reader(path, text).run()
+def read(path: str, text: str, arguments: Mapping[str, str] | None = None) -> Dockerfile:
+    """`arguments` are those that the build gets; for others, the defaults of the file count."""
+    return _Reader(path, text, arguments or {}).run()
 
 
 def instructions(path: str, text: str) -> Iterator[Instruction]:
@@ -164,9 +168,14 @@ def _here_documents(
 
 
 class _Reader:
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, given: Mapping[str, str]) -> None:
         self._path = path
         self._text = text
+        self._given = given
+        """Values of arguments, instead of their defaults."""
+        self._with_defaults: set[str] = set()
+        self._used: set[str] = set()
+        """Names of variables in FROM and in commands."""
         self._lines = [line.strip() for line in text.split("\n")]
         self._global: dict[str, str] = {}
         """Variables of ARG before the first FROM."""
@@ -190,12 +199,16 @@ class _Reader:
             handler = self._handlers.get(instruction.keyword)
             if handler is not None and (self._stages or instruction.keyword in ("FROM", "ARG")):
                 handler(instruction)
+            if instruction.keyword in ("FROM", "RUN", "ENV", "ARG"):
+                text = " ".join(line.text for line in instruction.lines)
+                self._used |= {match[1] for match in _NAMED.finditer(text)}
         comments = (
             FileLine(self._path, number, line)
             for number, line in enumerate(self._lines, 1)
             if line.startswith("#")
         )
-        return Dockerfile(self._path, tuple(self._stages), tuple(comments))
+        taken = sorted(self._with_defaults & self._used)
+        return Dockerfile(self._path, tuple(self._stages), tuple(comments), tuple(taken))
 
     def _from(self, instruction: Instruction) -> None:
         match = _FROM.fullmatch(instruction.text)
@@ -215,11 +228,13 @@ class _Reader:
     def _arg(self, instruction: Instruction) -> None:
         for word in _split(instruction.text):
             name, has_value, value = word.partition("=")
+            if has_value and name not in self._given:
+                self._with_defaults.add(name)
             if not self._stages:
-                if has_value:
-                    self._global[name] = substituted(value, self._global)
-            elif has_value:
-                self._known[name] = substituted(value, self._known)
+                if has_value or name in self._given:
+                    self._global[name] = self._given.get(name, substituted(value, self._global))
+            elif has_value or name in self._given:
+                self._known[name] = self._given.get(name, substituted(value, self._known))
             elif name in self._global:
                 self._known[name] = self._global[name]
 

@@ -234,6 +234,15 @@ def _conda(given: list[_Word]) -> PackageInstall | None:
     return PackageInstall(tuple(requirements), (), (), (), python, tuple(unread))
 
 
+def uninstalled(command: ShellCommand) -> frozenset[str]:
+    """The packages that `pip uninstall` removes."""
+    words = command.plain_words
+    if "uninstall" not in words or not any("pip" in word for word in words):
+        return frozenset()
+    listed = words[words.index("uninstall") + 1 :]
+    return frozenset(word.lower().replace("_", "-") for word in listed if word[:1].isalpha())
+
+
 _NO_WORD = _Word("", FileLine("", 1, ""))
 _APT = frozenset({"apt-get", "apt", "yum", "dnf", "microdnf", "zypper", "aptitude"})
 

@@ -30,6 +30,8 @@ class WorkflowJob(NamedTuple):
     """The labels of the machine; with a `$` if they are not known, empty if there are none."""
     is_hosted: bool
     """It runs on a machine of GitHub, which has no GPU."""
+    is_of_gitlab: bool
+    """The configuration of its runner decides whether its container gets GPUs."""
     image: str
     """The image of the container that its commands run in; empty if they run in none."""
     image_place: FileLine
@@ -59,6 +61,7 @@ def _github(path: str, document: Node) -> Iterator[WorkflowJob]:
             place=place,
             runner=runner,
             is_hosted=is_hosted,
+            is_of_gitlab=False,
             image=image,
             image_place=container.place if container is not None else place,
             grants=tuple(_grants(container, is_hosted)),
@@ -83,6 +86,7 @@ def _gitlab(path: str, document: Node) -> Iterator[WorkflowJob]:
             place=place,
             runner=_words(child(node, "tags")),
             is_hosted=False,
+            is_of_gitlab=True,
             image=image.value if isinstance(image, Text) else text(image, "name"),
             image_place=image.place if image is not None else place,
             grants=(),

@@ -1,0 +1,176 @@
+"""Whether a finding stands: what would make it false was looked at, and is not there.
+
+A detector says what its finding rests on (`Question`). This is the one place that looks at it, for
+all causes: if something else is the case, there is no finding; if that cannot be seen, it is a
+note that says what is open.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from whygpu.linter.project_files import kind_of
+from whygpu.linter.project_texts import ProjectTexts
+from whygpu.linter.service_setups import granted_services
+from whygpu.model.deployment import Question, Setup, SetupFinding
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+
+Answer = Observed[str]
+"""Known: it is otherwise, so the finding is false. Unknown: why it is open."""
+_STANDS = Absent("what the files show")
+
+_SUBMITS = re.compile(
+    r"^[^#\n]{0,200}\b(?:sbatch|qsub|bsub)\b(?:[^\n]|\\\n){0,400}?"
+    r"(?:--gres|--gpus|ngpus|-gpu\b|-G )[^\n]{0,400}",
+    re.MULTILINE,
+)
+_PATCHES = re.compile(r"\bkubectl\s(?:patch|set)\b(?:[^\n]|\\\n){0,400}nvidia\.com/")
+_GIVES_GPUS = re.compile(r"nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]")
+_SHARED_MEMORY = re.compile(r"default-shm-size|set_sharing_strategy\(")
+_SERVICES = re.compile(r"^services:", re.MULTILINE)
+DEFAULT_RUNTIME = re.compile(
+    r"default-runtime[\"']?[\s:=]{1,4}[\"']?nvidia|nvidia-docker-compose|set-as-default"
+)
+
+
+def weighed(item: SetupFinding, setup: Setup, project: ProjectTexts) -> SetupFinding | None:
+    """The finding, a note in its place, or None if it is false."""
+    for question in item.rests_on if item.finding.severity != "info" else ():
+        answer = _answer(question, item, setup, project)
+        if isinstance(answer, Known):
+            return None
+        if isinstance(answer, Unknown):
+            return _as_note(item, answer.reason)
+    return item
+
+
+def _as_note(item: SetupFinding, reason: str) -> SetupFinding:
+    finding = item.finding
+    return item._replace(
+        finding=finding._replace(
+            severity="info", confidence="possible", message=f"{finding.message}; {reason}"
+        )
+    )
+
+
+def _answer(question: Question, item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    for place in (setup, setup.image) if setup.image is not None else (setup,):
+        for each in place.open_questions:
+            if each.about == question:
+                return Unknown(each.reason)
+    look = _LOOKS.get(question)
+    return look(item, setup, project) if look is not None else _STANDS
+
+
+def _purpose(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    if setup.given or not setup.for_gpu or any(not reason.doubt for reason in setup.for_gpu):
+        return _STANDS
+    return Unknown(setup.for_gpu[0].doubt)
+
+
+def _gpus(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    if setup.kind == "job":
+        return _submitted_with_gpus(setup, project)
+    if setup.kind == "pod":
+        return _patched(setup, project)
+    if setup.kind in ("service", "dev container", "image"):
+        said = project.first(DEFAULT_RUNTIME)
+        if isinstance(said, Known):
+            return Known(f"{said.source} makes NVIDIA's runtime the default", said.source)
+        if isinstance(said, Unknown):
+            return said
+    return _given_in_another_file(setup, project) if setup.kind == "service" else _STANDS
+
+
+def _submitted_with_gpus(setup: Setup, project: ProjectTexts) -> Answer:
+    """Scripts of any folder, a README or a program may submit the job with options."""
+    name = os.path.basename(setup.place.file)
+    is_open = ""
+    for path, text in project.having(_SUBMITS):
+        for match in _SUBMITS.finditer(text):
+            if name in match[0]:
+                return Known(f"{path} submits it with GPUs", path)
+            if re.search(r"[${*]", match[0]):
+                is_open = is_open or f"{path} submits jobs with GPUs, perhaps this one"
+    return Unknown(is_open) if is_open else _STANDS
+
+
+def _patched(setup: Setup, project: ProjectTexts) -> Answer:
+    """Another manifest of the project, or a command, may give GPUs to the object of this name."""
+    name = setup.name.partition("/")[0]
+    if not name:
+        return _STANDS
+    for path, text in project.having(_PATCHES):
+        if name in text:
+            return Unknown(f"{path} changes the resources of pods, perhaps of this one")
+    named = re.compile(rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}[\"']?\s")
+    for path, text in project.having(_GIVES_GPUS):
+        if kind_of(path) == "yaml" and name in text and named.search(text):
+            return Unknown(f"{path} gives GPUs to a {name}, perhaps to this one")
+    return _STANDS
+
+
+def _given_in_another_file(setup: Setup, project: ProjectTexts) -> Answer:
+    for path, text in project.having(_SERVICES):
+        granted = granted_services(path, text) if kind_of(path) == "compose" else ()
+        if any(each.name == setup.name for each in granted):
+            return Unknown(f"{path} gives a service of this name GPUs")
+    return _STANDS
+
+
+def _arguments(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    image = setup.image or setup
+    if not image.arguments:
+        return _STANDS
+    found = project.first(_another_value(image.arguments))
+    if isinstance(found, Known):
+        return Unknown(f"{found.source} may build the image with other arguments")
+    return found if isinstance(found, Unknown) else _STANDS
+
+
+@lru_cache(maxsize=64)
+def _another_value(names: tuple[str, ...]) -> re.Pattern[str]:
+    """--build-arg CUDA=12.1, and the same in the parts `args` and `build-args` of YAML."""
+    listed = "|".join(map(re.escape, names))
+    return re.compile(
+        rf"--build-arg[ =][\"']?(?:{listed})\b"
+        rf"|build-args:[^\n]{{0,9}}\n(?:[^\n]{{0,200}}\n){{0,9}}?\s{{1,40}}(?:{listed})="
+        rf"|\bargs:\s{{0,9}}\n(?:\s{{1,40}}\S[^\n]{{0,200}}\n){{0,9}}?\s{{1,40}}(?:-\s)?[\"']?"
+        rf"(?:{listed})[\"']?\s?[:=]"
+    )
+
+
+def _memory(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    found = project.first(_SHARED_MEMORY)
+    if isinstance(found, Known):
+        return Unknown(f"{found.source} may give it more")
+    program = setup.program
+    if program is not None and program.workers is not None and not program.loads_images:
+        return Unknown("small batches fit into it")
+    return found if isinstance(found, Unknown) else _STANDS
+
+
+def _names(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    """A program or a script of the project may read a variable that no framework reads."""
+    names = (each.name for each in setup.variables if each.place == item.place)
+    listed = "|".join(map(re.escape, names))
+    found = project.first(
+        re.compile(
+            rf"(?:environ|getenv|env\.|Field\(|alias)[^\n]{{0,40}}[\"'](?:{listed})[\"']|\$\{{?(?:{listed})\b"
+        )
+    )
+    if isinstance(found, Known):
+        return Known(f"{found.source} reads it", found.source)
+    return found if isinstance(found, Unknown) else _STANDS
+
+
+_LOOKS: dict[Question, Callable[[SetupFinding, Setup, ProjectTexts], Answer]] = {
+    "purpose": _purpose,
+    "gpus": _gpus,
+    "arguments": _arguments,
+    "memory": _memory,
+    "names": _names,
+}
