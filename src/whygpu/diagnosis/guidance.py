@@ -24,6 +24,7 @@ from whygpu.tables.complaints import (
     SEES_NONE,
     Complaint,
     complaint_in,
+    goes_on_after,
     is_of_a_person,
 )
 from whygpu.tables.failures_elsewhere import elsewhere
@@ -350,8 +351,11 @@ def _shown_of_devices(log: Log) -> str:
 
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
     answered = amid_output and log.reports_gpu_at_work()
+    before = ""
     for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
-        if line.level == "none" and (is_of_a_person(line.text) or not amid_output):
+        person = is_of_a_person(line.text) or goes_on_after(before, line.text)
+        before = line.text if person else ""
+        if line.level == "none" and (person or not amid_output):
             said = complaint_in(line.text)
             if said is not None and not (answered and said.asks_for_use):
                 yield line, said

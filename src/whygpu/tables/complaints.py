@@ -101,7 +101,7 @@ _LISTS_NONE = late(
     re.IGNORECASE,
 )
 
-_IDLE = Complaint(
+IDLE = Complaint(
     (
         _one_of("GPUs?", "nvidia-smi", r"GPU[ _-]?util\w{0,9}"),
         _one_of(
@@ -278,9 +278,9 @@ _ALL: tuple[Complaint, ...] = (
         ("a power supply that is too weak for the GPU", "heat", "a faulty GPU or driver"),
         "Does it also happen with a lower power limit (sudo nvidia-smi -pl WATTS)?",
     ),
-    _IDLE,
-    _IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
-    _IDLE._replace(words=(late(r"GPU ?的?(?:利用率|使用率|占用率)[^\n]{0,12}(?:低|[0-4]?\d ?%)"),)),
+    IDLE,
+    IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
+    IDLE._replace(words=(late(r"GPU ?的?(?:利用率|使用率|占用率)[^\n]{0,12}(?:低|[0-4]?\d ?%)"),)),
     Complaint(
         (
             _HOW,
@@ -378,7 +378,7 @@ _ALL: tuple[Complaint, ...] = (
         (_GPU, _one_of("slow", "slowly", "takes? (?:too |very |so )?long", "speed")),
         "the program is slow",
         (_WHICH_DEVICE, PROFILE),
-        _IDLE.candidates,
+        IDLE.candidates,
         "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
     ),
     WHETHER_USED,
@@ -426,6 +426,15 @@ def complaint_in(line: str) -> Complaint | None:
             if all(word.search(sentence) for word in row.words):
                 return row
     return None
+
+
+def goes_on_after(sentence: str, line: str) -> bool:
+    """Whether the line ends a sentence of a person that the line before it began."""
+    return (
+        bool(sentence)
+        and sentence.rstrip()[-1:].isalpha()
+        and not line.startswith(("  ", "\t", "File"))
+    )
 
 
 def is_of_a_person(line: str) -> bool:
