@@ -20,6 +20,8 @@ from whygpu.model.log import DeviceReport, Failure, Line, Log
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.complaints import (
     CHECK,
+    FAILS,
+    POINTS_BELOW,
     PROFILE,
     SEES_NONE,
     Complaint,
@@ -321,12 +323,18 @@ def crashed_in(log: Log) -> str:
     return ""
 
 
-def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
+def for_own_words(
+    log: Log, *, amid_output: bool = False, harmless: frozenset[int] = frozenset()
+) -> Guidance | None:
     """For a text in which a person describes a symptom, or asks; None if nobody does.
 
     `amid_output`: the rest is the output of a program, whose lines may look like such a sentence.
+    `harmless`: lines of it that are known to mean nothing.
     """
-    line, said = next(_own_words(log, amid_output), (None, None))
+    line, said = next(
+        (found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)),
+        (None, None),
+    )
     if line is None or said is None:
         return None
     if said.is_question:
@@ -341,6 +349,16 @@ def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
         ask=_question(log, _IS_IT_LISTED) if sees_none else said.ask,
         steps=_next_steps(log) if sees_none else said.steps,
     )
+
+
+_NEAR = 4
+"""The most lines between a sentence and the output that it speaks of."""
+
+
+def _is_of(line: Line, said: Complaint, harmless: frozenset[int]) -> bool:
+    """Whether the errors that somebody speaks of are harmless lines."""
+    follow = any(0 < number - line.number <= _NEAR for number in harmless)
+    return said is FAILS and follow and POINTS_BELOW.search(line.text) is not None
 
 
 def _shown_of_devices(log: Log) -> str:

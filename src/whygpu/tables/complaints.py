@@ -146,6 +146,30 @@ _ONLY_KERAS = late(
 )
 _DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
 
+FAILS = Complaint(
+    (
+        _GPU,
+        _one_of("exceptions?", "errors?", "crash-", "fails?", "failing", "fail(?:ed|ure)"),
+        _one_of("us(?:e|es|ed|ing)", "on", "with", "when", "train-", "runs?", "running"),
+    ),
+    "a program fails when it uses the GPU",
+    (_WHOLE_OUTPUT, CHECK, _tutorial("exceptions")),
+    (
+        "CUDA libraries or a cuDNN of another release than the framework needs",
+        "memory that is used up, or held by another program",
+        "a driver that is too old",
+        "a GPU that is newer or older than the build",
+    ),
+    "What is the last line of the traceback, and the first error above it?",
+)
+POINTS_BELOW = late(
+    r"(?<!\w)(?:follow\w{1,4}|these|below)(?: [\w-]{1,12}){0,2} (?:errors|warnings|messages|lines)"
+    r"(?!\w)"
+    r"|(?<!\w)(?:errors|warnings|messages|lines) (?:below|as follows)(?!\w)",
+    re.IGNORECASE,
+)
+"""The errors that a person speaks of are the lines that follow."""
+
 WHETHER_USED = Complaint(
     (
         late(
@@ -394,22 +418,7 @@ _ALL: tuple[Complaint, ...] = (
             ),
         ),
     ),
-    Complaint(
-        (
-            _GPU,
-            _one_of("exceptions?", "errors?", "crash-", "fails?", "failing", "fail(?:ed|ure)"),
-            _one_of("us(?:e|es|ed|ing)", "on", "with", "when", "train-", "runs?", "running"),
-        ),
-        "a program fails when it uses the GPU",
-        (_WHOLE_OUTPUT, CHECK, _tutorial("exceptions")),
-        (
-            "CUDA libraries or a cuDNN of another release than the framework needs",
-            "memory that is used up, or held by another program",
-            "a driver that is too old",
-            "a GPU that is newer or older than the build",
-        ),
-        "What is the last line of the traceback, and the first error above it?",
-    ),
+    FAILS,
     _ABOUT_THE_GPU,
 )
 _PERSON = late(r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$")
