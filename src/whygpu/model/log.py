@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
 from whygpu.model.lazy_regex import may_match
-from whygpu.model.outside_text import excerpt
+from whygpu.model.outside_text import telling_excerpt
 from whygpu.model.shortage import MemoryPlace
 from whygpu.model.system import Cpu
 
@@ -294,7 +294,7 @@ class Log(NamedTuple):
 
     def _quoted(self, number: int) -> Evidence:
         where = f"{self.name}:{number}" if self.name else f"line {number}"
-        text = excerpt(self._telling(number).text.strip())
+        text = telling_excerpt(self._telling(number).text.strip())
         return Evidence("log", where, text, number)
 
     def _telling(self, number: int) -> Line:
