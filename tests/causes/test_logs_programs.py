@@ -353,3 +353,35 @@ NO_SESSION = "AttributeError: module 'tensorflow' has no attribute 'Session'"
 def test_a_form_that_states_tensorflow_1_rules_out_what_tensorflow_2_removed() -> None:
     assert roots(NO_SESSION) == ["session-api-removed-in-tf2"]
     assert roots(f"{NO_SESSION}\n{TF1}") == []
+
+
+@each(
+    "line",
+    [
+        "cannot re-initialize cuda in forked subprocess. ",
+        "RuntimeError: Cannot re-initialize CUDA in forked subprocess.",
+        "Cannot reinitialize CUDA in a forked subprocess",
+    ],
+)
+def test_a_forked_process_however_it_is_written(line: str) -> None:
+    assert roots(line) == ["cuda-fork-multiprocessing"]
+
+
+STARTS = (
+    "2018-07-11 23:47:49.707014: I tensorflow/core/platform/cpu_feature_guard.cc:140] Your CPU "
+    "supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA"
+)
+MAPPED = (
+    "2018-07-11 23:47:49.707880: I tensorflow/core/common_runtime/direct_session.cc:284] Device "
+    "mapping: no known devices."
+)
+NO_DRIVER = "E tensorflow/stream_executor/cuda/cuda_driver.cc:406] failed call to cuInit: {}"
+
+
+def test_a_session_that_does_not_look_for_a_gpu_is_of_a_build_without() -> None:
+    assert roots(f"{STARTS}\n{MAPPED}") == ["cpu-only-build"]
+    error = NO_DRIVER.format("CUDA_ERROR_NO_DEVICE")
+    assert "cpu-only-build" not in roots(f"{STARTS}\n{error}\n{MAPPED}")
+    wanted = "config = tf.ConfigProto(device_count={'GPU': 0})"
+    assert "cpu-only-build" not in roots(f"{wanted}\n{STARTS}\n{MAPPED}")
+    assert "cpu-only-build" not in roots(MAPPED), "messages may be filtered out"
