@@ -680,3 +680,24 @@ def test_a_listed_package_of_tensorflow_for_the_cpu_is_why_there_is_no_gpu(row: 
 )
 def test_a_listed_package_with_gpu_code_is_no_reason(rows: str) -> None:
     assert "cpu-only-build" not in causes(rows + _NONE)
+
+
+INVALID_IMAGE = (
+    "InternalError: CUDA runtime implicit initialization on GPU:0 failed. Status: device kernel "
+    "image is invalid"
+)
+
+
+@each(
+    ("gpu", "expected"),
+    [
+        ("name: GeForce GTX 950M, pci bus id: 0000:01:00.0, compute capability: 5.0", [OLD]),
+        ("name: GeForce RTX 3080, pci bus id: 0000:01:00.0, compute capability: 8.6", [NEW]),
+        ("", [NEW, OLD]),
+    ],
+)
+def test_an_invalid_image_is_judged_by_the_gpu(gpu: str, expected: list[str]) -> None:
+    created = (
+        f"I gpu_device.cc:1402] Created TensorFlow device (/device:GPU:0) -> (device: 0, {gpu})"
+    )
+    assert causes(f"{created if gpu else ''}\n{INVALID_IMAGE}") == expected

@@ -287,3 +287,15 @@ def test_a_runtime_with_a_gpu_is_fine() -> None:
         f" compute capability: 7.5\n{PROGRESS}\n"
     )
     assert explained(ready).verdict == "nothing-wrong"
+
+
+@each(
+    "line",
+    [
+        "Failed to initialize NVML: Unknown Error",
+        "after a day in docker it says: failed to initialize nvml unknown error",
+        "Failed to initialize NVML: ERROR_UNKNOWN",
+    ],
+)
+def test_access_that_was_lost_however_it_is_written(line: str) -> None:
+    assert causes(line) == ["docker-no-gpu-runtime"]

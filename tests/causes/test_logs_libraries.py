@@ -414,3 +414,18 @@ def test_cupy_quotes_the_error_that_is_the_reason(quoted: str, cause: str, confi
 
 def test_a_reason_of_cupy_that_nobody_knows_is_not_made_up() -> None:
     assert not explained(NO_CUPY.format("original error: the disk fell out")).root_causes
+
+
+@each(
+    ("name", "expected"),
+    [
+        ("CUDA", "cuda-runtime-missing"),
+        ("cuSOLVER", "cuda-runtime-missing"),
+        ("cuDNN", "cudnn-missing"),
+    ],
+)
+def test_what_jax_could_not_load(name: str, expected: str) -> None:
+    head = "WARNING:jax._src.xla_bridge:CUDA backend failed to initialize: Unable to load"
+    for end in ("Is it installed?", "(Set TF_CPP_MIN_LOG_LEVEL=0 and rerun for more info.)"):
+        (root,) = explained(f"{head} {name}. {end}").root_causes
+        assert root.cause == expected

@@ -570,3 +570,28 @@ def test_a_cache_in_main_memory_fills_main_memory() -> None:
     frame = '  File "/opt/vllm/worker/cache_engine.py", line 82, in allocate_cpu_cache\n'
     log = f"Traceback (most recent call last):\n{frame}    torch.empty(shape)\n"
     assert roots(f"{log}RuntimeError: CUDA error: out of memory") == [HOST]
+
+
+ASYNC = """Allocation on device 0 would exceed allowed memory. (out of memory)
+Currently allocated     : {held}
+Requested               : {asked}
+Device limit            : 8.00 GiB
+Free (according to CUDA): {free}
+PyTorch limit (set by user-supplied memory fraction)
+                        : 17179869184.00 GiB"""
+
+
+@each(
+    ("held", "asked", "free", "expected"),
+    [
+        ("7.20 GiB", "512.00 MiB", "0 bytes", TOO_BIG),
+        ("0.30 GiB", "512.00 MiB", "100.00 MiB", OTHERS),
+        ("1.50 GiB", "20.00 MiB", "4.10 GiB", KEPT),
+    ],
+)
+def test_the_figures_of_the_asynchronous_allocator(
+    held: str, asked: str, free: str, expected: str
+) -> None:
+    message = ASYNC.format(held=held, asked=asked, free=free)
+    assert roots(f"torch.cuda.OutOfMemoryError: {message}")[0] == expected
+    assert roots(" ".join(message.split()))[0] == expected, "on one line"

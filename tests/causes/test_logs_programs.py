@@ -310,3 +310,78 @@ def test_a_program_that_worked_on_was_not_stopped_by_the_demand() -> None:
     )
     assert "no-deterministic-kernel" in roots(refused)
     assert roots(f"{refused}\nEpoch 1: loss 0.71\nEpoch 2: loss 0.60") == []
+
+
+@each(
+    "sentence",
+    [
+        "The GPU usage fluctuates between 0% and 60% while I train",
+        "When I train, the gpu-util is 15% and the CPU is at 90%",
+        "My GPU memory is full, but its utilization is only 12 %",
+        "I train on a P100 and the GPU utilization drops to 0-10 % every few seconds",
+        "In my training, as nvidia-smi shows\nthe GPU-Util is just (0~20%) here",
+    ],
+)
+def test_a_gpu_that_is_said_to_be_busy_now_and_then_waits(sentence: str) -> None:
+    assert roots(sentence) == ["slow-small-or-input-bound"]
+
+
+@each(
+    "sentence",
+    [
+        "The GPU usage is 0% but the CPU is at 45%",
+        "My GPU is at 5%, which may be the desktop",
+        "I see that the GPU is idle 20% of the time",
+        "The GPU usage is at 95 % and the memory at 10 %",
+        "The GPU utilization drops to 0%",
+    ],
+)
+def test_an_idle_gpu_may_as_well_be_unused(sentence: str) -> None:
+    assert roots(sentence) == []
+    assert explained(sentence).verdict == "unknown"
+
+
+def test_a_sentence_over_two_lines_is_one_persons() -> None:
+    text = "I have a question, since when I watch it\nthe gpu-util is at 2 % only\n5/100 [=>..]\n"
+    assert explained(text).verdict == "unknown"
+
+
+TF1 = "- **TensorFlow version (use command below)**: 1.7.0"
+NO_SESSION = "AttributeError: module 'tensorflow' has no attribute 'Session'"
+
+
+def test_a_form_that_states_tensorflow_1_rules_out_what_tensorflow_2_removed() -> None:
+    assert roots(NO_SESSION) == ["session-api-removed-in-tf2"]
+    assert roots(f"{NO_SESSION}\n{TF1}") == []
+
+
+@each(
+    "line",
+    [
+        "cannot re-initialize cuda in forked subprocess. ",
+        "RuntimeError: Cannot re-initialize CUDA in forked subprocess.",
+        "Cannot reinitialize CUDA in a forked subprocess",
+    ],
+)
+def test_a_forked_process_however_it_is_written(line: str) -> None:
+    assert roots(line) == ["cuda-fork-multiprocessing"]
+
+
+STARTS = (
+    "2018-07-11 23:47:49.707014: I tensorflow/core/platform/cpu_feature_guard.cc:140] Your CPU "
+    "supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA"
+)
+MAPPED = (
+    "2018-07-11 23:47:49.707880: I tensorflow/core/common_runtime/direct_session.cc:284] Device "
+    "mapping: no known devices."
+)
+NO_DRIVER = "E tensorflow/stream_executor/cuda/cuda_driver.cc:406] failed call to cuInit: {}"
+
+
+def test_a_session_that_does_not_look_for_a_gpu_is_of_a_build_without() -> None:
+    assert roots(f"{STARTS}\n{MAPPED}") == ["cpu-only-build"]
+    error = NO_DRIVER.format("CUDA_ERROR_NO_DEVICE")
+    assert "cpu-only-build" not in roots(f"{STARTS}\n{error}\n{MAPPED}")
+    wanted = "config = tf.ConfigProto(device_count={'GPU': 0})"
+    assert "cpu-only-build" not in roots(f"{wanted}\n{STARTS}\n{MAPPED}")
+    assert "cpu-only-build" not in roots(MAPPED), "messages may be filtered out"

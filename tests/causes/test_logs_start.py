@@ -440,3 +440,26 @@ def test_a_gpu_without_mig_may_be_the_one_that_is_meant() -> None:
     ).root_causes[0]
     assert (beside.code, beside.confidence) == ("WG120", "likely")
     assert "of such a GPU" in beside.message
+
+
+SEARCHES = (
+    'level=INFO source=gpu.go:191 msg="Searching for GPU management library {library}"\n'
+    'level=INFO source=gpu.go:237 msg="Discovered GPU libraries: {found}"\n'
+    'level=INFO source=routes.go:1042 msg="no GPU detected"'
+)
+SEARCHES_LATER = (
+    'level=DEBUG source=gpu.go:501 msg="Searching for GPU library" name={library}*\n'
+    'level=DEBUG source=gpu.go:525 msg="gpu library search" globs="[/usr/lib/x* /opt/y*]"\n'
+    'level=DEBUG source=gpu.go:558 msg="discovered GPU libraries" paths={found}\n'
+    'level=INFO source=gpu.go:377 msg="no compatible GPUs were discovered"'
+)
+
+
+@each("text", [SEARCHES, SEARCHES_LATER])
+def test_a_server_that_searched_and_found_no_library_of_the_driver(text: str) -> None:
+    def cause_of(library: str, found: str) -> list[str]:
+        return [root.cause for root in said(text.format(library=library, found=found)).root_causes]
+
+    assert cause_of("libcuda.so", "[]") == ["no-nvidia-driver"]
+    assert cause_of("libcuda.so", "[/usr/lib/libcuda.so.1]") == []
+    assert cause_of("librocm_smi64.so", "[]") == []

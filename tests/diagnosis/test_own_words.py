@@ -158,3 +158,18 @@ def test_words_of_a_longer_text_lead_nowhere() -> None:
     guidance = api.explain(text).guidance
     assert guidance is not None
     assert guidance.candidates == ()
+
+
+@each(
+    ("sentence", "verdict"),
+    [
+        ("We get the following errors with CUDA 12.1 when we import it:", "nothing-wrong"),
+        ("I see these warnings when I train on the GPU", "nothing-wrong"),
+        ("I get an error when I train on the GPU", "unknown"),
+        ("My program fails with these settings when it uses CUDA", "unknown"),
+    ],
+)
+def test_harmless_lines_that_a_person_calls_errors(sentence: str, verdict: str) -> None:
+    assert api.explain(f"{sentence}\n\n{HARMLESS}\n").verdict == verdict
+    crash = f"{sentence}\n\n{HARMLESS}\nSegmentation fault (core dumped)\n"
+    assert api.explain(crash).verdict == "unknown"

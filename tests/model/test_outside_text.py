@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from whygpu.model.outside_text import excerpt
+from whygpu.model.outside_text import LONGEST_QUOTE, excerpt, telling_excerpt
 
 
 @each(
@@ -21,3 +21,13 @@ from whygpu.model.outside_text import excerpt
 )
 def test_no_word_is_cut(text: str, longest: int, expected: str) -> None:
     assert excerpt(text, longest) == expected
+
+
+def test_of_a_long_line_the_failure_is_shown() -> None:
+    story = "so I tried it again " * 20
+    assert telling_excerpt(f"{story}see /x/y_error.log") == "... /x/y_error.log", (
+        "a path stays whole"
+    )
+    assert telling_excerpt(f"{story}and then: Could not open it") == "... Could not open it"
+    assert telling_excerpt("Error: " + "a b " * LONGEST_QUOTE).startswith("Error: a b")
+    assert telling_excerpt("x error") == "x error"

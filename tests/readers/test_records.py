@@ -90,3 +90,10 @@ def test_records_that_ran_together_are_parted() -> None:
     text = f" 10%|█   | 1/10{head}one{head}two"
     assert [line.text for line in records(1, text)] == [" 10%|█   | 1/10", "one", "two"]
     assert {line.number for line in records(1, text)} == {1}
+
+
+@each("tags", ["[12] [rank0]:", "[rank3]: ", "(Worker pid=12) [1] "])
+def test_tags_before_a_record_are_no_line(tags: str) -> None:
+    record = "[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:607] waited too long"
+    (line,) = records(1, f"{tags}{record}")
+    assert (line.level, line.text) == ("error", "waited too long")

@@ -80,7 +80,7 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     # A program that only reports its devices has not worked, and has not failed either.
     without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
-    doubt = _doubt(log, roots) if without_failure and not missing else None
+    doubt = _doubt(log, roots, noise) if without_failure and not missing else None
     weighty = any(root.severity != "info" for root in roots)
     if doubt is not None or (missing and not (verdict == "found" and weighty)):
         verdict = "unknown"
@@ -123,7 +123,7 @@ def _not_read(log: Log, crashed: Sequence[str]) -> str:
     return "a part of whygpu failed on it, which is a bug" if crashed else ""
 
 
-def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
+def _doubt(log: Log, roots: Sequence[Finding], noise: Sequence[Finding]) -> Guidance | None:
     """Why a log without a failure is still not fine; None if it is fine."""
     lost = lost_numbers(log.lines)
     if lost:
@@ -136,7 +136,8 @@ def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
     reports = log.without_gpu()
     if reports:
         return for_work_without_gpu(log, reports)
-    return for_own_words(log, amid_output=True)
+    harmless = frozenset(e.line for finding in noise for e in finding.evidence if e.line)
+    return for_own_words(log, amid_output=True, harmless=harmless)
 
 
 def _reason_for_cpu(roots: Sequence[Finding]) -> Finding | None:

@@ -20,10 +20,13 @@ from whygpu.model.log import DeviceReport, Failure, Line, Log
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.complaints import (
     CHECK,
+    FAILS,
+    POINTS_BELOW,
     PROFILE,
     SEES_NONE,
     Complaint,
     complaint_in,
+    goes_on_after,
     is_of_a_person,
 )
 from whygpu.tables.failures_elsewhere import elsewhere
@@ -320,12 +323,18 @@ def crashed_in(log: Log) -> str:
     return ""
 
 
-def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
+def for_own_words(
+    log: Log, *, amid_output: bool = False, harmless: frozenset[int] = frozenset()
+) -> Guidance | None:
     """For a text in which a person describes a symptom, or asks; None if nobody does.
 
     `amid_output`: the rest is the output of a program, whose lines may look like such a sentence.
+    `harmless`: lines of it that are known to mean nothing.
     """
-    line, said = next(_own_words(log, amid_output), (None, None))
+    line, said = next(
+        (found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)),
+        (None, None),
+    )
     if line is None or said is None:
         return None
     if said.is_question:
@@ -342,6 +351,16 @@ def for_own_words(log: Log, *, amid_output: bool = False) -> Guidance | None:
     )
 
 
+_NEAR = 4
+"""The most lines between a sentence and the output that it speaks of."""
+
+
+def _is_of(line: Line, said: Complaint, harmless: frozenset[int]) -> bool:
+    """Whether the errors that somebody speaks of are harmless lines."""
+    follow = any(0 < number - line.number <= _NEAR for number in harmless)
+    return said is FAILS and follow and POINTS_BELOW.search(line.text) is not None
+
+
 def _shown_of_devices(log: Log) -> str:
     """What the rest says of what somebody asks."""
     works = health(log)
@@ -350,8 +369,11 @@ def _shown_of_devices(log: Log) -> str:
 
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
     answered = amid_output and log.reports_gpu_at_work()
+    before = ""
     for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
-        if line.level == "none" and (is_of_a_person(line.text) or not amid_output):
+        person = is_of_a_person(line.text) or goes_on_after(before, line.text)
+        before = line.text if person else ""
+        if line.level == "none" and (person or not amid_output):
             said = complaint_in(line.text)
             if said is not None and not (answered and said.asks_for_use):
                 yield line, said

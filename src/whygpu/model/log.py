@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
 from whygpu.model.lazy_regex import may_match
-from whygpu.model.outside_text import excerpt
+from whygpu.model.outside_text import telling_excerpt
 from whygpu.model.shortage import MemoryPlace
 from whygpu.model.system import Cpu
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from whygpu.model.program import Program
 
 Level = Literal["fatal", "error", "warning", "info", "none"]
+_WORST_FIRST: tuple[Level, ...] = ("fatal", "error", "warning", "none", "info")
+"""A line without a level may say anything; an information is never a failure."""
 """The severity that the writer gave it; "none" for lines that are not log records."""
 
 
@@ -292,8 +294,18 @@ class Log(NamedTuple):
 
     def _quoted(self, number: int) -> Evidence:
         where = f"{self.name}:{number}" if self.name else f"line {number}"
-        text = excerpt(self.line(number).text.strip())
+        text = telling_excerpt(self._telling(number).text.strip())
         return Evidence("log", where, text, number)
+
+    def _telling(self, number: int) -> Line:
+        """The record of this line that reports most; a progress bar or a paste may join several."""
+        from bisect import bisect_left, bisect_right
+
+        first = bisect_left(self.lines, number, key=lambda line: line.number)
+        end = bisect_right(self.lines, number, key=lambda line: line.number)
+        if first == end:
+            return self.line(number)
+        return min(self.lines[first:end], key=lambda line: _WORST_FIRST.index(line.level))
 
     def reports_gpu(self) -> bool:
         """Whether a program says that it has a GPU, or works on one."""

@@ -53,6 +53,20 @@ def excerpt(text: str, longest: int = LONGEST_QUOTE) -> str:
     return f"{head} ..." if head else f"... ({len(text)} characters)"
 
 
+_SAYS_WHAT_FAILED = re.compile(
+    r"[Ee]rror|ERROR|[Ff]ail|[Cc]ould not|[Cc]annot|[Uu]nable|[Nn]ot found|[Nn]o GPU|STATUS_"
+)
+
+
+def telling_excerpt(text: str) -> str:
+    """Of a long line, the part that says what failed: people write before it, and programs too."""
+    found = _SAYS_WHAT_FAILED.search(text) if len(text) > LONGEST_QUOTE else None
+    if found is None or found.start() < LONGEST_QUOTE // 2:
+        return excerpt(text)
+    start = text.rfind(" ", 0, found.start()) + 1
+    return excerpt(f"... {text[start:]}" if start else text)
+
+
 def printable(text: str) -> str:
     """The same text, with each control or invisible character replaced.
 

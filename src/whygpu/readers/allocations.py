@@ -12,6 +12,7 @@ from whygpu.tables.out_of_memory import (
     PAGING_FILE,
     SECOND_OF_PAIR,
     TORCH,
+    TORCH_ASYNC,
     TORCH_PARTS,
     Form,
     out_of_memory,
@@ -26,6 +27,8 @@ ABOUT_MEMORY = late(
 _OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 _WRAPPED = 3
 """The most further lines into which a terminal may have wrapped a long message."""
+_LONGEST_MESSAGE = 5
+"""The most further lines of a message that has a line for each number."""
 _WIDEST = 400
 """Characters of a line that are joined with its neighbour."""
 
@@ -50,7 +53,11 @@ def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocati
     if not ABOUT_MEMORY.search(line.text) or NO_FAILURE_AFTER.search(line.text):
         return
     if "out of memory" in line.text or "Tried to allocate" in line.text:
-        torch = TORCH.search(_with_continuation(lines, index))
+        asynchronous = TORCH_ASYNC.search(_with_continuation(lines, index, _LONGEST_MESSAGE))
+        if asynchronous is not None:
+            yield _of_torch(line, asynchronous)
+            return
+        torch = TORCH.search(_with_continuation(lines, index, _WRAPPED))
         if torch and (torch["before"] is not None or "capacity" in torch["rest"]):
             yield _of_torch(line, torch)
             return
@@ -76,9 +83,9 @@ def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocati
     )
 
 
-def _with_continuation(lines: Sequence[Line], index: int) -> str:
+def _with_continuation(lines: Sequence[Line], index: int, most: int) -> str:
     parts = [lines[index].text]
-    for line in lines[index + 1 : index + 1 + _WRAPPED]:
+    for line in lines[index + 1 : index + 1 + most]:
         if line.level != "none" or line.text.startswith(("Traceback", "  File ")):
             break
         parts.append(line.text)
@@ -125,7 +132,7 @@ def _unit(match: re.Match[str], name: str) -> str | None:
 
 
 def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
-    message = (match["before"] or "") + match["rest"]
+    message = (match.groupdict().get("before") or "") + match["rest"]
     sizes: dict[str, int | None] = {}
     for name, pattern in TORCH_PARTS.items():
         part = pattern.search(message)

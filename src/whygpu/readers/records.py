@@ -38,6 +38,8 @@ _NATIVE = re.compile(
 )
 _ONLY_TIME = re.compile(r"\[?\d{2,4}[-/]\d\d[-/]\d{2,4}(?:[ T][\d:.,]{5,20})?\]?:?")
 """The time of the record in another form, as people shorten it."""
+_ONLY_TAGS = re.compile(r"(?:[\[(][\w :.,=-]{1,60}[\])][: ]{0,3}){1,4}")
+"""What launchers write before each record: [12] [rank0]:"""
 _WORD = r"CRITICAL|FATAL|ERROR|WARNING|WARN|INFO|DEBUG"
 _PYTHON = re.compile(
     # logging.basicConfig: WARNING:tensorflow:text
@@ -72,7 +74,7 @@ def records(number: int, text: str) -> list[Line]:
         return [_plain(number, text)]
     found: list[Line] = []
     before = text[: starts[0].start()].rstrip()
-    if before and _ONLY_TIME.fullmatch(before) is None:
+    if before and not (_ONLY_TIME.fullmatch(before) or _ONLY_TAGS.fullmatch(before)):
         found.append(_plain(number, before))
     for match, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.start() if following else len(text)

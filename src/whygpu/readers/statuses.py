@@ -109,6 +109,8 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ("Driver/library version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
     ("NVML/RM version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
     ("Failed to initialize NVML: Unknown Error", "nvml", "NVML_ERROR_UNKNOWN"),
+    ("Failed to initialize NVML Unknown Error", "nvml", "NVML_ERROR_UNKNOWN"),
+    ("Failed to initialize NVML: ERROR_UNKNOWN", "nvml", "NVML_ERROR_UNKNOWN"),
     ("NVMLError_Unknown", "nvml", "NVML_ERROR_UNKNOWN"),
     ("nvml error: unknown error", "nvml", "NVML_ERROR_UNKNOWN"),
     ("Failed to initialize NVML: Insufficient Permissions", "nvml", "NVML_ERROR_NO_PERMISSION"),

@@ -11,6 +11,8 @@ from whygpu.readers.words_in import words_in
 from whygpu.tables.distributions import PROVIDERS
 
 _NUMBER = r"(\d+(?:\.\d+)*(?:(?:a|b|rc|\.?dev|\.?post)\d+)?)"
+_ASIDE = r"(?: \([^()\n]{1,40}\))?(?:\*\*)?"
+"""What the forms of issue trackers add: TensorFlow version (use command below)**:"""
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (of, re.compile(pattern))
     for of, pattern in (
@@ -28,7 +30,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("cudnn-built", rf"source was compiled with:? {_NUMBER}"),
         (
             "tensorflow",
-            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version:?|==|-| ) ?['\"]?v?"
+            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version{_ASIDE}:?|==|-| ) ?['\"]?v?"
             # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
             rf"(?=[012]\.){_NUMBER}",
         ),
@@ -70,8 +72,13 @@ _ASKED = re.compile(
     r"\b(?P<of>tf|tensorflow|torch|jaxlib|jax|keras|np|numpy)\."
     rf"(?:__version__|VERSION|version\.VERSION)(?:['\"]?\)?[ :=]{{1,4}}['\"]?{_NUMBER})?"
 )
-_ANSWER = re.compile(rf"['\"]?{_NUMBER}(?:\+[\w.]{{1,40}})?['\"]?(?:\s[^\n]{{0,80}})?")
-_ALIASES = {"tf": "tensorflow", "np": "numpy"}
+_ANSWER = re.compile(
+    rf"['\"]?(?:(?i:tf|tensorflow|pytorch|python|v) ?)?{_NUMBER}(?:[+-][\w.-]{{1,40}})?['\"]?"
+    r"(?:\s[^\n]{0,80})?"
+)
+_HEADING = re.compile(r"#{1,6} (?P<of>tensorflow|pytorch|jax|keras|python) version", re.I)
+"""Of the form of an issue tracker, with the answer below it."""
+_ALIASES = {"tf": "tensorflow", "np": "numpy", "pytorch": "torch"}
 _MOST_BETWEEN = 4
 """How many lines a framework prints at its import, before the program prints the version."""
 _NOT_INSTALLED = re.compile(
@@ -107,6 +114,9 @@ def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
         if (question := _ASKED.search(text)) is not None:
             of = _ALIASES.get(question["of"], question["of"])
             asked, answer = _Question(of, place), question[2]
+        elif (heading := _HEADING.fullmatch(text.strip())) is not None:
+            of = heading["of"].lower()
+            asked, answer = _Question(_ALIASES.get(of, of), place), ""
         if answer:
             found = _replaced(found, Version(line.number, asked.of, answer))
             asked = _Question("", 0)

@@ -101,7 +101,7 @@ _LISTS_NONE = late(
     re.IGNORECASE,
 )
 
-_IDLE = Complaint(
+IDLE = Complaint(
     (
         _one_of("GPUs?", "nvidia-smi", r"GPU[ _-]?util\w{0,9}"),
         _one_of(
@@ -145,6 +145,30 @@ _ONLY_KERAS = late(
     re.IGNORECASE,
 )
 _DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
+
+FAILS = Complaint(
+    (
+        _GPU,
+        _one_of("exceptions?", "errors?", "crash-", "fails?", "failing", "fail(?:ed|ure)"),
+        _one_of("us(?:e|es|ed|ing)", "on", "with", "when", "train-", "runs?", "running"),
+    ),
+    "a program fails when it uses the GPU",
+    (_WHOLE_OUTPUT, CHECK, _tutorial("exceptions")),
+    (
+        "CUDA libraries or a cuDNN of another release than the framework needs",
+        "memory that is used up, or held by another program",
+        "a driver that is too old",
+        "a GPU that is newer or older than the build",
+    ),
+    "What is the last line of the traceback, and the first error above it?",
+)
+POINTS_BELOW = late(
+    r"(?<!\w)(?:follow\w{1,4}|these|below)(?: [\w-]{1,12}){0,2} (?:errors|warnings|messages|lines)"
+    r"(?!\w)"
+    r"|(?<!\w)(?:errors|warnings|messages|lines) (?:below|as follows)(?!\w)",
+    re.IGNORECASE,
+)
+"""The errors that a person speaks of are the lines that follow."""
 
 WHETHER_USED = Complaint(
     (
@@ -278,9 +302,9 @@ _ALL: tuple[Complaint, ...] = (
         ("a power supply that is too weak for the GPU", "heat", "a faulty GPU or driver"),
         "Does it also happen with a lower power limit (sudo nvidia-smi -pl WATTS)?",
     ),
-    _IDLE,
-    _IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
-    _IDLE._replace(words=(late(r"GPU ?的?(?:利用率|使用率|占用率)[^\n]{0,12}(?:低|[0-4]?\d ?%)"),)),
+    IDLE,
+    IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
+    IDLE._replace(words=(late(r"GPU ?的?(?:利用率|使用率|占用率)[^\n]{0,12}(?:低|[0-4]?\d ?%)"),)),
     Complaint(
         (
             _HOW,
@@ -378,7 +402,7 @@ _ALL: tuple[Complaint, ...] = (
         (_GPU, _one_of("slow", "slowly", "takes? (?:too |very |so )?long", "speed")),
         "the program is slow",
         (_WHICH_DEVICE, PROFILE),
-        _IDLE.candidates,
+        IDLE.candidates,
         "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
     ),
     WHETHER_USED,
@@ -394,22 +418,7 @@ _ALL: tuple[Complaint, ...] = (
             ),
         ),
     ),
-    Complaint(
-        (
-            _GPU,
-            _one_of("exceptions?", "errors?", "crash-", "fails?", "failing", "fail(?:ed|ure)"),
-            _one_of("us(?:e|es|ed|ing)", "on", "with", "when", "train-", "runs?", "running"),
-        ),
-        "a program fails when it uses the GPU",
-        (_WHOLE_OUTPUT, CHECK, _tutorial("exceptions")),
-        (
-            "CUDA libraries or a cuDNN of another release than the framework needs",
-            "memory that is used up, or held by another program",
-            "a driver that is too old",
-            "a GPU that is newer or older than the build",
-        ),
-        "What is the last line of the traceback, and the first error above it?",
-    ),
+    FAILS,
     _ABOUT_THE_GPU,
 )
 _PERSON = late(r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$")
@@ -426,6 +435,15 @@ def complaint_in(line: str) -> Complaint | None:
             if all(word.search(sentence) for word in row.words):
                 return row
     return None
+
+
+def goes_on_after(sentence: str, line: str) -> bool:
+    """Whether the line ends a sentence of a person that the line before it began."""
+    return (
+        bool(sentence)
+        and sentence.rstrip()[-1:].isalpha()
+        and not line.startswith(("  ", "\t", "File"))
+    )
 
 
 def is_of_a_person(line: str) -> bool:

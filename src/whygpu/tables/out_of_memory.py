@@ -56,6 +56,11 @@ TORCH = late(
     rf"Tried to allocate {_size('asked')}(?P<rest>[^\n]{{0,900}})"
 )
 """PyTorch's, whose further numbers TORCH_PARTS finds in `before` and `rest`."""
+TORCH_ASYNC = late(
+    r"Allocation on device \d{0,3} ?would exceed allowed memory\. \(out of memory\)"
+    rf"(?P<rest>[^\n]{{0,600}}?\bRequested {{1,24}}: {_size('asked')}[^\n]{{0,600}})"
+)
+"""The same with the allocator cudaMallocAsync, in one line: it has a line for each number."""
 TORCH_PARTS = {
     name: late("|".join(patterns))
     for name, patterns in {
@@ -63,13 +68,18 @@ TORCH_PARTS = {
             rf"{_size('a')} total capacity",
             rf"total capacity of {_size('b')}",
             rf"max allowed: {_size('c')}",
+            rf"Device limit {{1,12}}: {_size('d')}",
         ),
         "held": (
             rf"{_size('a')} already allocated",
             rf"{_size('b')} is allocated by PyTorch",
             rf"MPS allocated: {_size('c')}",
+            rf"Currently allocated {{1,12}}: {_size('d')}",
         ),
-        "free": (rf"{_size('a')} (?:is )?free",),
+        "free": (
+            rf"{_size('a')} (?:is )?free",
+            rf"Free \(according to CUDA\) ?: {_size('b')}",
+        ),
         # A limit of one's own: torch.cuda.set_per_process_memory_fraction.
         "allowed": (rf"{_size('a')} allowed;",),
         "reserved": (rf"{_size('a')} reserved in total",),

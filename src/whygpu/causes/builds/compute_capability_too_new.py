@@ -127,6 +127,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.evidence.framework_installs import gpu_build, gpu_build_of, plan_for
 from whygpu.causes.evidence.log_gpu_generations import (
+    INVALID_IMAGE,
     NO_KERNELS_FOR,
     REFUSED_AND_OLD,
     LogGpu,
@@ -220,7 +221,7 @@ STATEMENTS = late(
     r"|invalid value for --gpu-architecture|nvcc fatal {0,4}: Unsupported gpu architecture "
     r"'(?:compute|sm)_(?:[6-9]\d|1[0-2]\d)"
     r"|Value '(?:sm|compute)_(?:[6-9]\d|1[0-2]\d)\w?' is not defined for option 'gpu-(?:name|architecture)'"
-    r"|PTX version [\d.]{1,5} does not support target 'sm_\d{2,3}\w?'|device kernel image is invalid|Unknown compute capability \(?\d{1,2}[., ]{1,2}\d"
+    r"|PTX version [\d.]{1,5} does not support target 'sm_\d{2,3}\w?'|Unknown compute capability \(?\d{1,2}[., ]{1,2}\d"
     r"|GPU, which (?:is not yet|may not yet be) supported in this version of the container"
     r"|no kernel image is available for execution on the device[^\n]{0,80}sm_(?:8\d|9\d|1\d\d)"
     r"|current machine is (?:Turing|Ampere|Ada|Hopper|Blackwell)\w{0,12}, which is not compatible with Paddle"
@@ -234,6 +235,7 @@ NO_CODE = (
     "cudaErrorNoKernelImageForDevice",
     "CUDA_ERROR_NO_BINARY_FOR_GPU",
     "CUDA_ERROR_INVALID_PTX",
+    INVALID_IMAGE,
 )
 _NO_FUNCTION = "cudaErrorInvalidDeviceFunction"
 _FAILS_ON_NEW = (

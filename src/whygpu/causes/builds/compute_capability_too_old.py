@@ -118,6 +118,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.evidence.framework_installs import gpu_build_of, plan_for
 from whygpu.causes.evidence.log_gpu_generations import (
+    INVALID_IMAGE,
     REFUSED_AND_OLD,
     LogGpu,
     age_of,
@@ -245,6 +246,7 @@ NO_CODE = (
     "cudaErrorNoKernelImageForDevice",
     "CUDA_ERROR_NO_BINARY_FOR_GPU",
     "cudaErrorInvalidDeviceFunction",
+    INVALID_IMAGE,
 )
 _OF_AMD = late(r"\bHIP error|hipError|\bROCm\b")
 _UNSUPPORTED = (
@@ -441,8 +443,18 @@ def _old_remedies(log: Log) -> tuple[Remedy, ...]:
             ),
             Remedy("Or build it from source for this GPU."),
         )
+    capability = _own_capability(log)
+    if log.framework in ("tensorflow", "keras") and capability is not None:
+        first = Remedy(
+            "Install a release of TensorFlow that has code for this GPU.",
+            plan_for("tensorflow", capability),
+        )
+    else:
+        first = Remedy(
+            f"Install an older release of {framework_title(log)} that was built for such GPUs."
+        )
     return (
-        Remedy(f"Install an older release of {framework_title(log)} that was built for such GPUs."),
+        first,
         Remedy("Or build it from source for this GPU's compute capability."),
         Remedy("Or run on the CPU."),
     )

@@ -173,6 +173,7 @@ from whygpu.causes.evidence.log_cpu_builds import (
     is_for_other_gpus,
     shown_with_gpu,
     shown_without_gpu,
+    silent_session,
 )
 from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_subjects import (
@@ -310,6 +311,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _unavailable(log, unavailable)
     elif (refused := log.first(_NOT_ENABLED)) is not None and log.says(_SINCE_1_15):
         yield _placed_without(log, refused)
+    elif (mapped := silent_session(log)) is not None:
+        yield _looked_for_none(log, mapped)
     elif (only := log.first(ONLY_CPU)) is not None and not log.says(PLATFORM_SET):
         yield _only_cpu(log, only)
     elif fell_back is not None and not log.statuses:
@@ -455,6 +458,19 @@ def _placed_without(log: Log, refused: Match) -> Finding:
         confidence="likely",
         ask="Does `python -c 'import tensorflow as tf; print(tf.test.is_built_with_cuda())'` print "
         "False?",
+    )
+
+
+def _looked_for_none(log: Log, mapped: Match) -> Finding:
+    return CAUSE.finding(
+        subject="tensorflow",
+        message="TensorFlow started a session and did not look for a GPU, about which a build with "
+        "GPU support would have written lines: it is a build without",
+        evidence=log.evidence(mapped.line),
+        remedies=_log_remedies(log._replace(framework="tensorflow")),
+        confidence="likely",
+        ask="Does `python -c 'import tensorflow as tf; print(tf.test.is_built_with_cuda())'` print "
+        "False? Otherwise the program itself asks for no GPU (device_count).",
     )
 
 

@@ -454,7 +454,7 @@ _ENGINE_SAYS = late(
     r"|Use (?:the NVIDIA Container Toolkit|'?nvidia-docker"
     r"|Docker with NVIDIA Container)[^\n]{0,40} (?:to start|run|')"
     r"|[Cc]ould not find any nv (?:files|libraries|binaries) on this host"
-    r"|Failed to initialize NVML: Unknown Error"
+    r"|(?i:initialize NVML:? (?:Unknown Error|ERROR_UNKNOWN))"
     r"|nvml error: unknown error|NVMLError_Unknown: Unknown Error"
 )
 _DRIVER_LIBRARIES = ("cuda", "nvidia-ml")
@@ -466,7 +466,9 @@ _NOT_ABOUT_CONTAINERS = late(
 _NO_ADAPTER = late(r"WSL environment detected but no adapters were found")
 _TOOLKIT_RUNS = late(r"nvidia-container-cli: [a-z]{3,20} error|Auto-detected mode as")
 """Messages of the container toolkit itself: it is installed and registered."""
-_LOST_ACCESS = late(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")
+_LOST_ACCESS = late(
+    r"(?i:NVML:? (?:Unknown Error|ERROR_UNKNOWN)|nvml error: unknown error)|NVMLError_Unknown"
+)
 _HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Shown
+from whygpu.model.log import Log, Match, Shown
 
 WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled|not linked with support for cuda devices"
@@ -99,7 +99,7 @@ JAX_MESSAGE = late(
     r"a CUDA-enabled jaxlib is not installed|Backend '(?:cuda|gpu)' is not in the list of known"
 )
 JAX_PLUGIN = late(
-    r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin|Unable to load \w{3,12}\. Is it installed\?"
+    r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin|Unable to load \w{3,12}\. (?:Is it installed\?|\(Set TF_CPP)"
 )
 TORCH_STARTED_CUDA = late(
     r"CUDA initialization: |error from cudaGetDeviceCount|CUDA unknown error - this may be"
@@ -116,6 +116,28 @@ FELL_BACK = late(
     r"No GPU/TPU found, falling back to CPU"
     r"|Applied providers: \['CPUExecutionProvider'\], with options"
 )
+
+
+_NO_DEVICES = late(r"Device mapping: no known devices")
+_STARTS_OF_TENSORFLOW_1 = late(
+    r"instructions that this TensorFlow binary was not compiled to use"
+    r"|library wasn't compiled to use \S{1,12} instructions"
+)
+"""TensorFlow wrote so until its release 2.1, where it starts its devices."""
+_NO_GPU_WANTED = late(r"device_count|CUDA_VISIBLE_DEVICES|tf\.device")
+
+
+def silent_session(log: Log) -> Match | None:
+    """Where TensorFlow maps operations to devices, after a start without a word about a GPU.
+
+    The line about the processor shows that its messages are not filtered out.
+    """
+    mapped = log.first(_NO_DEVICES)
+    started = log.first(_STARTS_OF_TENSORFLOW_1)
+    if mapped is None or started is None or started.line > mapped.line:
+        return None
+    silent = not (log.statuses or log.libraries or log.devices)
+    return mapped if silent and not log.says(_NO_GPU_WANTED) else None
 
 
 _OTHER_GPUS = ("+rocm", "+xpu")

@@ -41,6 +41,10 @@ _NO_LIBRARY = late(
 NVML_MISSING = late(
     r"NVIDIA-SMI couldn't find libnvidia-ml|NVML Shared Library Not Found|NVMLError_LibraryNotFound"
     r"|could not load NVML library|ERROR_LIBRARY_NOT_FOUND"
+    # Ollama, which looks for the driver's library itself
+    r"|[Ss]earching for GPU (?:management )?library\W{1,4}(?:name=)?\S{0,4}"
+    r"(?:libnvidia-ml|libcuda\.so|nvml\.dll|nvcuda\.dll)[^\n]{0,200}(?:\n[^\n]{0,400}?){0,2}?"
+    r"[Dd]iscovered GPU libraries\W{1,4}(?:paths=)?\[\]"
 )
 _SMI_FAILED = late(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA")
 _NO_CARD = late(r"^\W{0,3}No devices were found", re.MULTILINE)

@@ -45,6 +45,9 @@ REFUSED_AND_OLD = late(
 )
 """The compiler refuses an architecture that it no longer supports; otherwise not yet."""
 
+INVALID_IMAGE = "cudaErrorInvalidKernelImage"
+"""A framework's file has no code for the GPU, which may be too new or too old for it."""
+
 
 class LogGpu(NamedTuple):
     line: int

@@ -56,14 +56,14 @@ class Utilisation(NamedTuple):
 
 def low_utilisation(log: Log) -> Utilisation | None:
     """The samples, if the program worked and the GPU was hardly used in any of them."""
-    samples = _samples(log)
-    if not samples or not log.progress:
+    shown = samples(log)
+    if not shown or not log.progress:
         return None
     # Before the first step, and after the end, an idle GPU is what one expects.
     first, last = log.progress[0], log.progress[-1]
     ended = any(match.line == last for match in log.find(_FINISHED))
     return _if_low(
-        [each for each in samples if first < each.line and not (ended and each.line > last)]
+        [each for each in shown if first < each.line and not (ended and each.line > last)]
     )
 
 
@@ -72,19 +72,20 @@ def idle_although_held(log: Log) -> Utilisation | None:
 
     A single one counts if much of the memory was in use, and so a program was there.
     """
-    samples = _samples(log)
-    if log.progress or (len(samples) < ENOUGH and all(each.held < MUCH_MEMORY for each in samples)):
+    shown = samples(log)
+    if log.progress or (len(shown) < ENOUGH and all(each.held < MUCH_MEMORY for each in shown)):
         return None
-    low = _if_low(samples)
+    low = _if_low(shown)
     return None if low is None else low._replace(working=False)
 
 
-def _if_low(samples: list[Sample]) -> Utilisation | None:
-    most = max((each.per_cent for each in samples), default=LOW)
-    return Utilisation(most, tuple(each.line for each in samples)) if most < LOW else None
+def _if_low(shown: list[Sample]) -> Utilisation | None:
+    most = max((each.per_cent for each in shown), default=LOW)
+    return Utilisation(most, tuple(each.line for each in shown)) if most < LOW else None
 
 
-def _samples(log: Log) -> list[Sample]:
+def samples(log: Log) -> list[Sample]:
+    """What monitors, and programs themselves, printed."""
     found = []
     for match in log.find(_SAMPLES):
         groups = match.groups

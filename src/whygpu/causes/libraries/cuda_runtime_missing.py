@@ -216,7 +216,7 @@ def _built_for(framework: Framework) -> str:
 
 
 _STATEMENTS = late(
-    r"Unable to load cu(?:BLAS|SOLVER|FFT|SPARSE|PTI)\. Is it installed|Unable to load CUDA\. Is it"
+    r"Unable to load (?:cu(?:BLAS|SOLVER|FFT|SPARSE|PTI)|CUDA)\. (?:Is it|\(Set TF_CPP)"
     r"|library nvvm not found|libNVVM cannot be found|CUDA_HOME (?:environment variable is not set|does not exist)"
     r"|CUDA_?[_ ]?SETUP: WARNING! libcudart\.so not found|cannot find -l(?:cudart|cublas|curand|cufft)\b"
     r"|NVRTC cannot be loaded|nvcc compiler not found on|Could NOT find CUDA \(missing"

@@ -160,7 +160,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 _STATEMENTS = late(
-    r"Unable to load cuDNN\. Is it installed|cuDNN (?:library )?not found\.|Unable to load cuDNN DSO"
+    r"Unable to load cuDNN\. (?:Is it installed|\(Set TF_CPP)|cuDNN (?:library )?not found\.|Unable to load cuDNN DSO"
     r"|could not find cudnn\w{3,40} in cudnn DSO|Invalid handle\. Cannot load symbol cudnn"
     r"|Could not find cuDNN|cudnn\.h: No such file or directory|Cannot load cudnn shared library"
     r"|library \((?:lib)?cudnn\S{1,60} that Paddle depends on is not|libcudnn \(R\d\) not found"

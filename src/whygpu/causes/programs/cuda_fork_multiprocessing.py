@@ -172,7 +172,7 @@ from whygpu.model.values import Constant, Definition, Instance, Several
 CAUSE = cause("WG703", __name__, __doc__, severity="error", effect="broken")
 
 _STATEMENTS = late(
-    r"Cannot re-initiali[sz]e (?:CUDA|HIP|XPU|NPU) in forked (?:sub)?process"
+    r"(?i:Cannot re-?initiali[sz]e (?:CUDA|HIP|XPU|NPU) in (?:a )?forked (?:sub)?process)"
     r"|CUDA (?:was |has been )?(?:already )?initiali[sz]ed (?:before|in the parent"
     r"|in the main)[^\n]{0,60}fork"
     r"|poison_fork|in_bad_fork"

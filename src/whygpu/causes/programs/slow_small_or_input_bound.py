@@ -66,12 +66,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.log_subjects import subject_of
-from whygpu.causes.evidence.log_utilisation import ENOUGH, Utilisation, low_utilisation
+from whygpu.causes.evidence.log_utilisation import ENOUGH, Utilisation, low_utilisation, samples
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import command_line
+from whygpu.tables.complaints import IDLE, PROFILE
 
 CAUSE = cause("WG706", __name__, __doc__, severity="warning", effect="none")
 
@@ -128,6 +130,57 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _idle(log, idle)
     elif any(device.event == "ready" for device in log.devices):
         yield from _slower_than_cpu(log)
+    elif not log.reports and not samples(log):
+        yield from _said_to_be_idle(log)
+
+
+_SHARE = late(
+    r"\b(?P<of>GPU|CPU|V?RAM|mem(?:ory)?\b|util|engagement|idle)"
+    r"|(?<![\d.])(?P<share>\d{1,3})(?:\.\d{1,2})?(?: ?[-~–] ?(?P<to>\d{1,3})(?:\.\d{1,2})?)? ?%",
+    re.IGNORECASE,
+)
+_BUSY = 50
+_OF_A_DESKTOP = 10
+"""Per cent: what draws the screen may keep a GPU so busy, while the program is on the CPU."""
+_NOW_AND_THEN = late(r"\b(?:drops?\b|fluctuat|spik|jump|up and down)|波动", re.IGNORECASE)
+
+
+def _said_to_be_idle(log: Log) -> Iterator[Finding]:
+    """A person says that the GPU is used, but seldom busy."""
+    lines = [line for line in complaints(log, IDLE) if _is_used(log.line(line).text)]
+    if lines:
+        shares = _shares(log.line(lines[0]).text)
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message="the GPU waits for input or for the program, or gets too little work at once: "
+            "it is said to be busy for a small part of the time",
+            evidence=log.evidence(lines[0]),
+            remedies=(PROFILE, *_REMEDIES),
+            confidence="likely" if max(shares, default=0) > _OF_A_DESKTOP else "possible",
+            ask=IDLE.ask,
+        )
+
+
+def _is_used(text: str) -> bool:
+    """Whether the GPU is busy now and then. If it is always idle, the program may not use it."""
+    shares = _shares(text) or [0]
+    now_and_then = max(shares) > 0 or not any(map(str.isdecimal, text))
+    if _NOW_AND_THEN.search(text):
+        return now_and_then and min(shares) < _BUSY
+    return max(shares) > _OF_A_DESKTOP and min(shares) < _BUSY
+
+
+def _shares(text: str) -> list[int]:
+    """The shares of its time, in per cent, for which a sentence says that the GPU is busy."""
+    of, shares = "gpu", []
+    for found in _SHARE.finditer(text):
+        if found["of"]:
+            new = found["of"].lower()
+            # "GPU memory is full, but utilization is 3%" is about the GPU again.
+            of = new if new in ("gpu", "cpu") or of != "cpu" else of
+        elif of in ("gpu", "util", "engagement"):
+            shares += [int(found["share"]), int(found["to"] or found["share"])]
+    return shares
 
 
 _PROFILED = late(r"enumerate\(DataLoader\)\S{0,60} {1,40}(?P<share>\d{1,3}\.\d{1,2})%")
