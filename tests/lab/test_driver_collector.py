@@ -71,6 +71,24 @@ def test_a_lost_gpu_leaves_the_other(collect: Collect) -> None:
     assert isinstance(facts.gpus.value[1].memory_used_bytes, Known)
 
 
+def test_gpus_of_other_jobs_are_not_this_process_affair(collect: Collect) -> None:
+    """A scheduler withholds them: NVML counts them, and CUDA does not."""
+    withheld = StubGpu(returns={"nvmlDeviceGetHandleByIndex": 4})
+    given = StubGpu(name="NVIDIA H100 80GB HBM3")
+    facts = collect(StubDriver(gpus=(withheld, given, withheld, given)))
+    assert facts.state == Known("working", "NVML")
+    assert isinstance(facts.gpus, Known)
+    gpus = [(gpu.number, gpu.name, gpu.pci_address) for gpu in facts.gpus.value]
+    assert gpus == [(0, given.name, "0000:02:00.0"), (1, given.name, "0000:04:00.0")]
+    assert isinstance(facts.pairs, Known)
+    assert [(pair.first, pair.second) for pair in facts.pairs.value] == [(0, 1)]
+
+
+def test_no_gpu_may_be_opened(collect: Collect) -> None:
+    facts = collect(StubDriver(gpus=(StubGpu(returns={"nvmlDeviceGetHandleByIndex": 4}),) * 2))
+    assert facts.state == Known("denied", "NVML")
+
+
 @pytest.mark.parametrize(("code", "state"), [(18, "mismatched"), (4, "denied"), (999, "failed")])
 def test_nvml_does_not_start(collect: Collect, code: int, state: str) -> None:
     assert collect(StubDriver(nvml_init=code)).state == Known(state, "NVML")
