@@ -266,9 +266,7 @@ def permitted(surveyed: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
 
     A scheduler withholds the GPUs of other jobs. If no GPU may be opened, that is the answer.
     """
-    allowed = {
-        index: gpu for index, gpu in surveyed.items() if gpu.get("error") != NO_PERMISSION
-    }
+    allowed = {index: gpu for index, gpu in surveyed.items() if gpu.get("error") != NO_PERMISSION}
     return allowed or surveyed
 
 
