@@ -23,7 +23,7 @@ EXPECTED = (
         "rocm-smi",
         "sycl-ls",
     ),
-    *("compute-sanitizer", "ip", "nc", "ss", "dirname"),
+    *("compute-sanitizer", "ip", "nc", "ss", "dirname", "ps", "head"),
     *("docker", "podman", "nerdctl", "apptainer", "incus", "kubectl", "srun", "systemd-nspawn"),
     *("grep", "tr", "paste", "tail", "cat", "stat", "dmesg", "ldd", "ldconfig", "mokutil"),
     *("systemctl", "journalctl", "wsl", "where.exe", "winget"),

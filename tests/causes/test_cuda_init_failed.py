@@ -58,6 +58,30 @@ facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
     assert ("MIG" in finding.message) is named
 
 
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [
+        ("[]", "CUDA sees only instances that were created"),
+        ('{unknown = "NVML: Unknown Error"}', "whether there are any is not known"),
+        ('["MIG 1g.10gb"]', ""),
+    ],
+)
+def test_an_instance_is_created_only_if_there_is_none(layout: str, words: str) -> None:
+    snapshot = machine(f"""
+[driver.gpus.0]
+mig = true
+[driver.gpus.0.health]
+mig_layout = {layout}
+[probes.cuda]
+devices = []
+facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
+""")
+    (finding,) = run(CAUSE, snapshot).findings
+    commands = [command_of(remedy) for remedy in finding.remedies]
+    assert words in finding.message
+    assert ("sudo nvidia-smi mig -cgi 0 -C" in commands) is bool(words)
+
+
 @each(
     ("probe", "words"),
     [

@@ -91,6 +91,23 @@ value = "utility"
 """
     (finding,) = run(CAUSE, machine(in_container("docker", facts))).findings
     assert "NVIDIA_DRIVER_CAPABILITIES=utility" in finding.message
+    first = command_of(finding.remedies[0])
+    assert first is not None
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute" in first
+
+
+@each("value", ["compute,utility", "all", ""])
+def test_capabilities_with_compute_are_not_blamed(value: str) -> None:
+    facts = f"""
+probes_left_out = "--no-probe"
+[driver]
+cuda_library = {{absent = "libcuda.so.1"}}
+[environment.variables.NVIDIA_DRIVER_CAPABILITIES]
+value = "{value}"
+"""
+    (finding,) = run(CAUSE, machine(in_container("docker", facts))).findings
+    assert "lacks compute" not in finding.message
+    assert command_of(finding.remedies[0]) == "docker run --gpus all ..."
 
 
 def test_one_open_card_of_two_is_enough() -> None:

@@ -105,3 +105,38 @@ def test_thousands_of_gpus_take_no_minutes() -> None:
     began = time.process_time()
     assert run(CAUSE, many).status == "passed"
     assert time.process_time() - began < 5
+
+
+OTHERS = """
+[driver.gpus.1]
+pci_address = "0000:42:00.0"
+[driver.gpus.2]
+pci_address = "0000:43:00.0"
+[stress.1]
+number = 1
+[stress.2]
+number = 2
+"""
+PART = "".join(
+    f"""
+[stress.0.test.rates.{name}]
+peak = {{absent = "data sheets of MIG instances"}}
+speeds = {SLOW}
+"""
+    for name in ("memory", "to-gpu", "from-gpu", "float32", "tf32", "bfloat16")
+)
+
+
+def test_an_instance_of_mig_is_not_compared_with_whole_gpus() -> None:
+    split = "[driver.gpus.0]\nmig = true\n[driver.gpus.0.health]\nmig_layout = ['MIG 1g.10gb']\n"
+    assert run(CAUSE, machine(PART + OTHERS)).findings
+    outcome = run(CAUSE, machine(split + PART + OTHERS))
+    assert outcome.findings == ()
+    assert "nothing to compare with" in outcome.reasons[0]
+
+
+def test_a_speed_that_is_compared_with_nothing_has_not_passed() -> None:
+    alone = run(CAUSE, machine(PART))
+    assert alone.status == "undetermined"
+    rates = "memory, to-gpu, from-gpu, float32, tf32 and bfloat16"
+    assert alone.reasons[0].startswith(f"whether {rates} of GPU 0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 CAUSE = cause_named("nvidia-kernel-module-state")
 
@@ -99,6 +99,39 @@ facts = [["cuInit", "802 CUDA_ERROR_SYSTEM_NOT_READY"]]
     (finding,) = run(CAUSE, snapshot).findings
     assert "on the host" in finding.remedies[0].text
     assert "580.65.06" in finding.remedies[1].text
+
+
+NOT_READY = """
+[probes.cuda]
+facts = [["cuInit", "802 CUDA_ERROR_SYSTEM_NOT_READY"]]
+"""
+
+
+@each(
+    ("capability", "fabric", "blamed"),
+    [
+        ('"9.0"', '{absent = "NVSwitch"}', "conf-compute"),
+        ('"12.0"', '{absent = "NVSwitch"}', "conf-compute"),
+        # NVML says nothing about the NVSwitches of an A100.
+        ('"8.0"', '{absent = "NVSwitch"}', "nvidia-fabricmanager"),
+        ('"9.0"', '{unknown = "NVML: Unknown Error"}', "nvidia-fabricmanager"),
+        ('"9.0"', '"in-progress"', "nvidia-fabricmanager"),
+        ('{unknown = "NVML: Unknown Error"}', '{absent = "NVSwitch"}', "nvidia-fabricmanager"),
+    ],
+)
+def test_no_fabric_manager_is_started_for_a_gpu_without_switches(
+    capability: str, fabric: str, blamed: str
+) -> None:
+    gpu = f"[driver.gpus.0]\ncompute_capability = {capability}\n"
+    snapshot = machine(f"{NOT_READY}{gpu}[driver.gpus.0.health]\nfabric = {fabric}\n")
+    (finding,) = run(CAUSE, snapshot).findings
+    assert blamed in str(command_of(finding.remedies[0]))
+
+
+def test_not_ready_and_no_list_of_gpus() -> None:
+    snapshot = machine(f'{NOT_READY}[driver]\ngpus = {{unknown = "NVML: Unknown Error"}}\n')
+    (finding,) = run(CAUSE, snapshot).findings
+    assert "fabric manager" in finding.message
 
 
 def test_a_driver_that_was_not_asked_and_a_module_that_was_not_seen_are_a_gap() -> None:

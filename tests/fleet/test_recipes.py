@@ -83,6 +83,20 @@ def test_the_prolog_drains_a_node_for_certain_faults_of_its_hardware_only(
     assert ("whygpu: WG107 x: lost" in done.stderr) is bool(code)
 
 
+def test_a_prolog_that_does_not_find_whygpu_says_so_and_lets_the_job_run(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Slurm starts it without PATH."""
+    script = fleet_recipe("slurm-prolog").replace("/opt/whygpu/bin", str(tmp_path))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env={})
+    assert done.returncode == 0
+    assert "nothing was checked, because whygpu is not on" in done.stderr
+    program(tmp_path, "whygpu", "echo '{}'; exit 1")
+    program(tmp_path, "python3", "cat; exit 1")
+    program(tmp_path, "timeout", 'shift; exec "$@"')
+    assert subprocess.run(["sh", "-c", script], env={}, capture_output=True).returncode == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["exit 3", "exit 4", "echo '{'; exit 1", "exit 1", "kill -9 $$"])
 def test_whygpu_that_fails_drains_no_node(text: str, tmp_path: pathlib.Path) -> None:

@@ -189,9 +189,20 @@ def test_a_majority_says_of_how_many_nodes_nothing_is_known() -> None:
     assert "1 node not like the others" in shown
 
 
+@pytest.mark.parametrize(("new", "odd"), [(1, True), (3, True), (4, False), (5, False)])
+def test_no_half_of_a_fleet_is_the_odd_one(new: int, odd: bool) -> None:
+    updated = '[system]\nkernel = "6.8.0-60-generic"\n'
+    nodes = [node(f"n{i}", updated if i < new else "") for i in range(9)]
+    (kernel,) = (drift for drift in summary(*nodes).drift if drift.fact == "kernel")
+    assert (kernel.usual is not None) is odd
+    assert {name for other in kernel.others for name in other.nodes} >= {
+        f"n{i}" for i in range(new)
+    }
+
+
 def test_facts_in_which_the_same_nodes_differ_stand_together() -> None:
     bare = "only = []"
-    nodes = [*(node(f"n{i}") for i in range(3)), node("x", bare), node("y", bare)]
+    nodes = [*(node(f"n{i}") for i in range(4)), node("x", bare), node("y", bare)]
     report = summary(*nodes)
     facts = [drift.fact for drift in report.drift]
     assert {"torch", "jax"} <= set(facts)

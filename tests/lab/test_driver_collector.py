@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.driver import StubDriver, StubGpu, StubProcess
 from tests.patience import stopped_in_time
-from whygpu.collectors import driver
+from whygpu.collectors import driver, memory
 from whygpu.host.local import LocalHost
 from whygpu.model.driver import Driver
 from whygpu.model.observed import Known, Unknown
@@ -59,6 +59,39 @@ def test_a_lost_gpu_leaves_the_other(collect: Collect) -> None:
     assert isinstance(facts.gpus, Known)
     assert isinstance(facts.gpus.value[0].memory_used_bytes, Unknown)
     assert isinstance(facts.gpus.value[1].memory_used_bytes, Known)
+
+
+def test_gpus_of_other_jobs_are_not_this_process_affair(collect: Collect) -> None:
+    """A scheduler withholds them: NVML counts them, and CUDA does not."""
+    withheld = StubGpu(returns={"nvmlDeviceGetHandleByIndex": 4})
+    given = StubGpu(name="NVIDIA H100 80GB HBM3")
+    facts = collect(StubDriver(gpus=(withheld, given, withheld, given)))
+    assert facts.state == Known("working", "NVML")
+    assert isinstance(facts.gpus, Known)
+    gpus = [(gpu.number, gpu.name, gpu.pci_address) for gpu in facts.gpus.value]
+    assert gpus == [(0, given.name, "0000:02:00.0"), (1, given.name, "0000:04:00.0")]
+    assert isinstance(facts.pairs, Known)
+    assert [(pair.first, pair.second) for pair in facts.pairs.value] == [(0, 1)]
+
+
+def test_a_gpu_without_memory_of_its_own_has_that_of_the_machine(collect: Collect) -> None:
+    """As on DGX Spark. A card that says the same has memory that nobody knows."""
+    silent = {"nvmlDeviceGetMemoryInfo": 3}
+    on_chip = StubGpu(name="NVIDIA GB10", compute_capability="12.1", returns=silent)
+    facts = collect(StubDriver(gpus=(on_chip, StubGpu(returns=silent))))
+    assert isinstance(facts.gpus, Known)
+    shared, card = facts.gpus.value
+    assert isinstance(shared.memory_total_bytes, Known)
+    assert shared.memory_total_bytes == memory.collect(LocalHost()).total_bytes
+    assert isinstance(shared.memory_used_bytes, Known)
+    assert 0 < shared.memory_used_bytes.value < shared.memory_total_bytes.value
+    assert isinstance(card.memory_total_bytes, Unknown)
+    assert isinstance(card.memory_used_bytes, Unknown)
+
+
+def test_no_gpu_may_be_opened(collect: Collect) -> None:
+    facts = collect(StubDriver(gpus=(StubGpu(returns={"nvmlDeviceGetHandleByIndex": 4}),) * 2))
+    assert facts.state == Known("denied", "NVML")
 
 
 @pytest.mark.parametrize(("code", "state"), [(18, "mismatched"), (4, "denied"), (999, "failed")])

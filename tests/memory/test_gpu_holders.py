@@ -157,6 +157,12 @@ def test_a_few_megabytes_are_the_drivers_own_affair() -> None:
     assert gpu(f"memory_used_bytes = {9 << 20}\nprocesses = []").holders == ()
 
 
+def test_main_memory_in_use_is_not_held_on_a_gpu_without_memory_of_its_own() -> None:
+    used = f"memory_used_bytes = {20 * GIB}\nprocesses = []"
+    assert gpu(used).holders
+    assert gpu(f'{used}\ncompute_capability = "12.1"').holders == ()
+
+
 # --- a new process ---
 
 

@@ -225,6 +225,15 @@ def with_gpus(*gpus: PlannedGpu) -> MachineSpec:
             "use",
         ),
         (
+            # A new GPU may take the PTX of its own kernels, and its compiler does not know it.
+            "architecture",
+            JAX_12._replace(architectures=("sm_80", "compute_90"), cuda="12.3"),
+            machine(gpu=PlannedGpu("RTX 5090", (12, 0), "geforce")),
+            "unchecked",
+            "has sm_80 and PTX for 9.0, which RTX 5090 (12.0) may compile, but its own compiler is "
+            "as old as CUDA 12.3, which knows GPUs up to 9.0",
+        ),
+        (
             "architecture",
             TF_2_20._replace(architectures=("sm_80",)),
             machine(gpu=HOPPER),

@@ -38,6 +38,17 @@ def test_a_gpu_in_use_is_left_alone_unless_forced() -> None:
     assert len(plan(BUSY, even_if_busy=True).gpus) == 1
 
 
+def test_main_memory_in_use_is_nobody_s_work_on_the_gpu() -> None:
+    chosen = plan("""
+        [driver.gpus.0]
+        name = "NVIDIA GB10"
+        compute_capability = "12.1"
+        memory_total_bytes = 130_000_000_000
+        memory_used_bytes = 60_000_000_000
+    """)
+    assert [(number, gpu.bytes) for number, gpu in chosen.gpus] == [(0, 3 << 30)]
+
+
 def test_a_desktop_and_the_program_that_asks_do_not_count() -> None:
     chosen = plan("""
         [driver.gpus.0]

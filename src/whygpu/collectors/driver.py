@@ -7,6 +7,7 @@ from collections.abc import Callable
 from whygpu.collectors import driver_files as files
 from whygpu.collectors import gpu_processes, nvidia_smi, nvml
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds
+from whygpu.collectors.main_memory_gpus import with_main_memory
 from whygpu.host.base import Host
 from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu
 from whygpu.model.observed import Absent, Known, Observed, Unknown
@@ -37,7 +38,7 @@ def collect(
         cuda_library=files.describe_library(host, find("libcuda.so.1")),
         nvml_library=nvml_library,
         device_nodes=nodes,
-        gpus=gpu_processes.described(host, _named(host, answer)),
+        gpus=gpu_processes.described(host, with_main_memory(host, _named(host, answer))),
         pairs=answer.pairs,
     )
     return driver, answer.ids

@@ -10,7 +10,12 @@ from typing import Any, Literal, TypeVar
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
 from whygpu.collectors.gpu_health import gpu_health
 from whygpu.collectors.gpu_pairs import gpu_pairs
-from whygpu.collectors.nvml_worker import LIBRARY_NOT_FOUND, NO_BINDINGS, WINDOWS_LIBRARY
+from whygpu.collectors.nvml_worker import (
+    LIBRARY_NOT_FOUND,
+    NO_BINDINGS,
+    NO_PERMISSION,
+    WINDOWS_LIBRARY,
+)
 from whygpu.host.base import Completed, Host
 from whygpu.host.own_process import own_command, own_environ
 from whygpu.model.driver import DriverState, Gpu, GpuProcess
@@ -26,7 +31,7 @@ DRIVER_NOT_LOADED = 9
 GPU_IS_LOST = 15
 
 STATES: dict[int, DriverState] = {
-    4: "denied",  # NO_PERMISSION
+    NO_PERMISSION: "denied",
     DRIVER_NOT_LOADED: "not-loaded",
     LIBRARY_NOT_FOUND: "missing",
     GPU_IS_LOST: "lost",

@@ -15,6 +15,7 @@ from typing import Any
 
 NO_BINDINGS = -1
 """Error code in addition to NVML's own: this Python lacks nvidia-ml-py."""
+NO_PERMISSION = 4
 LIBRARY_NOT_FOUND = 12
 WINDOWS_LIBRARY = "nvml.dll"
 FUNCTION_NOT_FOUND = 13
@@ -75,13 +76,14 @@ class Nvml:
         if "error" in started:
             return started
         count = self.fact("nvmlDeviceGetCount")
-        numbers = range(count.get("value", 0))
+        surveyed = {index: self.gpu(index) for index in range(count.get("value", 0))}
+        gpus = permitted(surveyed)
         return {
             "driver": self.fact("nvmlSystemGetDriverVersion"),
             "cuda": self.fact("nvmlSystemGetCudaDriverVersion"),
             "count": count,
-            "gpus": [self.gpu(index) for index in numbers],
-            "pairs": self.attempt(lambda: self.pairs(list(numbers)[:MOST_PAIRED])),
+            "gpus": list(gpus.values()),
+            "pairs": self.attempt(lambda: self.pairs(list(gpus)[:MOST_PAIRED])),
         }
 
     def fact(self, function: str, *arguments: Any) -> Fact:
@@ -257,6 +259,15 @@ class Nvml:
                     raise
                 return []
         raise self._nvml.NVMLError(FUNCTION_NOT_FOUND)
+
+
+def permitted(surveyed: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Without the GPUs that this process may not open, which NVML counts and CUDA does not see.
+
+    A scheduler withholds the GPUs of other jobs. If no GPU may be opened, that is the answer.
+    """
+    allowed = {index: gpu for index, gpu in surveyed.items() if gpu.get("error") != NO_PERMISSION}
+    return allowed or surveyed
 
 
 def plain(value: Any) -> Any:

@@ -48,6 +48,19 @@ _PROLOG = """\
 # Slurm drains a node whose Prolog or Epilog ends with a code other than 0. This script ends with 1
 # only if whygpu is certain of a fault of the driver or the hardware (WG1xx, an error). Whatever
 # else happens, also a failure of whygpu itself, lets the job run.
+#
+# Slurm starts a Prolog without PATH: name the folder of the program whygpu here. Try it before you
+# use it, on a node: env -i sh whygpu-prolog.sh; echo $?
+PATH=/opt/whygpu/bin:${PATH:-/usr/local/bin:/usr/bin:/bin}
+export PATH
+for program in whygpu python3 timeout; do
+    command -v $program > /dev/null || {
+        # slurmd keeps no output of a Prolog that ends with 0; the system's log does.
+        logger -s -t whygpu-prolog "nothing was checked, because $program is not on $PATH" ||
+            echo "whygpu-prolog: nothing was checked, because $program is not on $PATH" >&2
+        exit 0
+    }
+done
 report=$(timeout 60 whygpu check --no-probe --json 2>/dev/null) || [ $? -eq 1 ] || exit 0
 printf '%s' "$report" | python3 -c '
 import json, sys

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from whygpu.model.derived import compared_as
 from whygpu.model.fleet import GpuSpeed, ModelSpeed, NodeReport, SlowGpu
 from whygpu.model.observed import Known
 from whygpu.model.outside_text import excerpt, one_line
@@ -35,7 +36,7 @@ def speeds_of(machine: Snapshot) -> tuple[GpuSpeed, ...]:
     gpus, stress = machine.driver.gpus, machine.stress
     if not isinstance(gpus, Known) or not isinstance(stress, Known):
         return ()
-    names = {gpu.number: excerpt(one_line(gpu.name), _LONGEST_NAME) for gpu in gpus.value}
+    names = {gpu.number: excerpt(one_line(compared_as(gpu)), _LONGEST_NAME) for gpu in gpus.value}
     return tuple(
         GpuSpeed(tested.number, names[tested.number], rate.name, rate.speeds.value.median)
         # A snapshot that names a GPU several times does not count several times.

@@ -18,6 +18,7 @@ from whygpu.model.holders import Default, GpuMemory, HeldAs, Holder, HoldersRepo
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.units import MIB
+from whygpu.tables.architectures import shares_main_memory
 from whygpu.tables.memory_defaults import (
     ALWAYS_TOLD,
     DEFAULTS,
@@ -184,7 +185,8 @@ def _fits(wants: Demand, held: int) -> bool:
 def _unaccounted(machine: Snapshot, gpu: Gpu) -> Iterator[Holder]:
     """Memory that is in use and that no visible process holds."""
     used = gpu.memory_used_bytes
-    if not isinstance(used, Known):
+    if not isinstance(used, Known) or shares_main_memory(gpu):
+        # Programs that use no GPU hold main memory as well.
         return
     processes = gpu.processes.value if isinstance(gpu.processes, Known) else ()
     rest = used.value - sum(_amount(process.memory_bytes) for process in processes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whygpu.model.driver import GraphicsDevice
+from whygpu.model.driver import Gpu, GraphicsDevice
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -49,6 +49,15 @@ def installer_of(machine: Snapshot) -> Installer:
         # The whole path is long, but it never names another interpreter.
         return PLAIN_PIP._replace(python=target.interpreter.value.path, system=system)
     return PLAIN_PIP._replace(system=system)
+
+
+def compared_as(gpu: Gpu) -> str:
+    """The model under whose name the speed of a GPU is compared: instances of MIG are parts."""
+    if not isinstance(gpu.mig, Known) or not gpu.mig.value:
+        return gpu.name
+    layout = gpu.health.value.mig_layout if isinstance(gpu.health, Known) else gpu.health
+    parts = dict.fromkeys(layout.value) if isinstance(layout, Known) else {}
+    return f"{gpu.name} ({', '.join(parts) or 'MIG'})"
 
 
 def nvidia_gpu(machine: Snapshot) -> Observed[str]:

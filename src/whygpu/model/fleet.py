@@ -166,7 +166,7 @@ class Drift(NamedTuple):
     compared: int
     """Nodes of which the fact is known."""
     usual: str | None
-    """The value of more than half of them; None if no value has that many."""
+    """The value of two thirds of them; None if no value has that many."""
     usual_nodes: int
     others: tuple[OddValue, ...]
     """Rarest first. Without a usual value: all values."""

@@ -281,15 +281,28 @@ def _on_gpu(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
             )
             return FitCheck("architecture", "unchecked", text)
         if candidate.framework == "jax":
-            text = f"has {has}: on {gpu} its few own kernels are compiled at their first use"
-        else:
-            text = f"has {has}: on {gpu} every kernel is compiled at first use; expect minutes"
+            return _compiled_by_jax(candidate, gpu, has)
+        text = f"has {has}: on {gpu} every kernel is compiled at first use; expect minutes"
         return FitCheck("architecture", "note", text)
     if result == "undocumented":
         text = f"has {has}: NVIDIA does not promise that this runs on {gpu}"
         return FitCheck("architecture", "unchecked", text)
     age = "older than all of it" if result == "too-old" else "too new for all of it"
     return FitCheck("architecture", "breaks", f"has {has}: {gpu} is {age}")
+
+
+def _compiled_by_jax(candidate: Candidate, gpu: PlannedGpu, has: str) -> FitCheck:
+    """JAX compiles programs itself, for the GPUs that its compiler knew when it was built."""
+    known = built_for(candidate.cuda)
+    if known is None or gpu.capability > known.newest:
+        upto = f" up to {dotted(known.newest)}" if known is not None else ""
+        text = (
+            f"has {has}, which {gpu} may compile, but its own compiler is as old as CUDA "
+            f"{candidate.cuda}, which knows GPUs{upto}"
+        )
+        return FitCheck("architecture", "unchecked", text)
+    text = f"has {has}: on {gpu} its few own kernels are compiled at their first use"
+    return FitCheck("architecture", "note", text)
 
 
 def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:

@@ -171,7 +171,7 @@ def _drifts(page: Page, drifts: Sequence[Drift], verbose: bool) -> None:
         else:
             _odd_nodes(page, alike, verbose)
     if mixed:
-        page.section("Different, and no value on more than half of the nodes")
+        page.section("Different, and no value on two thirds of the nodes")
     for drift in mixed:
         about = f"{nodes_text(drift.compared)} with {drift.among}{unknown_text(drift)}"
         _rows(page, drift, about, verbose)

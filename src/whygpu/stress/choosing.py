@@ -11,6 +11,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.stress import StressedGpu
 from whygpu.model.task_wire import LoadFramework, StressGpu
 from whygpu.model.units import GIB, MIB, size_text
+from whygpu.tables.architectures import shares_main_memory
 from whygpu.tables.desktop_programs import DESKTOP_PROGRAMS
 
 FRAMEWORKS: tuple[LoadFramework, ...] = get_args(LoadFramework)
@@ -99,6 +100,9 @@ def _in_use(gpu: Gpu) -> str:
 
 def _unexplained(gpu: Gpu, listed: tuple[GpuProcess, ...]) -> str:
     """In a container, NVML does not list the processes of others, but counts their memory."""
+    if shares_main_memory(gpu):
+        # Every program uses that.
+        return ""
     used = gpu.memory_used_bytes
     theirs = [process.memory_bytes for process in listed]
     if not isinstance(used, Known) or any(not isinstance(each, Known) for each in theirs):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from whygpu.model.driver import Gpu
 from whygpu.model.lazy_regex import late
+from whygpu.model.observed import Known
 from whygpu.model.whole_numbers import whole_number
 
 SOURCES = (
@@ -16,6 +18,10 @@ SOURCES = (
 TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
 """Capabilities of the Jetson and Drive chips. NVIDIA does not promise that machine code for other
 GPUs runs on these, or the reverse, whatever their numbers say."""
+
+SHARES_MAIN_MEMORY = TEGRA | {(12, 1)}
+"""Capabilities of GPUs in one chip with the processor. NVML answers "not supported" for the memory
+of the GB10 (12.1): https://docs.nvidia.com/dgx/dgx-spark/known-issues.html"""
 
 Fit = Literal["binary", "compiled", "undocumented", "too-old", "too-new"]
 """How a GPU is served by a set of code: by machine code, by code compiled from PTX on first use,
@@ -51,6 +57,14 @@ def parse_capability(text: str) -> tuple[int, int] | None:
     """A GPU's capability: parse_capability("8.6") is (8, 6)."""
     major, _, minor = map(whole_number, text.partition("."))
     return None if major is None or minor is None else (major, minor)
+
+
+def shares_main_memory(gpu: Gpu) -> bool:
+    """Whether the GPU has no memory and no PCIe link of its own."""
+    capability = gpu.compute_capability
+    return isinstance(capability, Known) and (
+        parse_capability(capability.value) in SHARES_MAIN_MEMORY
+    )
 
 
 def runs(code: Code, gpu: tuple[int, int]) -> bool:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from whygpu.tables.cuda_statuses import STATUSES
 
+MPS_CODES = range(805, 811)
+"""What CUDA returns if NVIDIA's server MPS does not serve the program."""
+
 _BY_NUMBER = {
     # Arguments, handles and states that a program may not use, and launches that a GPU refuses.
     "kernel-bug-illegal-access": (
@@ -16,7 +19,7 @@ _BY_NUMBER = {
     ),
     # Licences of virtual GPUs.
     "nvidia-kernel-module-state": (102, 103, 127),
-    "mps-server-refuses": tuple(range(805, 811)),
+    "mps-server-refuses": tuple(MPS_CODES),
     "ecc-xid-hardware-error": (214, 220, 226),
 }
 _BY_NAME = {

@@ -172,7 +172,7 @@ from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.observed import Absent, Known, Unknown, need, need_or
 from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
@@ -334,26 +334,30 @@ def _without_library(machine: Snapshot) -> _Fault | None:
     if isinstance(driver.cuda_library, Unknown) or real_library(driver.cuda_library) is not None:
         return None
     capabilities = machine.environment.get("NVIDIA_DRIVER_CAPABILITIES")
-    asked = (
-        f" (it was started with NVIDIA_DRIVER_CAPABILITIES={capabilities.value})"
-        if isinstance(capabilities, Known)
-        else ""
+    lacking = isinstance(capabilities, Known) and _lacks_compute(capabilities.value)
+    set_to = f": NVIDIA_DRIVER_CAPABILITIES={need_or(capabilities, '')} lacks compute"
+    remedy = Remedy(
+        "NVIDIA_DRIVER_CAPABILITIES must contain compute; an image or the start can set it.",
+        command_line("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...")
+        if _runtime(machine) == "docker"
+        else None,
     )
+    others = ways_to_pass_in(_runtime(machine))
     return _Fault(
-        f"got the GPU's device nodes, but not libcuda.so.1 of the host's driver{asked}",
-        (seen(driver.cuda_library),),
+        "got the GPU's device nodes, but not libcuda.so.1 of the host's driver"
+        + (set_to if lacking else ""),
         (
-            *ways_to_pass_in(_runtime(machine)),
-            Remedy(
-                "If NVIDIA_DRIVER_CAPABILITIES is set, it must contain compute.",
-                command_line(
-                    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
-                )
-                if _runtime(machine) == "docker"
-                else None,
-            ),
+            seen(driver.cuda_library),
+            *((seen(capabilities),) if isinstance(capabilities, Known) else ()),
         ),
+        (remedy, *others) if lacking else others,
     )
+
+
+def _lacks_compute(capabilities: str) -> bool:
+    """Empty, the variable has its default, which has compute."""
+    words = {word.strip() for word in capabilities.split(",")} - {""}
+    return bool(words) and not words & {"all", "compute"}
 
 
 def _library_of_the_image(machine: Snapshot) -> _Fault | None:

@@ -120,6 +120,7 @@ from whygpu.causes.evidence.log_cuda_start import (
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
+from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
@@ -179,15 +180,17 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     if isinstance(machine.system.wsl, Known):
         # Under WSL, Linux has no kernel module that could be reloaded.
         remedies = [_RENEW_WSL]
-    split = _split_without_instances(machine) if code == _NO_DEVICE else ()
+    split = _split_by_mig(machine) if code == _NO_DEVICE else ()
     if split:
         evidence += split
         meaning += "; MIG is on, so CUDA sees only instances that were created"
+        if not _has_no_instance(machine):
+            meaning += ", and whether there are any is not known"
         remedies.insert(
             0,
             Remedy(
-                "Create an instance of the GPU (nvidia-smi mig -lgip lists the profiles), or "
-                "turn MIG off with nvidia-smi -mig 0.",
+                "If there is no instance of the GPU (nvidia-smi -L), create one (nvidia-smi mig "
+                "-lgip lists the profiles), or turn MIG off with nvidia-smi -mig 0.",
                 command_line("sudo nvidia-smi mig -cgi 0 -C"),
             ),
         )
@@ -201,10 +204,10 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     )
 
 
-def _split_without_instances(machine: Snapshot) -> tuple[Evidence, ...]:
-    """Evidence that MIG is on for every GPU."""
+def _split_by_mig(machine: Snapshot) -> tuple[Evidence, ...]:
+    """Evidence that MIG is on for every GPU, unless one is known to have an instance."""
     gpus = machine.driver.gpus
-    if not isinstance(gpus, Known) or not gpus.value:
+    if not isinstance(gpus, Known) or not gpus.value or any(map(_instances, gpus.value)):
         return ()
     modes = [gpu.mig for gpu in gpus.value]
     if not all(isinstance(mode, Known) and mode.value for mode in modes):
@@ -212,6 +215,15 @@ def _split_without_instances(machine: Snapshot) -> tuple[Evidence, ...]:
     return tuple(
         seen(gpu.mig, f"MIG is on for GPU {gpu.number} ({gpu.name})") for gpu in gpus.value
     )
+
+
+def _instances(gpu: Gpu) -> tuple[str, ...] | None:
+    layout = gpu.health.value.mig_layout if isinstance(gpu.health, Known) else gpu.health
+    return layout.value if isinstance(layout, Known) else None
+
+
+def _has_no_instance(machine: Snapshot) -> bool:
+    return all(_instances(gpu) == () for gpu in need(machine.driver.gpus))
 
 
 def _leave_out_compat(path: str) -> Remedy:

@@ -94,6 +94,13 @@ speeds = {lowest = 7.0e13, median = 7.2e13, highest = 7.5e13, repetitions = 28}
 speeds = {unknown = "the time for this GPU was over"}
 ```
 
+A card whose data sheet is not on record, and no others of its kind.
+
+```toml
+[stress.0.test.rates.bfloat16]
+peak = {absent = "figures for this card"}
+```
+
 Two GPUs of one model differ.
 
 ```toml
@@ -139,7 +146,7 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.load_tests import by_reason, load_tests
 from whygpu.model.cause import cause
-from whygpu.model.derived import and_list, display_name
+from whygpu.model.derived import and_list, compared_as, display_name
 from whygpu.model.driver import Gpu, GpuHealth
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.observed import Known, Unknown
@@ -188,13 +195,20 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             alone.append(item)
     speeds = _speeds(alone)
     for gpu, test in alone:
+        of_model = {rate.name: speeds[compared_as(gpu), rate.name] for rate in test.rates}
         slow = [
             complaint
             for rate in test.rates
-            for complaint in _complaints(gpu, rate, speeds[gpu.name, rate.name])
+            for complaint in _complaints(gpu, rate, of_model[rate.name])
         ]
         if slow:
             yield _finding(gpu, test, slow)
+        nothing = [rate.name for rate in test.rates if not _is_judged(rate, of_model[rate.name])]
+        if nothing:
+            yield Gap(
+                f"whether {and_list(nothing)} of GPU {gpu.number} ({gpu.name}) are slow: nothing "
+                "to compare with is on record, and there are no two others of its kind here"
+            )
     yield from _pairs(alone)
 
 
@@ -225,10 +239,17 @@ def _speeds(tested: Sequence[Tested]) -> dict[tuple[str, RateName], list[float]]
     for gpu, test in tested:
         for rate in test.rates:
             if isinstance(rate.speeds, Known) and rate.speeds.value.median > 0:
-                found[gpu.name, rate.name].append(rate.speeds.value.median)
+                found[compared_as(gpu), rate.name].append(rate.speeds.value.median)
     for speeds in found.values():
         speeds.sort()
     return found
+
+
+def _is_judged(rate: Rate, of_model: Sequence[float]) -> bool:
+    """A speed that is compared with nothing has not passed. What was not measured has own gaps."""
+    if not isinstance(rate.speeds, Known) or rate.speeds.value.median <= 0:
+        return True
+    return rate.share is not None or len(of_model) > _FEWEST_NEIGHBOURS
 
 
 def _complaints(gpu: Gpu, rate: Rate, of_model: Sequence[float]) -> Iterator[_Slow]:
@@ -275,7 +296,7 @@ def _pairs(tested: Sequence[Tested]) -> Iterator[Gap]:
     """Two GPUs of one model, and no third, that differ as much as a slow one from the others."""
     models: dict[str, list[Tested]] = defaultdict(list)
     for item in tested:
-        models[item[0].name].append(item)
+        models[compared_as(item[0])].append(item)
     for name, both in models.items():
         if len(both) != 2:
             continue

@@ -28,6 +28,30 @@ reasons:
 Look at the log of the daemon. If you do not need MPS, stop the daemon: programs then use the GPU
 directly. In a container, mount the folder of the daemon and share the host's memory.
 
+## Fires on (machine)
+
+```toml
+[probes.cuda]
+devices = {unknown = "cuInit: 805 CUDA_ERROR_MPS_CONNECTION_FAILED"}
+facts = [["libcuda.so.1", "loaded"], ["cuInit", "805 CUDA_ERROR_MPS_CONNECTION_FAILED"]]
+```
+
+## Quiet on (machine)
+
+The driver itself is not ready.
+
+```toml
+[probes.cuda]
+devices = {unknown = "cuInit: 802 CUDA_ERROR_SYSTEM_NOT_READY"}
+facts = [["libcuda.so.1", "loaded"], ["cuInit", "802 CUDA_ERROR_SYSTEM_NOT_READY"]]
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+```
+
 ## Fires on (log)
 
 ```
@@ -73,12 +97,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.container_advice import runtime_of
+from whygpu.causes.evidence.driver_state import CONSEQUENCES, cu_init, probed
 from whygpu.causes.evidence.log_subjects import ended_after, subject_of
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding, Remedy
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
+from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import shell_script
-from whygpu.tables.status_families import FAMILIES
+from whygpu.model.snapshot import Snapshot
+from whygpu.tables.status_families import FAMILIES, MPS_CODES
 
 CAUSE = cause(
     "WG118",
@@ -86,10 +115,29 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("cuda-init-failed", "gpu-unused", "framework-crashes"),
+    explains=(*CONSEQUENCES, "framework-crashes"),
 )
 
 _MOST_LINES = 6
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    gpu = nvidia_gpu(machine)
+    need(gpu)
+    answer = cu_init(machine)
+    if isinstance(answer, Unknown):
+        need(answer)
+    if not isinstance(answer, Known) or answer.value.code not in MPS_CODES:
+        return
+    in_docker = runtime_of(machine) in ("docker", "containerd")
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message="programs share the GPU through NVIDIA's server MPS here, and it does not serve "
+        f"this one: cuInit returned {answer.value.text}",
+        evidence=(probed(answer), seen(gpu)),
+        remedies=(_SHARE, *_ON_THE_HOST) if in_docker else _ON_THE_HOST,
+    )
 
 
 @CAUSE.on_log
@@ -109,7 +157,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     )
 
 
-_REMEDIES = (
+_ON_THE_HOST = (
     Remedy(
         "Look at what the daemon and the server wrote.",
         shell_script("tail /var/log/nvidia-mps/control.log /var/log/nvidia-mps/server.log"),
@@ -119,8 +167,9 @@ _REMEDIES = (
         "GPU directly.",
         shell_script("echo quit | nvidia-cuda-mps-control"),
     ),
-    Remedy(
-        "In a container, give it the folder of the daemon and the host's shared memory.",
-        shell_script("docker run --gpus all --ipc=host -v /tmp/nvidia-mps:/tmp/nvidia-mps ..."),
-    ),
 )
+_SHARE = Remedy(
+    "In a container, give it the folder of the daemon and the host's shared memory.",
+    shell_script("docker run --gpus all --ipc=host -v /tmp/nvidia-mps:/tmp/nvidia-mps ..."),
+)
+_REMEDIES = (*_ON_THE_HOST, _SHARE)

@@ -11,6 +11,7 @@ nodes under /dev, and on machines with NVSwitch a running fabric manager. Each c
   needs a legacy driver, and a card from 2025 or later the open kernel modules.
 - nvidia_uvm or a device node is missing, and nothing on the machine creates it on demand.
 - The fabric manager does not run, so CUDA waits for an NVLink network that is not set up.
+- In a confidential virtual machine, nobody has set the GPU ready yet.
 
 ## What it looks like
 
@@ -47,6 +48,17 @@ gpus = {unknown = "NVML could not tell: Driver Not Loaded"}
 [probes.cuda]
 devices = []
 facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
+```
+
+A GPU without NVSwitch in a confidential virtual machine.
+
+```toml
+[driver.gpus.0]
+name = "NVIDIA H100 PCIe"
+compute_capability = "9.0"
+[probes.cuda]
+devices = {unknown = "cuInit: 802 CUDA_ERROR_SYSTEM_NOT_READY"}
+facts = [["cuInit", "802 CUDA_ERROR_SYSTEM_NOT_READY"]]
 ```
 
 A machine with NVSwitch whose fabric manager does not run.
@@ -176,6 +188,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 
 - <https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/>
 - <https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide>
+- <https://github.com/NVIDIA/nvtrust/issues/39>
 - <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>
 - <https://wiki.debian.org/SecureBoot>
 """
@@ -216,18 +229,21 @@ from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
-from whygpu.model.driver import GraphicsDevice
+from whygpu.model.driver import Gpu, GraphicsDevice
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need, need_or
 from whygpu.model.remedy import Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.architectures import parse_capability
 
 CAUSE = cause("WG103", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
 
 _NO_DEVICE = 100
 _SYSTEM_NOT_READY = 802
+_TELLS_FABRIC = (9, 0)
+"""From this compute capability on, NVML says whether a GPU belongs to an NVSwitch."""
 _CODES_WITH_OWN_REASON = (34, _NO_DEVICE, _SYSTEM_NOT_READY, 803, 804)
 """Codes of cuInit that have their own reason, independent of nvidia_uvm."""
 
@@ -245,7 +261,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
     answer = cu_init(machine)
     if isinstance(answer, Known) and answer.value.code == _SYSTEM_NOT_READY:
-        yield _fabric_manager(machine, answer)
+        yield _without_fabric(answer, machine) or _fabric_manager(machine, answer)
         return
     if place_of(machine) != "bare" or on_tegra(machine):
         raise NotApplicable("NVIDIA kernel module that belongs to this system")
@@ -468,6 +484,39 @@ def _without_nodes(machine: Snapshot) -> Finding:
             _LOOK,
         ),
     )
+
+
+def _without_fabric(answer: Known[CuInit], machine: Snapshot) -> Finding | None:
+    """The system is not ready, and no GPU has an NVSwitch that it could wait for.
+
+    NVML answers this for Hopper and newer only; older GPUs may have one all the same.
+    """
+    gpus = machine.driver.gpus
+    if not isinstance(gpus, Known) or not gpus.value or not all(map(_has_no_fabric, gpus.value)):
+        return None
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"CUDA does not start ({answer.value.text}): the GPUs are there, but the system "
+        "is not ready. They have no NVSwitch, so no fabric manager is missing; in a confidential "
+        "virtual machine, a GPU is not ready before somebody has accepted it",
+        evidence=(probed(answer), seen(gpus, "no GPU belongs to an NVSwitch")),
+        remedies=(
+            Remedy(
+                "If confidential computing is on, set the GPUs ready after their attestation.",
+                shell_script("nvidia-smi conf-compute -f; sudo nvidia-smi conf-compute -srs 1"),
+            ),
+            _LOOK,
+        ),
+        confidence="possible",
+    )
+
+
+def _has_no_fabric(gpu: Gpu) -> bool:
+    capability = gpu.compute_capability
+    numbers = parse_capability(capability.value) if isinstance(capability, Known) else None
+    if numbers is None or numbers < _TELLS_FABRIC or not isinstance(gpu.health, Known):
+        return False
+    return isinstance(gpu.health.value.fabric, Absent)
 
 
 def _not_joined(machine: Snapshot) -> Iterator[Evidence]:

@@ -133,11 +133,16 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for item in reported(machine, "the NVLinks", lambda health: health.nvlinks):
         if isinstance(item, Gap):
             yield item
-        else:
+        elif not _is_split(item[0]):
             by_model[item[0].name].append(item)
     for found in by_model.values():
         yield from _fewer_than_others(found)
     yield from _without_access(machine)
+
+
+def _is_split(gpu: Gpu) -> bool:
+    """MIG switches the links of a GPU off: that is no fault of theirs."""
+    return isinstance(gpu.mig, Known) and gpu.mig.value
 
 
 def _fewer_than_others(found: list[Links]) -> Iterator[Finding]:

@@ -32,6 +32,15 @@ width = 8
 max_width = 8
 ```
 
+A GPU in one chip with the processor, where nothing goes over PCIe.
+
+```toml
+[driver.gpus.0]
+compute_capability = "12.1"
+[driver.gpus.0.health.pcie]
+width = 1
+```
+
 An idle GPU has lowered its generation to save power.
 
 ```toml
@@ -60,6 +69,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.remedy import a_number, command_line
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.architectures import shares_main_memory
 
 CAUSE = cause("WG113", __name__, __doc__, severity="warning", effect="none")
 
@@ -71,7 +81,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield item
             continue
         gpu, link = item
-        if link.value.width >= link.value.max_width:
+        if link.value.width >= link.value.max_width or shares_main_memory(gpu):
             continue
         lanes = f"{link.value.width} of {link.value.max_width} PCIe lanes"
         yield CAUSE.finding(

@@ -26,6 +26,16 @@ memory_used_bytes = 50000000000
 processes = [{pid = 4711, name = "python", memory_bytes = 49000000000}]
 ```
 
+A GPU in one chip with the processor has main memory only.
+
+```toml
+[driver.gpus.0]
+name = "NVIDIA GB10"
+compute_capability = "12.1"
+memory_total_bytes = 130000000000
+memory_used_bytes = 125000000000
+```
+
 The kernel of a notebook that asks about itself is no other process, and is not to be killed.
 
 ```toml
@@ -115,9 +125,10 @@ from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
-from whygpu.model.remedy import a_number, command_line
+from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.units import size_text
+from whygpu.tables.architectures import shares_main_memory
 
 CAUSE = cause("WG501", __name__, __doc__, severity="warning", effect="none")
 
@@ -139,18 +150,23 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _finding(gpu: Gpu) -> Finding:
     used, total = need(gpu.memory_used_bytes), need(gpu.memory_total_bytes)
     who = named_holders(gpu)
-    by = f"by {who}" if who else "by processes that are not visible from here"
+    by = f"held by {who}" if who else "held by processes that are not visible from here"
+    of_all = shares_main_memory(gpu)
+    if of_all:
+        by = "in use, by any programs: it has no memory but main memory"
     stuck = holders(gpu)
     return CAUSE.finding(
         subject=MACHINE,
         message=f"GPU {gpu.number} ({gpu.name}) has {size_text(total - used)} of its "
-        f"{size_text(total)} left: {size_text(used)} are held {by}",
+        f"{size_text(total)} left: {size_text(used)} are {by}",
         evidence=(
             seen(gpu.memory_used_bytes, f"{size_text(used)} of {size_text(total)} in use"),
             *(Evidence("machine", f"pid {item.pid}", described(item)) for item in stuck[:3]),
         ),
         severity="info" if stuck and is_asking(stuck[0]) else None,
-        remedies=(
+        remedies=_FREE_MAIN_MEMORY
+        if of_all
+        else (
             *_release(stuck),
             Remedy(
                 "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",
@@ -158,6 +174,14 @@ def _finding(gpu: Gpu) -> Finding:
             ),
         ),
     )
+
+
+_FREE_MAIN_MEMORY = (
+    Remedy(
+        "Check which programs hold main memory, and end those that are yours and not needed.",
+        shell_script("ps aux --sort=-rss | head"),
+    ),
+)
 
 
 def _release(stuck: tuple[GpuProcess, ...]) -> tuple[Remedy, ...]:

@@ -72,7 +72,7 @@ def _drift(drifts: Sequence[Drift]) -> Html | None:
     rows: list[Sequence[Child]] = [
         (
             drift.fact,
-            drift.usual or "no value on more than half",
+            drift.usual or "no value on two thirds",
             f"{drift.usual_nodes:,} of {drift.compared:,} with {drift.among}{unknown_text(drift)}",
             odd.value,
             ", ".join(odd.nodes),
