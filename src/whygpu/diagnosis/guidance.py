@@ -26,7 +26,7 @@ from whygpu.tables.complaints import (
     complaint_in,
     is_of_a_person,
 )
-from whygpu.tables.failures_elsewhere import elsewhere
+from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
 
 _WHOLE_OUTPUT = Remedy(
@@ -258,6 +258,8 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
     row = unexplained(failure.text)
     if not failure.says_why and row is not None:
         return _without_reason(row)
+    if is_time_limit(failure):
+        return _for_time_limit(failure)
     if failure.kind == "killed":
         return Guidance(
             f"line {failure.line} says that the program was ended from outside, but not why",
@@ -300,6 +302,32 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
         "the GPU, but no known cause matches",
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
         steps=(_WHOLE_OUTPUT, CHECK),
+    )
+
+
+def is_time_limit(failure: Failure) -> bool:
+    """Whether the scheduler ended a job because its time was over."""
+    return failure.kind == "fatal" and TIME_IS_OVER.search(failure.text) is not None
+
+
+def _for_time_limit(failure: Failure) -> Guidance:
+    return Guidance(
+        f"the scheduler ended the job at line {failure.line}, because its time was over; the log "
+        "does not show whether it worked on the GPU",
+        candidates=(
+            "more work than fits into that time",
+            "work that is done on the CPU",
+            "a GPU that waits for its input",
+        ),
+        ask="On which device did it work, and how long did a step take?",
+        steps=(
+            Remedy(
+                "Ask for more time (#SBATCH --time), and save checkpoints from which the next job "
+                "goes on."
+            ),
+            CHECK,
+            PROFILE,
+        ),
     )
 
 
