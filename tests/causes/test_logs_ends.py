@@ -103,7 +103,11 @@ _PBS_OVER = "=>> PBS: job killed: walltime 3612 exceeded limit 3600"
         (("GPU available: False", "Epoch 1: loss 2.0", _PBS_OVER), "unknown", "sees none"),
         (("Epoch 1: loss 2.0", _OVER), "unknown", "does not show whether it worked on the GPU"),
         (
-            ("Could not find cuda drivers on your machine, GPU will not be used.", "loss: 2", _OVER),
+            (
+                "Could not find cuda drivers on your machine, GPU will not be used.",
+                "loss: 2",
+                _OVER,
+            ),
             "found",
             "reached its time limit",
         ),

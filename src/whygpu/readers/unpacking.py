@@ -354,7 +354,8 @@ _BINARIES = (
 """Kinds of files with their first bytes, in which there is no log."""
 _OWN_JSON = re.compile(
     rb"\s{0,8}\{\s{0,8}\"schema\": ?\d{1,4},\s{0,8}"
-    rb"(?:\"(?P<first>whygpu|verdict)\": ?\"|\"name\": ?\"[^\"\n]{0,300}\",\s{0,8}\"verdict\"|\"findings\": ?\[)"
+    rb"(?:\"(?P<first>whygpu|verdict)\": ?\"|\"name\": ?\"[^\"\n]{0,300}\",\s{0,8}\"verdict\""
+    rb"|\"findings\": ?\[)"
 )
 """What whygpu writes as JSON begins with the number of its schema. A snapshot, and the answer of
 `check`, which has one in it, have `first`."""

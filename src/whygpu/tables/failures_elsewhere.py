@@ -23,12 +23,8 @@ ADDRESS_IN_USE = late(
 )
 """A process wants to listen on a port that another process already uses."""
 
-_TIME_IS_OVER = (
-    r"CANCELLED AT \S{8,30} DUE TO TIME LIMIT|job killed: walltime|\bTERM_RUNLIMIT: "
-)
-ENDED_BY_SCHEDULER = (
-    rf"{_TIME_IS_OVER}|CANCELLED AT \S{{8,30}} DUE TO (?:PREEMPTION|NODE FAILURE)"
-)
+_TIME_IS_OVER = r"CANCELLED AT \S{8,30} DUE TO TIME LIMIT|job killed: walltime|\bTERM_RUNLIMIT: "
+ENDED_BY_SCHEDULER = rf"{_TIME_IS_OVER}|CANCELLED AT \S{{8,30}} DUE TO (?:PREEMPTION|NODE FAILURE)"
 TIME_IS_OVER = late(_TIME_IS_OVER)
 """A job may reach its time limit because it works without the GPU."""
 

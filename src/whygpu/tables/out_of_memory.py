@@ -61,7 +61,7 @@ TORCH_PARTS = {
     for name, patterns in {
         "total": (
             rf"{_size('a')} total capacity",
-            rf"total capacity of {_size('b')}",
+            rf"total capaci?ty of {_size('b')}",
             rf"max allowed: {_size('c')}",
         ),
         "held": (
