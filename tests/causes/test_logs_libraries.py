@@ -414,3 +414,39 @@ def test_cupy_quotes_the_error_that_is_the_reason(quoted: str, cause: str, confi
 
 def test_a_reason_of_cupy_that_nobody_knows_is_not_made_up() -> None:
     assert not explained(NO_CUPY.format("original error: the disk fell out")).root_causes
+
+
+@each(
+    ("message", "command"),
+    [
+        (
+            "ImportError: /a/lib/python3.10/site-packages/torch/lib/libtorch_cuda.so: file too "
+            "short\ntorch 2.1.0",
+            "python -m pip install --force-reinstall --no-deps torch==2.1.0",
+        ),
+        # Without the installed release, a command would install another one.
+        (
+            "ImportError: /a/lib/python3.9/site-packages/tensorflow/python/"
+            "_pywrap_tensorflow_internal.so: invalid ELF header",
+            None,
+        ),
+        (
+            "ImportError: /a/lib/python3.9/site-packages/torch/_C.cpython-39-x86_64-linux-gnu.so: "
+            "file too short",
+            None,
+        ),
+        (
+            "ImportError: dlopen(/a/lib/python3.11/site-packages/torch/_C.cpython-311-darwin.so, "
+            "0x0002): tried: '/a/lib/python3.11/site-packages/torch/_C.cpython-311-darwin.so' "
+            "(slice is not valid mach-o file)",
+            None,
+        ),
+    ],
+)
+def test_a_damaged_file_of_a_framework_is_installed_again(
+    message: str, command: str | None
+) -> None:
+    (root,) = explained(message).root_causes
+    assert root.cause == "library-file-broken"
+    assert "again" in root.remedies[-1].text
+    assert command_of(root.remedies[-1]) == command
