@@ -701,3 +701,46 @@ def test_an_invalid_image_is_judged_by_the_gpu(gpu: str, expected: list[str]) ->
         f"I gpu_device.cc:1402] Created TensorFlow device (/device:GPU:0) -> (device: 0, {gpu})"
     )
     assert causes(f"{created if gpu else ''}\n{INVALID_IMAGE}") == expected
+
+
+@each(
+    ("text", "root"),
+    [
+        (
+            "为什么 torch.cuda.is_available() 返回 False？ 我的版本是 torch 2.0.1+cpu，显卡是 RTX 3060。",
+            "cpu-only-build",
+        ),
+        ("torch.version.cuda is None and torch.__version__ is 2.6.0.", "cpu-only-build"),
+        (
+            "still torch.cuda.is_available() is False\npytorch   2.3.0   cpu_py311h9b3e8e8_0",
+            "cpu-only-build",
+        ),
+        (
+            "still torch.cuda.is_available() is False\npytorch   2.3.0   cpu_mkl_py311h9b3e8e8_0",
+            "cpu-only-build",
+        ),
+        (
+            "| NVIDIA-SMI 450.80.02    Driver Version: 450.80.02    CUDA Version: 11.0     |\n"
+            "but torch 2.3.1+cu121 says False for cuda",
+            "driver-too-old-for-cuda",
+        ),
+        (
+            "torch.__version__ is 2.3.1+cu121, my driver is 450.80.02 and is_available() is False",
+            "driver-too-old-for-cuda",
+        ),
+        (
+            "tf.config.list_physical_devices('GPU') が [] を返します。tensorflow 2.16.1, Windows 11です。",
+            "windows-native-unsupported",
+        ),
+    ],
+)
+def test_values_in_sentences_decide_as_printed_ones_do(text: str, root: str) -> None:
+    assert [found.cause for found in explained(text).root_causes] == [root]
+
+
+def test_the_name_of_a_gpu_is_no_part_of_the_sentence_before_it() -> None:
+    message = (
+        "Just got a 5090. NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible "
+        "with the current PyTorch installation."
+    )
+    assert "no code for NVIDIA GeForce RTX 5090" in explained(message).headline

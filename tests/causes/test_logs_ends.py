@@ -89,3 +89,33 @@ def test_what_is_only_possible_does_not_read_like_an_answer(status: str) -> None
     explanation = explained(f"RuntimeError: {status}")
     assert explanation.root_causes[0].confidence == "possible"
     assert "does not show the cause" in explanation.headline
+
+
+_OVER = "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2024-05-01T11:00:21 DUE TO TIME LIMIT ***"
+_PBS_OVER = "=>> PBS: job killed: walltime 3612 exceeded limit 3600"
+
+
+@each(
+    ("lines", "verdict", "headline"),
+    [
+        (("Using device: cuda", "Epoch 1: loss 2.0", _OVER), "not-gpu", "its time was over"),
+        (("Using device: cpu", "Epoch 1: loss 2.0", _OVER), "unknown", "works on the CPU"),
+        (("GPU available: False", "Epoch 1: loss 2.0", _PBS_OVER), "unknown", "sees none"),
+        (("Epoch 1: loss 2.0", _OVER), "unknown", "does not show whether it worked on the GPU"),
+        (
+            (
+                "Could not find cuda drivers on your machine, GPU will not be used.",
+                "loss: 2",
+                _OVER,
+            ),
+            "found",
+            "reached its time limit",
+        ),
+        (("RuntimeError: shapes cannot be multiplied", _OVER), "not-gpu", "its time was over"),
+    ],
+)
+def test_a_job_without_the_gpu_reaches_its_time_limit_because_of_that(
+    lines: tuple[str, ...], verdict: str, headline: str
+) -> None:
+    answer = explained("\n".join(lines))
+    assert (answer.verdict, headline in answer.headline) == (verdict, True), answer.headline

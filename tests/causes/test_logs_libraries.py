@@ -429,3 +429,39 @@ def test_what_jax_could_not_load(name: str, expected: str) -> None:
     for end in ("Is it installed?", "(Set TF_CPP_MIN_LOG_LEVEL=0 and rerun for more info.)"):
         (root,) = explained(f"{head} {name}. {end}").root_causes
         assert root.cause == expected
+
+
+@each(
+    ("message", "command"),
+    [
+        (
+            "ImportError: /a/lib/python3.10/site-packages/torch/lib/libtorch_cuda.so: file too "
+            "short\ntorch 2.1.0",
+            "python -m pip install --force-reinstall --no-deps torch==2.1.0",
+        ),
+        # Without the installed release, a command would install another one.
+        (
+            "ImportError: /a/lib/python3.9/site-packages/tensorflow/python/"
+            "_pywrap_tensorflow_internal.so: invalid ELF header",
+            None,
+        ),
+        (
+            "ImportError: /a/lib/python3.9/site-packages/torch/_C.cpython-39-x86_64-linux-gnu.so: "
+            "file too short",
+            None,
+        ),
+        (
+            "ImportError: dlopen(/a/lib/python3.11/site-packages/torch/_C.cpython-311-darwin.so, "
+            "0x0002): tried: '/a/lib/python3.11/site-packages/torch/_C.cpython-311-darwin.so' "
+            "(slice is not valid mach-o file)",
+            None,
+        ),
+    ],
+)
+def test_a_damaged_file_of_a_framework_is_installed_again(
+    message: str, command: str | None
+) -> None:
+    (root,) = explained(message).root_causes
+    assert root.cause == "library-file-broken"
+    assert "again" in root.remedies[-1].text
+    assert command_of(root.remedies[-1]) == command

@@ -595,3 +595,76 @@ def test_the_figures_of_the_asynchronous_allocator(
     message = ASYNC.format(held=held, asked=asked, free=free)
     assert roots(f"torch.cuda.OutOfMemoryError: {message}")[0] == expected
     assert roots(" ".join(message.split()))[0] == expected, "on one line"
+
+
+@each(
+    ("message", "first"),
+    [
+        ("Process 1234 has 70 GiB in use", OTHERS),
+        # As PyTorch 2.0 and 2.1 spelt it.
+        (
+            "Tried to allocate 4.00 GiB. GPU 0 has a total capacty of 79.15 GiB of which 0.50 GiB "
+            "is free. Process 77 has 70.28 GiB memory in use.",
+            OTHERS,
+        ),
+        # It is too little to be the reason.
+        (
+            "Tried to allocate 4.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 0.50 GiB "
+            "is free. Process 77 has 1.28 GiB memory in use.",
+            TOO_BIG,
+        ),
+        # In a container, PyTorch lists itself like any other process.
+        (
+            "Tried to allocate 1.20 GiB. GPU 0 has a total capacity of 11.76 GiB of which 0.50 GiB "
+            "is free. Process 4242 has 10.90 GiB memory in use. Of the allocated memory 9.80 GiB "
+            "is allocated by PyTorch, and 0.70 GiB is reserved by PyTorch but unallocated.",
+            TOO_BIG,
+        ),
+    ],
+)
+def test_a_process_that_pytorch_names_holds_the_memory(message: str, first: str) -> None:
+    assert roots(f"torch.OutOfMemoryError: CUDA out of memory. {message}")[0] == first
+
+
+@each(
+    ("before", "after", "first"),
+    [
+        ("39800MiB / 40960MiB", "", OTHERS),
+        ("300MiB / 40960MiB", "", TOO_BIG),
+        # Another GPU is free, and it is not known which one the program used.
+        ("39800MiB / 40960MiB |  0% |\n|   4MiB / 40960MiB", "", TOO_BIG),
+        ("", "39800MiB / 40960MiB", TOO_BIG),
+    ],
+)
+def test_a_table_of_nvidia_smi_before_the_failure_shows_who_holds_the_memory(
+    before: str, after: str, first: str
+) -> None:
+    table = "| N/A   34C    P0    56W / 400W |  {} |      0%      Default |\n"
+    oom = "RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB\n"
+    log = (table.format(before) if before else "") + oom + (table.format(after) if after else "")
+    assert roots(log)[0] == first
+
+
+@each(
+    ("message", "root"),
+    [
+        ("FIND was unable to find an engine to execute this computation", "cudnn-init-failed-oom"),
+        ("Unable to find a valid cuDNN algorithm to run convolution", "cudnn-init-failed-oom"),
+        ("no valid convolution algorithms available in CuDNN", "cudnn-init-failed-oom"),
+        ("GET was unable to find an engine to execute this computation", "cudnn-version-mismatch"),
+        ("cuDNN Frontend error: No valid execution plans built", "cudnn-version-mismatch"),
+        ("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error", "cudnn-version-mismatch"),
+        (
+            "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED\nUnable to find a valid cuDNN algorithm to "
+            "run convolution",
+            "cudnn-init-failed-oom",
+        ),
+    ],
+)
+def test_an_operation_that_no_engine_of_cudnn_computes_has_several_possible_reasons(
+    message: str, root: str
+) -> None:
+    answer = explained(f'File "/a/torch/nn/modules/conv.py", line 1, in f\nRuntimeError: {message}')
+    assert [(f.cause, f.confidence) for f in answer.root_causes] == [(root, "possible")]
+    assert "memory" in answer.headline
+    assert "data type" in answer.headline

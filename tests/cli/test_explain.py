@@ -323,3 +323,15 @@ def test_a_snapshot_is_no_log(tmp_path: pathlib.Path) -> None:
     assert answer.returncode == 2
     assert f"whygpu check --snapshot {snapshot}" in answer.stderr
     assert explain(written(tmp_path, '{"schema": 1, "message": "x"}')).returncode != 2
+
+
+def test_what_whygpu_wrote_as_json_is_no_log_in_a_pipe_either() -> None:
+    snapshot = '{\n "schema": 1,\n "whygpu": "0.1.0",\n "system": {}}'
+    check = '{\n  "schema": 1,\n  "verdict": "no-gpu",\n  "headline": "CUDA out of memory"'
+    for text in (snapshot, check):
+        answer = explain(text=text)
+        assert answer.returncode == 2
+        assert "whygpu check --snapshot -" in answer.stderr
+    own = explain("--json", text="RuntimeError: CUDA out of memory").stdout
+    assert "an answer of whygpu and no log" in explain(text=own).stderr
+    assert explain(text='{"schema": 1, "name": "train", "message": "x"}').returncode != 2

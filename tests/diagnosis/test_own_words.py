@@ -173,3 +173,20 @@ def test_harmless_lines_that_a_person_calls_errors(sentence: str, verdict: str) 
     assert api.explain(f"{sentence}\n\n{HARMLESS}\n").verdict == verdict
     crash = f"{sentence}\n\n{HARMLESS}\nSegmentation fault (core dumped)\n"
     assert api.explain(crash).verdict == "unknown"
+
+
+@each(
+    ("text", "driver_in_doubt"),
+    [
+        ("list_physical_devices('GPU') returns [] although nvidia-smi lists 4 A100.", False),
+        ("nvidia-smi shows CUDA 12.4 / driver 550, but torch says False", False),
+        ("nvidia-smi works fine. list_physical_devices('GPU') is []", False),
+        ("nvidia-smi shows no devices. list_physical_devices('GPU') is []", True),
+        ("nvidia-smi doesn't work. list_physical_devices('GPU') is []", True),
+        ("list_physical_devices('GPU') is []", True),
+    ],
+)
+def test_a_driver_that_works_is_no_reason(text: str, driver_in_doubt: bool) -> None:
+    guidance = api.explain(text).guidance
+    assert guidance is not None
+    assert any("no driver" in reason for reason in guidance.candidates) is driver_in_doubt

@@ -40,8 +40,6 @@ EXIT_CODES = {
 }
 UNREADABLE = 2
 _STATUS = re.compile(r"[A-Z]{3,20}(?:_[A-Z0-9]{1,20}){1,8}")
-_SNAPSHOT = re.compile(rb"\s{0,8}\{\s{0,8}\"schema\": ?\d{1,4},\s{0,8}\"whygpu\": ?\"")
-_SNAPSHOT_HEAD = 100
 _FILE_ENDING = re.compile(r"\w\.[a-z]{2,5}\d?$")
 
 
@@ -122,28 +120,10 @@ def _explained(name: str, here: Snapshot | None) -> Explanation:
         )
     if _is_message(name):
         return api.explain(name, here=here)
-    if _is_snapshot(name):
-        raise UsageError(
-            f"{name} is a snapshot of a machine and no log; to diagnose the machine: "
-            f"whygpu check --snapshot {shlex.quote(name)}"
-        )
     if name == "-" and sys.stdin.isatty():
         output.say("reading the log from the terminal; end it with Ctrl-D")
     with reading(name) as show:
         return api.explain_file(name, here=here, on_read=show)
-
-
-def _is_snapshot(name: str) -> bool:
-    """Whether a file starts as `whygpu snapshot` writes it: its facts read like a bad log."""
-    if not os.path.isfile(name):
-        # A pipe can be read only once.
-        return False
-    try:
-        with open(name, "rb") as file:
-            return _SNAPSHOT.match(file.read(_SNAPSHOT_HEAD)) is not None
-    except OSError:
-        # Reading it as a log reports this.
-        return False
 
 
 def _is_message(name: str) -> bool:

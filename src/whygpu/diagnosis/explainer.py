@@ -22,6 +22,7 @@ from whygpu.diagnosis.guidance import (
     for_unknown,
     for_work_without_gpu,
     health,
+    is_time_limit,
 )
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
@@ -75,8 +76,14 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     folded = _folded(real, by_code)
     roots = sorted((f for f in folded if f.explained_by is None), key=lambda f: _rank(f, log))
     symptoms = [f for f in folded if f.explained_by is not None]
+    overtime = _time_limit_without_gpu(log, roots)
+    if overtime is not None:
+        # It is no reason of its own: the work was slow because it was done on the CPU.
+        log = log._replace(failures=())
     unexplained = _unexplained_failures(log, found)
     verdict = _verdict(log, roots, noise, unexplained)
+    if overtime is not None and roots and verdict == "nothing-wrong":
+        verdict = "found"
     # A program that only reports its devices has not worked, and has not failed either.
     without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
@@ -97,6 +104,7 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     return Explanation(
         verdict=verdict,
         headline=_of_which_run(log)
+        + (_of_time_limit(overtime) if verdict == "found" else "")
         + (
             _work_on_cpu(on_cpu_because)
             if on_cpu_because is not None
@@ -151,6 +159,23 @@ def _of_which_run(log: Log) -> str:
         return ""
     others = "an earlier run" if runs == 1 else f"{runs} earlier runs"
     return f"in the last run (the log also has {others}): "
+
+
+def _time_limit_without_gpu(log: Log, roots: Sequence[Finding]) -> Failure | None:
+    """The time limit that ended a job, if the log also says that it worked without a GPU."""
+    over = next((failure for failure in log.failures if is_time_limit(failure)), None)
+    if over is None or not all(map(is_time_limit, log.failures)):
+        return None
+    return over if log.without_gpu() or _reason_for_cpu(roots) is not None else None
+
+
+def _over_time(failure: Failure, log: Log) -> bool:
+    """Whether a job reached its time limit, and nothing shows that it worked on the GPU."""
+    return is_time_limit(failure) and not log.reports_gpu_at_work()
+
+
+def _of_time_limit(failure: Failure | None) -> str:
+    return "" if failure is None else f"the job reached its time limit at line {failure.line}: "
 
 
 def _work_on_cpu(reason: Finding) -> str:
@@ -248,6 +273,8 @@ def _verdict(
     weighty = [root for root in roots if root.severity != "info"]
     strangers = [failure for failure in unexplained if not failure.about_gpu]
     if strangers and not any(_ends_it(root, log) for root in weighty):
+        if all(_over_time(failure, log) for failure in strangers):
+            return "unknown"
         if not any(_gives_reason(failure) for failure in strangers):
             # A failure without a reason may have any reason, including a GPU library.
             return "found" if weighty or _just_before(roots, strangers) else "unknown"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.log_cpu_builds import shown_with_gpu
 from whygpu.causes.evidence.log_cuda_start import story_of
+from whygpu.causes.evidence.log_driver_works import driver_works
 from whygpu.causes.evidence.log_machines import gpus_in
 from whygpu.causes.evidence.log_subjects import excerpt, framework_title
 from whygpu.causes.evidence.log_utilisation import Utilisation
@@ -29,7 +30,7 @@ from whygpu.tables.complaints import (
     goes_on_after,
     is_of_a_person,
 )
-from whygpu.tables.failures_elsewhere import elsewhere
+from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
 
 _WHOLE_OUTPUT = Remedy(
@@ -82,6 +83,12 @@ _WHY_NONE_IS_SEEN = (
     "CUDA_VISIBLE_DEVICES",
 )
 _IS_IT_LISTED = "Does `nvidia-smi` list the GPU where the program runs?"
+_IS_IT_THERE = "Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?"
+_WHICH_BUILD = (
+    "Which build is it, and does it run in a container? `pip list | grep -i -E "
+    "'torch|tensorflow|jax|cuda'`"
+)
+"""For a machine whose driver works."""
 _WHY_NONE_ON_A_MAC = (
     "a program that asks for CUDA, which a Mac does not have",
     "a framework without its plug-in for the GPU of a Mac, or with one of another release",
@@ -105,8 +112,7 @@ def _why_none_is_seen(log: Log) -> tuple[str, ...]:
     if _is_jetson(log):
         return _WHY_NONE_ON_A_JETSON
     excluded = {
-        # A machine whose GPU the log lists has a driver that works.
-        _NO_DRIVER: bool(log.devices),
+        _NO_DRIVER: driver_works(log),
         _NO_GPU_CODE: bool(shown_with_gpu(log)),
     }
     return tuple(reason for reason in _WHY_NONE_IS_SEEN if not excluded.get(reason))
@@ -116,7 +122,9 @@ def _question(log: Log, usual: str) -> str | None:
     """What to ask where the framework sees no GPU; `usual` is for a machine of any kind."""
     if log.platform == "macos":
         return question_for_a_mac(log)
-    return _WHICH_JETPACK if _is_jetson(log) else usual
+    if _is_jetson(log):
+        return _WHICH_JETPACK
+    return _WHICH_BUILD if driver_works(log) else usual
 
 
 def _is_jetson(log: Log) -> bool:
@@ -137,10 +145,7 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
         return Guidance(
             f"{sees} ({quoted}); the log does not say why",
             candidates=_why_none_is_seen(log),
-            ask=_question(
-                log,
-                "Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?",
-            ),
+            ask=_question(log, _IS_IT_THERE),
             steps=_next_steps(log),
         )
     return Guidance(
@@ -261,6 +266,8 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
     row = unexplained(failure.text)
     if not failure.says_why and row is not None:
         return _without_reason(row)
+    if is_time_limit(failure):
+        return _for_time_limit(failure)
     if failure.kind == "killed":
         return Guidance(
             f"line {failure.line} says that the program was ended from outside, but not why",
@@ -303,6 +310,32 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
         "the GPU, but no known cause matches",
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
         steps=(_WHOLE_OUTPUT, CHECK),
+    )
+
+
+def is_time_limit(failure: Failure) -> bool:
+    """Whether the scheduler ended a job because its time was over."""
+    return failure.kind == "fatal" and TIME_IS_OVER.search(failure.text) is not None
+
+
+def _for_time_limit(failure: Failure) -> Guidance:
+    return Guidance(
+        f"the scheduler ended the job at line {failure.line}, because its time was over; the log "
+        "does not show whether it worked on the GPU",
+        candidates=(
+            "more work than fits into that time",
+            "work that is done on the CPU",
+            "a GPU that waits for its input",
+        ),
+        ask="On which device did it work, and how long did a step take?",
+        steps=(
+            Remedy(
+                "Ask for more time (#SBATCH --time), and save checkpoints from which the next job "
+                "goes on."
+            ),
+            CHECK,
+            PROFILE,
+        ),
     )
 
 

@@ -30,11 +30,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             rf"[ _](?:available|enabled|found|detected|usable|support){_GAP}{_NO}"
             # Not with a plain number, which is the number of the GPU.
             r"|(?<!\w)(?:CUDA|GPU)s?(?: devices?)?['\"]? ?[:=] ?(?:False\b|None\b|\[\])"
-            rf"|is_available\(\){_GIVES}False\b|is_gpu_available\([^)\n]{{0,40}}\){_GIVES}False\b"
-            rf"|(?:physical|logical)_devices\([^)\n]{{0,14}}['\"]GPU['\"]\)\)?{_GIVES}(?:\[\]|empty\b|0\b)"
             rf"|(?<!\w)(?:num(?:ber)?|#|count)(?:[ _]of)?[ _](?:\w{{1,12}}[ _]){{0,2}}GPUs?"
             rf"(?:[ _]\w{{1,12}}){{0,2}}{_GAP}0\b|(?<!\w)n_gpus?{_GAP}0\b"
-            rf"|device_count\(\){_GIVES}0\b"
             r"|\b0 (?:physical|logical|available|visible) GPUs?\b|\b0 GPUs\b"
             r"|\b[Ff]ound 0 (?:CUDA|GPU)|\bCUDA (?:is |was )?(?:not available|unavailable)\b"
             r"|\b[Nn]o (?:(?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)?|accelerator) "

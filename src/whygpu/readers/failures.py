@@ -97,7 +97,7 @@ _ABOUT_ENDS = (
     *("abort", "core dumped", "exc_bad", "error", "atal", "violation", "inconsistency", "qt"),
     *("kernel", "died", "panic", "unable", "cannot", "fail", "not found", "no module named"),
     *("can't open", "stopped", "undefined reference", "npm err", "docker: ", "imagepull", "e: "),
-    *("non-zero", "make", "notfound", "cancelled", "instruction"),
+    *("non-zero", "make", "notfound", "cancelled", "instruction", "runlimit"),
 )
 """Every match contains one of these, in lower case; most lines of a log contain none."""
 _WARNING = re.compile(r"Warning$")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from whygpu.model.log import LibraryEvent, LibraryOutcome, Line, Raised
 
 _LIBRARY = (
-    r"(?P<library>(?:lib)?[A-Za-z][\w+-]{0,60}"
+    r"(?P<library>(?:lib)?[A-Za-z_][\w+-]{0,60}(?:\.(?:cpython|pypy|abi)[\w-]{1,40})?"
     r"(?:\.so(?:\.\d{1,4}){0,4}|(?:\.\d{1,4}){0,3}\.dylib|(?:\.\d{1,3})?\.dll))"
 )
 _PATH = r"(?:[^\s'\"]{0,200}[/\\])?"
@@ -41,6 +41,14 @@ _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
         re.compile(
             rf"(?<![\w.-]){_LIBRARY}: (?:file too short|invalid ELF header|wrong ELF class"
             r"|cannot (?:read file data|apply additional memory)|ELF |only ET_DYN)"
+        ),
+        "broken",
+    ),
+    (
+        # macOS names the file and gives the reason in brackets.
+        re.compile(
+            rf"(?<![\w.-]){_LIBRARY}'? \((?:slice is not valid mach-o|not a mach-o|file too short"
+            r"|truncated mach-o|code signature invalid)"
         ),
         "broken",
     ),

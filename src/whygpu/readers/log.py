@@ -55,7 +55,7 @@ _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], 
     ("linux", late(r"\.so\b|/home/|/usr/|/opt/|/proc/|/mnt/[a-z]/|manylinux|\bld\.so|NVRM:")),
 )
 _NAMED_PLATFORMS: tuple[tuple[Literal["windows", "macos"], re.Pattern[str]], ...] = (
-    ("windows", late(r"\b[Ww]in(?:dows)? ?(?:7|8(?:\.1)?|1[01])\b")),
+    ("windows", late(r"\b[Ww]in(?:dows)? ?(?:7|8(?:\.1)?|1[01])(?![0-9A-Za-z])")),
     (
         "macos",
         late(

@@ -14,53 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from whygpu.model.log import Line, Shown, ShownOf
+from whygpu.readers.shown_expressions import EXPRESSIONS, PROMPT
+from whygpu.readers.stated_values import stated_values
 from whygpu.readers.words_in import words_in
 
-_TRUTH = r"True|False"
-_VERSION = r"['\"]?(?:\d[\w.+-]{0,40}|None)['\"]?"
-_COUNT = r"\d{1,4}"
-_LIST = r"\[[^\]\n]{0,400}\]"
-_NAME = r"['\"]?[a-z]{2,12}['\"]?"
-_GPU = r"\(\s?(?:device_type ?= ?)?['\"](?:GPU|XLA_GPU)['\"]\s?\)"
-_DEVICES = r"(?:tf|tensorflow)\.config\.(?:experimental\.)?list_(?:physical|logical)_devices"
-_JAX = r"(?:jax\.|jax\.lib\.xla_bridge\.|xla_bridge\.)"
-_ROWS: tuple[tuple[ShownOf, str, str], ...] = (
-    ("torch-version", r"torch\.__version__|torch\.version\.__version__", _VERSION),
-    ("torch-cuda", r"torch\.version\.cuda", _VERSION),
-    ("torch-hip", r"torch\.version\.hip", _VERSION),
-    ("torch-built", r"torch\.backends\.cuda\.is_built(?:\(\))?", _TRUTH),
-    (
-        "other-gpu-there",
-        r"torch\.(?:backends\.mps|mps|xpu)\.is_available(?:\(\))?",
-        _TRUTH,
-    ),
-    ("gpu-there", r"(?:torch\.)?cuda\.is_available(?:\(\))?", _TRUTH),
-    ("gpu-there", r"(?:tf|tensorflow)\.test\.is_gpu_available\([^()]{0,60}\)", _TRUTH),
-    ("gpu-count", r"torch\.cuda\.device_count(?:\(\))?", _COUNT),
-    ("gpu-count", rf"len\({_DEVICES}{_GPU}\)", _COUNT),
-    ("gpu-list", rf"{_DEVICES}{_GPU}", _LIST),
-    (
-        "gpu-list",
-        r"(?:K|keras\.backend|backend)\.(?:tensorflow_backend\.)?_get_available_gpus\(\)",
-        _LIST,
-    ),
-    ("devices", rf"{_DEVICES}\(\)", _LIST),
-    ("devices", rf"{_JAX}(?:local_)?devices\(\)", _LIST),
-    (
-        "tensorflow-version",
-        r"(?:tf|tensorflow)\.(?:__version__|VERSION|version\.VERSION)",
-        _VERSION,
-    ),
-    (
-        "tensorflow-built",
-        r"(?:tf|tensorflow)\.test\.is_built_with_(?:cuda|gpu_support)(?:\(\))?",
-        _TRUTH,
-    ),
-    ("jax-backend", rf"{_JAX}default_backend\(\)|{_JAX}get_backend\(\)\.platform", _NAME),
-    ("keras-backend", r"(?:tf\.)?(?:keras\.)?(?:backend|config|K)\.backend\(\)", _NAME),
-)
-"""What an expression asks for, the expression as a pattern, and the form of its value."""
-_EXPRESSIONS = tuple((of, re.compile(pattern), value) for of, pattern, value in _ROWS)
 _WORDS = (
     *("__version__", "version.cuda", "version.hip", "version.version", "is_built", "is_available"),
     *("is_gpu_available", "device_count", "_devices", "default_backend", "get_backend"),
@@ -70,10 +27,6 @@ _WORDS = (
 _ASKS = re.compile(
     r"__version__|VERSION|version\.(?:cuda|hip)|is_built|is_(?:gpu_)?available|device_count|_devices\("
     r"|default_backend|get_backend|\.backend\(\)|\bdevices\(\)|_available_gpus"
-)
-_PROMPT = re.compile(
-    r"(?:>>> ?|In ?\[[\d ]{1,4}\]: ?|\.\.\. ?)|!(?=python)"
-    r"|(?:[^\n$#%>]{0,80})?[$#%>] ?(?=python|py )"
 )
 _COMMAND = re.compile(
     r"(?:python[\d.]{0,5}|py)(?:\.exe)?(?: -[A-Za-z]{1,3})? {1,3}"
@@ -118,8 +71,16 @@ class _Printed(NamedTuple):
 
 
 def shown_values(lines: Sequence[Line]) -> tuple[Shown, ...]:
+    printed = _printed_values(lines)
+    known = {value.line for value in printed}
+    stated = [value for value in stated_values(lines) if value.line not in known]
+    found = sorted((*printed, *stated), key=lambda value: value.line)
+    return tuple(found) or _bare(lines)
+
+
+def _printed_values(lines: Sequence[Line]) -> list[Shown]:
     if not words_in(lines, _WORDS):
-        return ()
+        return []
     found: list[Shown] = []
     open_still: list[_Printed] = []
     between = 0
@@ -127,7 +88,7 @@ def shown_values(lines: Sequence[Line]) -> tuple[Shown, ...]:
         text = line.text.strip()
         if not text or len(text) > _LONGEST or line.level != "none":
             continue
-        prompt = _PROMPT.match(text)
+        prompt = PROMPT.match(text)
         if prompt is not None and prompt[0].strip() == ">>>":
             found += _silent(open_still, line.number)
         asked = _asked(text, prompt, line.number) if _may_ask(text) else []
@@ -143,7 +104,7 @@ def shown_values(lines: Sequence[Line]) -> tuple[Shown, ...]:
             open_still = []
         else:
             between += 1
-    return tuple(found) or _bare(lines)
+    return found
 
 
 def _goes_on(text: str) -> bool:
@@ -227,9 +188,9 @@ def _item(node: ast.expr) -> _Item:
     ):
         return _item(node.args[0])
     written = ast.unparse(node)
-    for of, pattern, value in _EXPRESSIONS:
-        if pattern.fullmatch(written):
-            return _Item(f"(?:{value})", of)
+    for row in EXPRESSIONS:
+        if row.expression.fullmatch(written):
+            return _Item(f"(?:{row.form})", row.of)
     return _Item(_ANYTHING)
 
 

@@ -7,6 +7,8 @@ reported.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple, Protocol
@@ -128,6 +130,7 @@ class Unpacked:
         )
 
     def _refuse_others(self, start: bytes) -> None:
+        self._refuse_own_json(start)
         for name, marks in _BINARIES:
             if start.startswith(marks):
                 raise UsageError(
@@ -141,6 +144,20 @@ class Unpacked:
                 f"{self._subject()} is {kinds[0].name}, not a {self._wanted.noun}; take the "
                 f"{self._wanted.noun} out of it: {self._piped(kinds[0].tool)}"
             )
+
+    def _refuse_own_json(self, start: bytes) -> None:
+        """The facts in a snapshot, and the words of an answer, would read like a bad log."""
+        own = _OWN_JSON.match(start) if self._wanted is LOG else None
+        if own is None:
+            return
+        if own["first"]:
+            raise UsageError(
+                f"{self._subject()} is a snapshot of a machine and no log; to diagnose the "
+                f"machine: whygpu check --snapshot {shlex.quote(self._name or '-')}"
+            )
+        raise UsageError(
+            f"{self._subject()} is an answer of whygpu and no log; explain the log that it is about"
+        )
 
     def _subject(self) -> str:
         return self._name or "standard input"
@@ -335,4 +352,11 @@ _BINARIES = (
     ("a NumPy array", (b"\x93NUMPY",)),
 )
 """Kinds of files with their first bytes, in which there is no log."""
+_OWN_JSON = re.compile(
+    rb"\s{0,8}\{\s{0,8}\"schema\": ?\d{1,4},\s{0,8}"
+    rb"(?:\"(?P<first>whygpu|verdict)\": ?\"|\"name\": ?\"[^\"\n]{0,300}\",\s{0,8}\"verdict\""
+    rb"|\"findings\": ?\[)"
+)
+"""What whygpu writes as JSON begins with the number of its schema. A snapshot, and the answer of
+`check`, which has one in it, have `first`."""
 _TAR_ARCHIVE = _Format("a tar archive", (), "tar -xOf")

@@ -25,6 +25,17 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("driver", rf"Nvidia driver version: {_NUMBER}"),
         ("kernel-module", rf"NVIDIA UNIX Open Kernel Module for \S+ +{_NUMBER}"),
         ("cuda-of-driver", rf"CUDA Version: {_NUMBER}"),
+        (
+            "driver",
+            # In a person's words, and not as a requirement.
+            r"(?i:(?:^|[,/(] ?|\b(?:my|the|with|have|shows|installed|is|and) )(?:nvidia |gpu )?"
+            r"driver(?: version)?(?: is|:)? v?)(?=[2-6]\d\d\b)"
+            rf"(?![\d.]{{3,12}}(?:\+| or (?:newer|later|higher))){_NUMBER}",
+        ),
+        (
+            "cuda-of-driver",
+            rf"\bnvidia-smi (?:shows|says|reports|prints) CUDA (?:[Vv]ersion:? )?{_NUMBER}",
+        ),
         ("cudnn", rf"Loaded cuDNN version {_NUMBER}"),
         ("cudnn", rf"Loaded runtime CuDNN library: {_NUMBER}"),
         ("cudnn-built", rf"source was compiled with:? {_NUMBER}"),
@@ -53,7 +64,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 _ABOUT_VERSIONS = (
     *("version", "nvidia unix", "cudnn", "compiled with", "compilation tools", "cuda", "python"),
-    *("tensorflow", "torch", "jax", "keras", "numpy", "protobuf"),
+    *("tensorflow", "torch", "jax", "keras", "numpy", "protobuf", "driver"),
 )
 """Every match contains one of these, in lower case; most numbers with a dot are no versions."""
 _TELLING = re.compile(r"version|Module|==|\d\.\d|[Pp]ython3", re.I)
@@ -70,7 +81,7 @@ _LISTED = re.compile(
 
 _ASKED = re.compile(
     r"\b(?P<of>tf|tensorflow|torch|jaxlib|jax|keras|np|numpy)\."
-    rf"(?:__version__|VERSION|version\.VERSION)(?:['\"]?\)?[ :=]{{1,4}}['\"]?{_NUMBER})?"
+    rf"(?:__version__|VERSION|version\.VERSION)(?:['\"`]?\)?(?: is |[ :=]{{1,4}})['\"`]?{_NUMBER})?"
 )
 _ANSWER = re.compile(
     rf"['\"]?(?:(?i:tf|tensorflow|pytorch|python|v) ?)?{_NUMBER}(?:[+-][\w.-]{{1,40}})?['\"]?"

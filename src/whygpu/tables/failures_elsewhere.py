@@ -23,9 +23,10 @@ ADDRESS_IN_USE = late(
 )
 """A process wants to listen on a port that another process already uses."""
 
-ENDED_BY_SCHEDULER = (
-    r"CANCELLED AT \S{8,30} DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)|job killed: walltime"
-)
+_TIME_IS_OVER = r"CANCELLED AT \S{8,30} DUE TO TIME LIMIT|job killed: walltime|\bTERM_RUNLIMIT: "
+ENDED_BY_SCHEDULER = rf"{_TIME_IS_OVER}|CANCELLED AT \S{{8,30}} DUE TO (?:PREEMPTION|NODE FAILURE)"
+TIME_IS_OVER = late(_TIME_IS_OVER)
+"""A job may reach its time limit because it works without the GPU."""
 
 FAILURES: tuple[Elsewhere, ...] = (
     Elsewhere(
@@ -48,9 +49,15 @@ FAILURES: tuple[Elsewhere, ...] = (
         None,
     ),
     Elsewhere(
-        late(ENDED_BY_SCHEDULER),
-        "the scheduler ended the job: its time was over, or another job took its place",
+        TIME_IS_OVER,
+        "the scheduler ended the job, because its time was over",
         "Ask for more time (#SBATCH --time), and save checkpoints from which the next job goes on.",
+        None,
+    ),
+    Elsewhere(
+        late(ENDED_BY_SCHEDULER),
+        "the scheduler ended the job: another job took its place, or the node failed",
+        "Submit it again, and save checkpoints from which the next job goes on.",
         None,
     ),
     Elsewhere(

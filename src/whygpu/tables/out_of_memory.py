@@ -66,7 +66,7 @@ TORCH_PARTS = {
     for name, patterns in {
         "total": (
             rf"{_size('a')} total capacity",
-            rf"total capacity of {_size('b')}",
+            rf"total capaci?ty of {_size('b')}",
             rf"max allowed: {_size('c')}",
             rf"Device limit {{1,12}}: {_size('d')}",
         ),

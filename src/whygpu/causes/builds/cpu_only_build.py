@@ -301,7 +301,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _shown(log, shown)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
-    elif version is not None and (log.says(NO_GPU_THERE) or _misses_gpu(log)):
+    elif version is not None and (log.says(NO_GPU_THERE) or _misses_gpu(log) or _has_none(log)):
         yield _stated(log, version, None)
     elif (package := _tensorflow_package(log)) and (log.without_gpu() or _misses_gpu(log)):
         yield _stated(log, package, None)
@@ -365,6 +365,11 @@ def _tensorflow_package(log: Log) -> Match | None:
 def _misses_gpu(log: Log) -> bool:
     """Whether somebody writes that the GPU is not seen or not used."""
     return bool(complaints(log, SEES_NONE, NOT_USED))
+
+
+def _has_none(log: Log) -> bool:
+    """Whether the log has the answer False to the question for a GPU."""
+    return any(seen.value == "False" for seen in log.shown_of("gpu-there"))
 
 
 def _plugin_is_there(log: Log) -> bool:

@@ -83,7 +83,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.remedy import command_line, shell_script
+from whygpu.model.remedy import PYTHON, command_line, shell_script
 from whygpu.tables.out_of_memory import PAGING_FILE
 
 CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
@@ -109,6 +109,7 @@ FRAMEWORKS = late(
 )
 _PROCEDURE = late(r"(?:WinError|error) (?:127|182)\b")
 """A DLL lacks a function that another one imports from it."""
+_NOT_VALID = late(r"(?:WinError|with error) 193\b|DLL load failed[^\n]{0,90}: %1 ")
 _NATIVE_RUNTIME = late(r"Failed to load the native TensorFlow runtime")
 _INITIALISATION = late(
     r"initializ|initialis|\u521d\u59cb\u5316|Initialisierung|inicializ|WinError 1114|\u0438\u043d\u0438\u0446\u0438\u0430\u043b\u0438\u0437\u0430\u0446",
@@ -171,6 +172,11 @@ def _finding(log: Log, statement: Match) -> Finding:
             f"{which} cannot be loaded: a DLL that Windows found for it is of another release and "
             "lacks a function"
         )
+    elif _NOT_VALID.search(statement.text):
+        what = (
+            f"{which} cannot be loaded: its file, or a DLL that it needs, is damaged or not for "
+            "64-bit Windows"
+        )
     else:
         what = f"{which} cannot be loaded: Windows does not find a DLL that it needs"
     return CAUSE.finding(
@@ -195,6 +201,17 @@ def _remedies(statement: Match, starts: bool) -> tuple[Remedy, ...]:
             Remedy(
                 "Put zlibwapi.dll (see cuDNN's installation guide) into a folder on PATH.",
                 command_line("where.exe zlibwapi.dll"),
+            ),
+        )
+    if _NOT_VALID.search(statement.text):
+        return (
+            Remedy(
+                "Check that Python itself is for 64 bits: this has to print 64.",
+                command_line(PYTHON, "-c \"import struct; print(struct.calcsize('P') * 8)\""),
+            ),
+            Remedy(
+                "Install the framework again, in the same release, with pip's options "
+                "--force-reinstall and --no-cache-dir: a full disk cuts files off."
             ),
         )
     redistributable = Remedy(

@@ -169,7 +169,7 @@ _NO_GPU = late(
     re.MULTILINE,
 )
 _ELSEWHERE = late(r"/home/|/usr/|/mnt/|WSL|(?i:\bdocker\b|\bcontainer\b|\bubuntu|\bcolab\b)")
-_WINDOWS = late(r"\b[Ww]in(?:dows)? ?1[01]\b")
+_WINDOWS = late(r"\b[Ww]in(?:dows)? ?1[01](?![0-9A-Za-z])")
 _VERSION = late(
     r"[Tt]ensor ?[Ff]low [Vv]ersion(?: \([^)\n]{0,60}\)| is)?\W{1,12}(?:tf )?v?(?P<version>\d\.\d{1,2}[.\d]{0,4})"
 )

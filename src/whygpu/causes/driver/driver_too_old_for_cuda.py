@@ -403,9 +403,10 @@ _CONTINUES = late(r"disabling parallel compilation|Relying on driver to perform 
 _BUILT_FOR = late(
     r"(?:CUDA used to build PyTorch: |\bcudatoolkit[=-]{1,2}|\bpytorch-cuda[=-]{1,2})"
     r"(?P<cuda>\d{1,2}\.\d)\b"
+    r"|\btorch(?:\.__version__)?(?:==|: |[ -]| is |\s{2,40})\d{1,2}\.\d[\d.]{1,6}\+cu(?P<tag>\d{2,3})\b"
 )
-"""From PyTorch's report about its environment, which also has the driver's version, or from what
-was installed with conda."""
+"""From PyTorch's report about its environment, which also has the driver's version, from its own
+version, or from what was installed with conda."""
 _START_FAILED = late(
     r"cudaGetDevice\(\) failed\. Status: initialization error"
     r"|initialize CUDA: initialization error|CUDA error 3 at "
@@ -461,7 +462,8 @@ def _cuda_wanted(log: Log) -> str | None:
     """The CUDA release that the program was built for, if the log or its version shows it."""
     stated = log.first(_BUILT_FOR)
     if stated is not None:
-        return stated.groups["cuda"]
+        tag = stated.groups["tag"]
+        return f"{tag[:-1]}.{tag[-1]}" if tag else stated.groups["cuda"]
     of_torch = [seen for seen in log.shown_of("torch-cuda") if seen.value != "None"]
     if of_torch:
         return of_torch[0].value

@@ -47,7 +47,7 @@ NO_SUCH_EXTRA = late(
 )
 CPU_VERSION = late(
     r"CUDA used to build PyTorch: (?:None|N/A|Could not collect)"
-    r"|\bpytorch\b[^\n]{0,40}\bpy\d[\d.]{0,4}_cpu_\d"
+    r"|\bpytorch\b[^\n]{0,40}\b(?:py\d[\d.]{0,4}_cpu_\d|cpu_(?:[a-z]{2,10}_)?py\d)"
     r"|^['\"]?\d\.\d{1,2}\.\d{1,2}\+cpu(?=['\" ]|$)"
     r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
     re.MULTILINE,

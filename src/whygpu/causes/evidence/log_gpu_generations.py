@@ -174,7 +174,8 @@ def judged_by_list(log: Log) -> Listed | None:
     if match is None:
         return None
     own = match.groups["own"] or match.groups["alone"] or ""
-    name = match.text.partition(" with CUDA")[0].rpartition("UserWarning:")[2].strip(" :")
+    before = match.text.partition(" with CUDA")[0]
+    name = re.split(r"UserWarning:|[.:!?,] ", before)[-1].strip(" :")
     codes = tuple((match.groups["codes"] or "").strip(" .").split())
     return Listed(match.line, name, (int(own[:-1]), int(own[-1])), codes)
 

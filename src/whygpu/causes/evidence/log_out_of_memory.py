@@ -7,6 +7,7 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from whygpu.causes.evidence.log_memory_figures import Figures, figures_of, size_of_shape, text_of
+from whygpu.causes.evidence.log_memory_holders import by_named_process, by_table
 from whygpu.causes.evidence.watched_memory import (
     Judgement,
     Reason,
@@ -173,7 +174,8 @@ def _judge(
         _by_check_at_start(refused)
         or _by_size_alone(figures)
         or _by_shares_of_others(figures)
-        or _by_named_process(log, refused, figures)
+        or by_named_process(log, refused, figures)
+        or by_table(log, refused, figures)
         or _by_gaps(figures)
         or _by_course(log, refused)
         or _by_own_share(figures)
@@ -247,31 +249,6 @@ def _by_shares_of_others(figures: Figures) -> Judgement | None:
         f"of {size_text(total)}, this process holds {size_text(own)} and {size_text(free)} are free, so "
         f"others hold about {size_text(others)}",
         None if own < total // 4 else "too-big",
-    )
-
-
-_NAMED_PROCESS = late(
-    r"\bProcess \d{1,9} has (?P<size>[\d.]{1,12}) (?P<unit>[KMG]i?B) memory in use\."
-    r"[^\n]{0,200}\bthis process has "
-)
-"""PyTorch lists the processes on the GPU. In a container it may not recognise itself."""
-
-
-def _by_named_process(log: Log, refused: list[Allocation], figures: Figures) -> Judgement | None:
-    """Another process holds a good part, without which the request would have been fulfilled."""
-    named = (_NAMED_PROCESS.search(text_of(log, allocation)) for allocation in refused)
-    match = next((found for found in named if found is not None), None)
-    total, needed = figures.total_most, max(0, (figures.requested or 0) - (figures.free or 0))
-    if match is None or total is None:
-        return None
-    others = logged_size(match["size"], match["unit"]) or 0
-    if others < total // 4 or others < needed:
-        return None
-    return (
-        "other-process",
-        "likely",
-        f"another process holds {size_text(others)} of the GPU's {size_text(total)}",
-        "too-big",
     )
 
 

@@ -138,6 +138,15 @@ from whygpu.causes.evidence.library_search import (
     search_without,
 )
 from whygpu.causes.evidence.log_cuda_wheels import install_cudnn
+from whygpu.causes.evidence.log_cudnn_engines import (
+    OTHER_RELEASE,
+    WHICH_OF_THEM,
+    WHY_REFUSED,
+    WITHOUT_CUDNN,
+    every_engine_failed,
+    of_the_layout,
+    without_engine,
+)
 from whygpu.causes.evidence.log_libraries import Missing, missing_libraries, names, other_cudnn
 from whygpu.causes.evidence.log_subjects import (
     ended_after,
@@ -155,7 +164,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import LibraryCopy, Resolution
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown
-from whygpu.model.remedy import Install, UnsetVariable, command_line, set_variables
+from whygpu.model.remedy import Install, UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.model.units import size_text
@@ -362,24 +371,22 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             ask=_WHICH_COPY,
         )
     elif log.failures:
-        yield from _perhaps(log) if (plan := log.first(_NO_PLAN)) is None else _no_plan(log, plan)
+        refused = without_engine(log)
+        if refused is None:
+            yield from _perhaps(log)
+        elif not every_engine_failed(log):
+            # Otherwise it is more often a lack of memory: cudnn-init-failed-oom.
+            yield from _no_engine(log, refused)
 
 
-_NO_PLAN = late(
-    r"No valid execution plans (?:built|found)|No execution plans (?:support the graph|built success)"
-    r"|\[cudnn_frontend\] Error: No valid (?:engine|execution)"
-)
-_WHY_NO_PLAN = Remedy(
-    "Let cuDNN print why it refuses each plan.",
-    set_variables(CUDNN_LOGLEVEL_DBG="2", CUDNN_LOGDEST_DBG="stderr"),
-)
 _WITHOUT_ATTENTION = Remedy(
     "If it is attention (scaled_dot_product_attention), use another of PyTorch's implementations: "
     "torch.backends.cuda.enable_cudnn_sdp(False)."
 )
+_MAY_BE_ATTENTION = late(r"cudnn_frontend|execution plans")
 
 
-def _no_plan(log: Log, statement: Match) -> Iterator[Finding]:
+def _no_engine(log: Log, statement: Match) -> Iterator[Finding]:
     """cuDNN has no kernel for an operation: for its type and shape on this GPU, in this release."""
     if is_tensorflow(log) or log.framework == "jax":
         return
@@ -389,17 +396,14 @@ def _no_plan(log: Log, statement: Match) -> Iterator[Finding]:
         "type and shape, for this GPU in this release of cuDNN, or with the memory that is left",
         evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=(
-            _WHY_NO_PLAN,
-            _WITHOUT_ATTENTION,
-            Remedy(
-                "Or run the program without cuDNN, which is slower.",
-                command_line("whygpu run --cudnn off -- python PROGRAM.py"),
-            ),
-            Remedy("Try the next or previous release of the framework, with its own cuDNN."),
+            *of_the_layout(log),
+            WHY_REFUSED,
+            *((_WITHOUT_ATTENTION,) if log.says(_MAY_BE_ATTENTION) else ()),
+            WITHOUT_CUDNN,
+            OTHER_RELEASE,
         ),
         confidence="possible",
-        ask="Does the same operation work in another data type (float32), with a smaller batch, or "
-        f"on another GPU? {_WHICH_COPY}",
+        ask=f"{WHICH_OF_THEM} {_WHICH_COPY}",
     )
 
 

@@ -67,6 +67,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.log_cudnn_engines import every_engine_failed, without_engine
 from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import (
     ended_by,
@@ -131,6 +132,7 @@ _LIBRARY = (
     "CUSPARSE_STATUS_EXECUTION_FAILED",
     "CUSPARSE_STATUS_INTERNAL_ERROR",
 )
+_REFUSALS = ("CUDNN_STATUS_NOT_SUPPORTED", "CUDNN_STATUS_BAD_PARAM")
 _NEVER_ABOUT_MEMORY = (
     "CUDNN_STATUS_BAD_PARAM",
     "CUDNN_STATUS_NOT_SUPPORTED",
@@ -140,8 +142,7 @@ _NEVER_ABOUT_MEMORY = (
     "CUSPARSE_STATUS_INTERNAL_ERROR",
 )
 _PHRASES = late(
-    r"invalid configuration argument|GET was unable to find an engine to execute this computation"
-    r"|[Ii]llegal memory access|misaligned address|unspecified launch (?:failure|error)"
+    r"invalid configuration argument|[Ii]llegal memory access|misaligned address|unspecified launch (?:failure|error)"
     r"|\[(?:700|716|719)\] Call to cu\w{3,40} results in"
     r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
     r"|(?:src|dst|[Ss]ource|[Dd]estination) pointer is not actually on (?:GPU|CPU)"
@@ -253,6 +254,9 @@ def _library_faults(log: Log) -> tuple[Status, ...]:
     if is_tensorflow(log) or log.framework == "jax":
         return log.status_named(*_NEVER_ABOUT_MEMORY)
     faults = log.status_named(*_LIBRARY)
+    if without_engine(log) is not None or every_engine_failed(log):
+        # The status is the reason why an engine was refused.
+        faults = tuple(status for status in faults if status.name not in _REFUSALS)
     if _from_before_ampere(log):
         return tuple(status for status in faults if status.name not in _ON_NEW_GPUS)
     return faults

@@ -92,9 +92,18 @@ from whygpu.causes.evidence.log_subjects import ended_after, framework_title, su
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import Resolution
-from whygpu.model.log import Log, Match
-from whygpu.model.remedy import a_name, a_path, command_line, shell_script
+from whygpu.model.log import LibraryEvent, Log, Match
+from whygpu.model.remedy import (
+    Action,
+    InstallFramework,
+    PlannedFramework,
+    a_name,
+    a_path,
+    command_line,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.cuda_libraries import is_cuda_library
@@ -194,6 +203,11 @@ def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tupl
 
 _OF_THE_DRIVER = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
 """If one of these is empty, the driver's library was not mounted into the container."""
+_OF_A_PACKAGE = late(r"[/\\\\](?:site|dist)-packages[/\\\\](?P<package>\w{1,40})[/\\\\]")
+_INSTALLED_AS: dict[str, PlannedFramework] = {"torch": "torch", "tensorflow": "tensorflow"}
+_AGAIN = Remedy(
+    "Install the package that owns it again: the file is truncated, or a link was copied as text."
+)
 _OF_FRAMEWORKS = ("tensorflow", "torch", "jaxlib", "onnxruntime", "cupy")
 
 
@@ -215,7 +229,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         effect="broken" if stops else None,
         message=(
-            f"{broken[0].library} exists, but the loader cannot use the file "
+            f"the file {broken[0].library} exists, but the loader cannot use it "
             f"({broken[0].detail}); {framework_title(log)} continues without it or does not start"
         ),
         evidence=log.evidence(
@@ -223,19 +237,40 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             *(match.line for match in log.find(NO_DLOPEN)),
             *(ended_after(log, broken[0].line) if stops else ()),
         ),
-        remedies=(
+        remedies=_remedies_of_log(log, broken[0]),
+    )
+
+
+def _remedies_of_log(log: Log, broken: LibraryEvent) -> tuple[Remedy, ...]:
+    found = _OF_A_PACKAGE.search(log.line(broken.line).text)
+    if found is None:
+        return (
             Remedy(
                 "Check what kind of file it is.",
                 shell_script(
-                    "file -L $(ldconfig -p | grep -m1 -o '/.*", a_name(broken[0].library), "')"
+                    "file -L $(ldconfig -p | grep -m1 -o '/.*", a_name(broken.library), "')"
                 ),
             ),
-            Remedy(
-                "Install the package that owns it again: the file is truncated, or a link was "
-                "copied as text."
-            ),
-        ),
+            _AGAIN,
+        )
+    framework = _INSTALLED_AS.get(found["package"])
+    version = log.version_of(found["package"])
+    again = f"Install {framework} again, in the same release." if framework else _AGAIN.text
+    return (
+        Remedy(
+            "Check that the disk is not full, which cuts files off.", command_line("df", "-h", ".")
+        )
+        if log.platform != "windows"
+        else Remedy("Check that the disk is not full, which cuts files off."),
+        Remedy(again, _same_release(framework, version)),
     )
+
+
+def _same_release(framework: PlannedFramework | None, version: str | None) -> Action | None:
+    """Without the installed release, a command would install another one."""
+    if framework is None or version is None:
+        return None
+    return InstallFramework(framework, version, options=("force-reinstall", "no-deps"))
 
 
 def _perhaps_cudnn(log: Log, statement: Match) -> Finding:

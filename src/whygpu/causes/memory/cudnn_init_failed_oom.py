@@ -117,6 +117,13 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.driver_state import selected_gpus
 from whygpu.causes.evidence.gpu_memory import named_holders, share_used
+from whygpu.causes.evidence.log_cudnn_engines import (
+    OTHER_RELEASE,
+    WHICH_OF_THEM,
+    WHY_REFUSED,
+    WITHOUT_CUDNN,
+    every_engine_failed,
+)
 from whygpu.causes.evidence.log_libraries import cudnn_unusable
 from whygpu.causes.evidence.log_out_of_memory import shortage
 from whygpu.causes.evidence.log_status_families import decided_by_code
@@ -170,11 +177,8 @@ _START_FAILED = late(
     r"|Error: [^\n]{0,40}Failed to determine best cudnn convolution algorithm"
 )
 """XLA and TensorFlow print this if they have reserved the memory and cuDNN gets none."""
-_NO_ALGORITHM = late(
-    r"Unable to find a valid cuDNN algorithm|FIND was unable to find an engine"
-    r"|\bCUDNN_STATUS_INTERNAL_ERROR\b"
-)
-"""PyTorch and others print this if every algorithm was tried and refused."""
+_INTERNAL_ERROR = late(r"\bCUDNN_STATUS_INTERNAL_ERROR\b")
+"""PyTorch and others print this for any reason, memory among them."""
 _VERSIONS_DIFFER = late(
     r"Loaded runtime CuDNN library|CUDNN_STATUS_(?:SUBLIBRARY_|VERSION_)\w{0,30}MISMATCH"
     r"|incompatible cuDNN|cuDNN version incompatibility|CUDNN_STATUS_ARCH_MISMATCH"
@@ -288,7 +292,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         found = log.find(_START_FAILED)
         lines += [match.line for match in found if "[cudnn_frontend]" not in match.text]
     else:
-        lines += [match.line for match in log.find(_NO_ALGORITHM)]
+        lines += [match.line for match in log.find(_INTERNAL_ERROR)]
+    refused = [match.line for match in every_engine_failed(log)]
+    if refused and not lines and not _held_by_others(log):
+        yield _no_engine_worked(log, refused)
     if not lines:
         return
     if _held_by_others(log):
@@ -304,6 +311,27 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=_log_remedies(log),
         confidence="possible" if new_on_old or _only_curand(log) else "likely",
         ask=_question(log),
+    )
+
+
+def _no_engine_worked(log: Log, lines: list[int]) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{framework_title(log)} tried every algorithm that cuDNN has for an operation, "
+        "and none worked: too little memory was left to work in, cuDNN has none for this data type, "
+        "shape and GPU, or another cuDNN is loaded than the build needs",
+        evidence=log.evidence(*lines[:_MOST_LINES], *gpu_ends_after(log, lines[0])[:_MOST_LINES]),
+        remedies=(
+            Remedy(
+                "See how much memory is free, and who holds the rest.", command_line("nvidia-smi")
+            ),
+            Remedy("Make the batch smaller: halve it until it works, or is 1."),
+            WHY_REFUSED,
+            WITHOUT_CUDNN,
+            OTHER_RELEASE,
+        ),
+        confidence="possible",
+        ask=WHICH_OF_THEM,
     )
 
 
