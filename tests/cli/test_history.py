@@ -15,7 +15,7 @@ from tests.schemas import obeys
 from tests.test_recorded_machines import judged
 from tests.unprivileged import unprivileged
 from whygpu import diagnose
-from whygpu.api import past
+from whygpu.api import past_runs
 from whygpu.cli.main import main
 from whygpu.cli.remembering import after_check
 from whygpu.host.state_folder import is_recording, state_folder
@@ -35,7 +35,7 @@ def own_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathl
 
 @pytest.fixture
 def recording() -> None:
-    past.record_history(True)
+    past_runs.record_history(True)
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
@@ -72,7 +72,7 @@ def test_on_show_off_clear(own_folder: pathlib.Path, capsys: pytest.CaptureFixtu
 def test_a_record_is_a_snapshot_that_check_and_diff_read(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    past.remember_check(judged("h200-healthy-keras-jax"))
+    past_runs.remember_check(judged("h200-healthy-keras-jax"))
     assert main(["history", "export", "1"]) == 0
     saved = tmp_path / "one.json"
     saved.write_text(capsys.readouterr().out)
@@ -88,8 +88,10 @@ def test_a_record_holds_no_private_data() -> None:
         item._replace(value=f"{home}/lib") for item in report.snapshot.environment.variables
     )
     environment = report.snapshot.environment._replace(variables=variables)
-    past.remember_check(report._replace(snapshot=report.snapshot._replace(environment=environment)))
-    recorded = past.recorded_snapshot(1)
+    past_runs.remember_check(
+        report._replace(snapshot=report.snapshot._replace(environment=environment))
+    )
+    recorded = past_runs.recorded_snapshot(1)
     assert {item.value for item in recorded.environment.variables} == {"~/lib"}
 
 
@@ -97,13 +99,13 @@ def test_a_record_holds_no_private_data() -> None:
 def test_a_failure_names_the_last_good_check_and_what_changed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    past.remember_check(judged("h200-healthy-keras-jax"))
-    past.remember_check(judged("h200-memory-held"))
+    past_runs.remember_check(judged("h200-healthy-keras-jax"))
+    past_runs.remember_check(judged("h200-memory-held"))
     after_check(judged("h200-hidden-empty"), silent=False, color="never")
     shown = " ".join(capsys.readouterr().out.split())
     assert "The last good check was on" in shown
     assert "CUDA_VISIBLE_DEVICES (not set → empty): with it, WG401 appears" in shown
-    assert [item.good for item in past.history().runs] == [False, True, True]
+    assert [item.good for item in past_runs.history().runs] == [False, True, True]
 
 
 @pytest.mark.usefixtures("recording")
@@ -111,21 +113,21 @@ def test_a_check_with_an_error_is_not_good_although_the_gpu_is_used(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     legacy = '[environment.variables.TF_USE_LEGACY_KERAS]\nvalue = "1"'
-    past.remember_check(diagnose(machine()))
+    past_runs.remember_check(diagnose(machine()))
     for _ in range(2):
         worse = diagnose(machine(legacy))
         assert worse.verdict == "gpu"
         after_check(worse, silent=False, color="never")
         shown = " ".join(capsys.readouterr().out.split())
         assert "TF_USE_LEGACY_KERAS (not set → 1): with it, WG604 appears" in shown
-    assert [item.good for item in past.history().runs] == [False, False, True]
+    assert [item.good for item in past_runs.history().runs] == [False, False, True]
 
 
 @pytest.mark.usefixtures("recording")
 def test_a_gpu_that_is_gone_is_said_once_and_then_the_machine_has_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    past.remember_check(diagnose(machine()))
+    past_runs.remember_check(diagnose(machine()))
     shown = []
     for _ in range(2):
         after_check(diagnose(machine('start = "no-gpu"')), silent=False, color="never")
@@ -137,8 +139,8 @@ def test_a_gpu_that_is_gone_is_said_once_and_then_the_machine_has_none(
 
 @pytest.mark.usefixtures("recording")
 def test_what_explains_several_faults_is_named_once() -> None:
-    past.remember_check(judged("h200-healthy-keras-jax"))
-    since = past.since_good_check(judged("h200-hidden-empty"))
+    past_runs.remember_check(judged("h200-healthy-keras-jax"))
+    since = past_runs.since_good_check(judged("h200-hidden-empty"))
     assert since is not None
     (reason,) = (each for each in since.answer.reasons if each.sets)
     assert reason.finding is not None
@@ -154,7 +156,7 @@ def test_without_a_good_check_nothing_is_said(capsys: pytest.CaptureFixture[str]
     for _ in range(2):
         after_check(judged("h200-hidden-empty"), silent=False, color="never")
     assert capsys.readouterr().out == ""
-    assert len(past.history().runs) == 2
+    assert len(past_runs.history().runs) == 2
 
 
 def test_a_framework_that_was_fine_breaks(tmp_path: pathlib.Path) -> None:
@@ -180,7 +182,7 @@ def test_a_run_is_recorded_if_it_fails() -> None:
     assert command("history", "on").returncode == 0
     done = command("run", "--", sys.executable, "-c", "raise SystemExit(3)")
     assert done.returncode == 3
-    (recorded,) = past.history().runs
+    (recorded,) = past_runs.history().runs
     assert (recorded.verb, recorded.exit_code, recorded.good) == ("run", 3, False)
     assert "SystemExit" not in recorded.program
 
@@ -192,14 +194,14 @@ def test_a_program_of_one_word_is_recorded(tmp_path: pathlib.Path) -> None:
     command("history", "on")
     done = command("run", str(program))
     assert (done.returncode, "Traceback" in done.stderr) == (3, False)
-    (recorded,) = past.history().runs
+    (recorded,) = past_runs.history().runs
     assert recorded.program == "start"
 
 
 def test_a_program_without_a_framework_that_works_is_not_recorded() -> None:
     command("history", "on")
     assert command("run", "--", sys.executable, "-c", "").returncode == 0
-    assert past.history().runs == ()
+    assert past_runs.history().runs == ()
 
 
 @pytest.mark.parametrize("content", [b"no database", b""])
@@ -248,8 +250,8 @@ def test_a_folder_that_cannot_be_written_is_a_note(own_folder: pathlib.Path) -> 
 
 
 def test_a_history_that_cannot_be_written_can_be_read(own_folder: pathlib.Path) -> None:
-    past.record_history(True)
-    past.remember_check(judged("h200-healthy-keras-jax"))
+    past_runs.record_history(True)
+    past_runs.remember_check(judged("h200-healthy-keras-jax"))
     own_folder.chmod(0o500)
     (own_folder / "history.sqlite3").chmod(0o400)
     line = [*unprivileged(), sys.executable, "-m", "whygpu", "history"]
@@ -268,7 +270,7 @@ def test_the_environment_to_compare_is_the_one_that_was_checked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     good = judged("h200-healthy-keras-jax")
-    past.remember_check(good)
+    past_runs.remember_check(good)
     system = good.snapshot.system._replace(kernel="6.0.0")
     later = good._replace(verdict="broken", snapshot=good.snapshot._replace(system=system))
     after_check(later, silent=False, color="never")
@@ -283,8 +285,8 @@ def test_a_good_check_of_another_machine_is_called_that(
 ) -> None:
     """Nodes of a cluster share the home of a user."""
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(past, "_this_machine", lambda: "login")
-        past.remember_check(judged("h200-healthy-keras-jax"))
+        elsewhere.setattr(past_runs, "_this_machine", lambda: "login")
+        past_runs.remember_check(judged("h200-healthy-keras-jax"))
     after_check(judged("h200-hidden-empty"), silent=False, color="never")
     shown = " ".join(capsys.readouterr().out.split())
     assert "on another machine or in another container. This is different here, and it is" in shown
@@ -298,7 +300,7 @@ def test_a_machine_without_a_gpu_is_no_example_for_one_with_a_gpu(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     good = judged("h200-healthy-keras-jax")
-    past.remember_check(good._replace(verdict="no-gpu"))
+    past_runs.remember_check(good._replace(verdict="no-gpu"))
     bad = judged("h200-hidden-empty")
     after_check(bad, silent=False, color="never")
     assert capsys.readouterr().out == ""
@@ -309,14 +311,14 @@ def test_a_machine_without_a_gpu_is_no_example_for_one_with_a_gpu(
 @pytest.mark.usefixtures("recording")
 def test_environments_are_named_if_there_are_several(capsys: pytest.CaptureFixture[str]) -> None:
     report = judged("h200-healthy-keras-jax")
-    past.remember_check(report)
+    past_runs.remember_check(report)
     main(["history"])
     assert "~/venv/bin/python" not in capsys.readouterr().out
     target = report.snapshot.target
     assert isinstance(target.interpreter, Known)
     other = target.interpreter.value._replace(path="/opt/other/bin/python")
     target = target._replace(interpreter=Known(other, "test"))
-    past.remember_check(report._replace(snapshot=report.snapshot._replace(target=target)))
+    past_runs.remember_check(report._replace(snapshot=report.snapshot._replace(target=target)))
     main(["history"])
     shown = " ".join(capsys.readouterr().out.split())
     assert "in ~/venv/bin/python" in shown
@@ -337,7 +339,7 @@ def test_a_script_is_known_by_its_folder(
 ) -> None:
     (tmp_path / "a").mkdir()
     monkeypatch.chdir(tmp_path / "a")
-    assert past._program(words) == program.format(here=tmp_path / "a", above=tmp_path)
+    assert past_runs._program(words) == program.format(here=tmp_path / "a", above=tmp_path)
 
 
 def test_where_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from whygpu.api.comparison import compare as compare
-    from whygpu.api.differing import diff as diff
+    from whygpu.api.differences import diff as diff
+    from whygpu.api.environment_fixes import fix as fix
+    from whygpu.api.environment_fixes import undo_fix as undo_fix
     from whygpu.api.fleet import fleet_check as fleet_check
     from whygpu.api.fleet import fleet_explain as fleet_explain
     from whygpu.api.fleet import fleet_recipe as fleet_recipe
@@ -23,16 +25,14 @@ if TYPE_CHECKING:
     from whygpu.api.memory_use import estimate_memory as estimate_memory
     from whygpu.api.memory_use import find_batch_size as find_batch_size
     from whygpu.api.memory_use import memory_holders as memory_holders
-    from whygpu.api.mending import fix as fix
-    from whygpu.api.mending import undo_fix as undo_fix
     from whygpu.api.overview import report as report
     from whygpu.api.pages import causes_of as causes_of
     from whygpu.api.pages import rule as rule
     from whygpu.api.pages import rules as rules
-    from whygpu.api.past import clear_history as clear_history
-    from whygpu.api.past import history as history
-    from whygpu.api.past import record_history as record_history
-    from whygpu.api.past import recorded_snapshot as recorded_snapshot
+    from whygpu.api.past_runs import clear_history as clear_history
+    from whygpu.api.past_runs import history as history
+    from whygpu.api.past_runs import record_history as record_history
+    from whygpu.api.past_runs import recorded_snapshot as recorded_snapshot
     from whygpu.api.plans import plan as plan
     from whygpu.api.plans import why_not as why_not
     from whygpu.api.release_table import update_releases as update_releases
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "compare": "comparison",
-    "diff": "differing",
+    "diff": "differences",
     "fleet_check": "fleet",
     "fleet_explain": "fleet",
     "fleet_recipe": "fleet",
@@ -65,16 +65,16 @@ _MODULES = {
     "estimate_memory": "memory_use",
     "find_batch_size": "memory_use",
     "memory_holders": "memory_use",
-    "fix": "mending",
-    "undo_fix": "mending",
+    "fix": "environment_fixes",
+    "undo_fix": "environment_fixes",
     "report": "overview",
     "causes_of": "pages",
     "rule": "pages",
     "rules": "pages",
-    "clear_history": "past",
-    "history": "past",
-    "record_history": "past",
-    "recorded_snapshot": "past",
+    "clear_history": "past_runs",
+    "history": "past_runs",
+    "record_history": "past_runs",
+    "recorded_snapshot": "past_runs",
     "plan": "plans",
     "why_not": "plans",
     "plan_from": "requirement_files",

@@ -230,8 +230,8 @@ def _explained(report: RunReport, ended: Ended, prepared: Prepared, watch: Watch
     text = _last_words(report, ended)
     if not text.strip():
         return report
-    from whygpu.api.aftermath import memory_end_of
     from whygpu.api.logs import explain_text
+    from whygpu.api.memory_after_run import memory_end_of
     from whygpu.causes.evidence.illegal_instructions import SIGNAL
     from whygpu.launch.execution import seen_by_program
     from whygpu.model.explanation import STANDARD_ERROR
@@ -267,7 +267,7 @@ def _estimated(
     memory: MemoryEnd, report: RunReport, machine: Snapshot, prepared: Prepared, watch: Watch
 ) -> MemoryEnd:
     """With what would have fitted. Ctrl-C, and whatever fails here, costs no more than that."""
-    from whygpu.api.aftermath import with_estimate
+    from whygpu.api.memory_after_run import with_estimate
     from whygpu.launch.environment import changed
     from whygpu.model.memory_use import FitEstimate
 

@@ -24,12 +24,12 @@ def after_check(report: Report, *, silent: bool, color: str) -> None:
     from whygpu.render.history_text import render_since
 
     with _harmless():
-        from whygpu.api import past
+        from whygpu.api import past_runs
 
-        since = None if silent else past.since_good_check(report)
+        since = None if silent else past_runs.since_good_check(report)
         if since is not None:
             output.page(since, _below(render_since), color=color, signs=_signs())
-        past.remember_check(report)
+        past_runs.remember_check(report)
 
 
 def after_run(report: RunReport, prepared: Prepared, *, silent: bool) -> None:
@@ -38,14 +38,14 @@ def after_run(report: RunReport, prepared: Prepared, *, silent: bool) -> None:
     if report.device == "none" and not report.exit_code:
         return  # It uses no framework.
     with _harmless():
-        from whygpu.api import past
+        from whygpu.api import past_runs
 
-        machine = past.machine_of(prepared)
+        machine = past_runs.machine_of(prepared)
         argv = prepared.plan.argv
-        since = None if silent else past.since_good_run(report, machine, argv)
+        since = None if silent else past_runs.since_good_run(report, machine, argv)
         if since is not None:
             output.page_on_error(since, _below(render_since))
-        past.remember_run(report, machine, argv)
+        past_runs.remember_run(report, machine, argv)
 
 
 def _below(render: Callable[..., str]) -> Callable[..., str]:
