@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import whygpu
 from tests.cases import each
@@ -46,6 +47,55 @@ def test_verbs_print_and_write_through_the_one_exit() -> None:
             assert called not in PAST_THE_EXIT, f"{path}:{node.lineno}"
             writes = called == "open" and "'w" in ast.unparse(node)
             assert not writes, f"{path}:{node.lineno}"
+
+
+PATCHED = {
+    ("api/test_release_table.py", "shipped"),
+    ("cli/test_history.py", "_this_machine"),
+    ("cli/test_main.py", "made-up"),
+    ("cli/test_memory.py", "made-up"),
+    ("cli/test_output.py", "run"),
+    ("cli/test_plan.py", "whygpu.api.release_table.update_releases"),
+    ("fixing/test_applying.py", "exchange"),
+    ("fleet/test_gathering.py", "whygpu.fleet.ray_nodes.subprocess.Popen"),
+    ("fleet/test_logs.py", "whygpu.fleet.job_logs.explain"),
+    ("fleet/test_report.py", "whygpu.fleet.judging.cores"),
+    ("guard/test_splitting.py", "free_on_gpu"),
+    ("linter/test_deployment.py", "find_spec"),
+    ("planner/test_remedies.py", "versions_of"),
+    ("real/test_probes.py", "run_next"),
+}
+"""The functions of whygpu that a test replaces. The list should only get shorter."""
+
+
+def test_tests_replace_no_other_function_of_whygpu() -> None:
+    """Limits and tables, whose names are in capitals, may be replaced."""
+    folder = pathlib.Path(__file__).parent
+    found = {
+        (str(path.relative_to(folder)), name)
+        for path in folder.rglob("*.py")
+        if "monkeypatch" in (text := path.read_text(encoding="utf-8"))
+        for name in replaced(ast.parse(text))
+        if not name.rpartition(".")[2].isupper()
+    }
+    assert found == PATCHED
+
+
+def replaced(tree: ast.Module) -> Iterator[str]:
+    """The names in whygpu's modules that a test module sets."""
+    ours = {"whygpu"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("whygpu"):
+            ours |= {alias.asname or alias.name for alias in node.names}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr in ("setattr", "setitem", "delattr") and node.args:
+            where, *rest = node.args
+            if isinstance(where, ast.Constant) and str(where.value).startswith("whygpu."):
+                yield str(where.value)
+            elif ast.unparse(where).split(".")[0] in ours and isinstance(rest[0], ast.Constant):
+                yield str(rest[0].value)
 
 
 @each("name", whygpu.__all__)
