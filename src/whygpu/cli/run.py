@@ -53,7 +53,44 @@ EXIT_UNMET = 126
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "whygpu run [options] -- COMMAND ..."
-    policy = parser.add_argument_group("the policy, the same for every framework")
+    _add_policy(parser.add_argument_group("the policy, the same for every framework"))
+    parser.add_argument(
+        "--no-repair",
+        dest="repair",
+        action="store_false",
+        help="leave what is wrong with the machine as it is",
+    )
+    parser.add_argument(
+        "--trace", action="store_true", help="report where each operation ran, and why on the CPU"
+    )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="report why the training steps take as long as they do, and what would help",
+    )
+    parser.add_argument(
+        "--profile-steps",
+        metavar="A..B",
+        help="with --profile: judge these steps, such as 20..60 (default: all but the first ten)",
+    )
+    parser.add_argument(
+        "--profile-trace",
+        metavar="FILE",
+        help="with --profile: write a trace that ui.perfetto.dev opens",
+    )
+    parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
+    add_html_argument(parser)
+    parser.add_argument("--quiet", action="store_true", help="say nothing about the run")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the plan with its reasons; run nothing"
+    )
+    parser.add_argument("--json", action="store_true", help="with --dry-run: the plan as JSON")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments"
+    )
+
+
+def _add_policy(policy: argparse._ArgumentGroup) -> None:
     policy.add_argument(
         "--device",
         metavar="DEVICE",
@@ -89,40 +126,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "except the driver's",
     )
     policy.add_argument("--tf1", action="store_true", help="run TensorFlow 1 code on TensorFlow 2")
-    parser.add_argument(
-        "--no-repair",
-        dest="repair",
-        action="store_false",
-        help="leave what is wrong with the machine as it is",
-    )
-    parser.add_argument(
-        "--trace", action="store_true", help="report where each operation ran, and why on the CPU"
-    )
-    parser.add_argument(
-        "--profile",
-        action="store_true",
-        help="report why the training steps take as long as they do, and what would help",
-    )
-    parser.add_argument(
-        "--profile-steps",
-        metavar="A..B",
-        help="with --profile: judge these steps, such as 20..60 (default: all but the first ten)",
-    )
-    parser.add_argument(
-        "--profile-trace",
-        metavar="FILE",
-        help="with --profile: write a trace that ui.perfetto.dev opens",
-    )
-    parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
-    add_html_argument(parser)
-    parser.add_argument("--quiet", action="store_true", help="say nothing about the run")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the plan with its reasons; run nothing"
-    )
-    parser.add_argument("--json", action="store_true", help="with --dry-run: the plan as JSON")
-    parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments"
-    )
 
 
 def run(options: argparse.Namespace) -> int:
