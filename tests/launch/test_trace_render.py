@@ -18,6 +18,7 @@ TRACE = {
         op("MatMul", "gpu:0", 1_200_000),
         op("StringJoin", "cpu", 12, 0.25),
         op("tf.function train_step", "cpu", 300, 4.5),
+        op("tf.function initialize_variables", "cpu", 1, 0.078),
     ],
     "on_cpu_because": [
         {"op": "StringJoin", "reason": "no GPU kernel", "detail": "TensorFlow has none"},
@@ -35,6 +36,7 @@ operations by device: gpu:0 99 % (1,200,000), cpu <1 % (12)
 
 timed as a whole:
   - tf.function train_step: 4.500 s in 300 calls on cpu
+  - tf.function initialize_variables: 0.078 s in 1 call on cpu
 
 on the CPU because:
   - no GPU kernel: AsString, StringJoin: TensorFlow has none

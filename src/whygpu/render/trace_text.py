@@ -132,7 +132,8 @@ def _most_frequent(ops: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def function_lines(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     slowest = sorted(functions, key=lambda op: -(op["seconds"] or 0.0))
     for op in slowest[:MOST_FUNCTIONS]:
-        took = f"{op['seconds'] or 0.0:.3f} s in {op['count']:,} calls"
+        calls = f"{op['count']:,} call{'' if op['count'] == 1 else 's'}"
+        took = f"{op['seconds'] or 0.0:.3f} s in {calls}"
         yield f"  - {op['op']}: {took} on {op['device']}"
     if len(slowest) > MOST_FUNCTIONS:
         yield f"  - and {len(slowest) - MOST_FUNCTIONS} more"
