@@ -20,6 +20,7 @@ from whygpu.model.driver import (
     XidCount,
 )
 from whygpu.model.environment import Variable
+from whygpu.model.figures import counted
 from whygpu.model.libraries import LibraryCopy, Resolution, Toolkit
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.outside_text import excerpt
@@ -196,7 +197,7 @@ _RECORDS: dict[type, Any] = {
     Gpu: lambda item: item.name,
     GraphicsDevice: _graphics,
     Container: lambda item: item.runtime,
-    XidCount: lambda item: f"Xid {item.number} at {item.address}, {item.times} times",
+    XidCount: lambda item: f"Xid {item.number} at {item.address}, {counted(item.times, 'time')}",
     Libc: lambda item: f"{item.name} {item.version}",
     Framework: lambda item: item.version,
     Package: lambda item: item.version,

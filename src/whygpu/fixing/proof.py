@@ -25,6 +25,7 @@ from whygpu.fixing.elsewhere import pip_setting
 from whygpu.fixing.remedies import Environment, faults, is_fault, moved, steps_for
 from whygpu.fixing.workshop import Workshop, remove
 from whygpu.model.derived import and_list, installer_of
+from whygpu.model.figures import counted
 from whygpu.model.finding import Finding
 from whygpu.model.fix import Attempt, CopyFacts, FixStep, Result
 from whygpu.model.observed import Absent
@@ -220,7 +221,8 @@ class _Trial:
         download = self._download(action, installer, state.environ)
         if download is not None:
             free = shutil.disk_usage(self._shop.folder).free
-            size = f"{download.packages} packages, {size_text(download.size_bytes)} to download"
+            packages = counted(download.packages, "package")
+            size = f"{packages}, {size_text(download.size_bytes)} to download"
             self._tell(f"{trying}; {size}, {size_text(free)} free")
             if free < download.size_bytes * _UNPACKED + _RESERVE:
                 needed = size_text(download.size_bytes * _UNPACKED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import NamedTuple
 
+from whygpu.model.figures import counted
 from whygpu.model.shortage import Shortage
 from whygpu.model.units import size_text
 
@@ -39,8 +40,8 @@ class GuardReport(NamedTuple):
 
     def __str__(self) -> str:
         if not self.steps_in_parts and not self.cuts:
-            return f"{self.steps} steps, and none ran out of memory"
-        lines = [f"{self.steps} steps, {self.steps_in_parts} of them in micro-batches"]
+            return f"{counted(self.steps, 'step')}, and none ran out of memory"
+        lines = [f"{counted(self.steps, 'step')}, {self.steps_in_parts} of them in micro-batches"]
         lines += [f"  {cut_words(cut)}" for cut in self.cuts]
         lines += [f"  difference from the whole batch: {text}" for text in self.differences]
         return "\n".join(lines)
@@ -49,8 +50,8 @@ class GuardReport(NamedTuple):
 def cut_words(cut: Cut) -> str:
     asked = f" ({size_text(cut.asked)} asked for)" if cut.asked else ""
     return (
-        f"{cut.of} step {cut.step}: out of memory with {cut.samples} samples{asked}; computed in "
-        f"{cut.micro_batches} micro-batches of at most {cut.micro_batch}, as one step over all "
+        f"{cut.of} step {cut.step}: out of memory with {counted(cut.samples, 'sample')}{asked}; "
+        f"computed in {cut.micro_batches} micro-batches of at most {cut.micro_batch}, as one step over all "
         f"{cut.samples}"
     )
 

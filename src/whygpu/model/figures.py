@@ -6,6 +6,11 @@ PRECISIONS = {"tf32": "TF32"}
 """Names that are written differently from their form in code."""
 
 
+def counted(count: int, noun: str) -> str:
+    """1 file, 2 files, 1,200 files."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def figure(number: float) -> str:
     """With two significant digits: 0.04, 12, 3.1e-05."""
     if number == 0:

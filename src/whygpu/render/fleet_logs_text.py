@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from whygpu.model.figures import counted
 from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup, UnreadLog
 from whygpu.model.standing import Standing
 from whygpu.render.check_text import (
@@ -65,13 +66,13 @@ def summary(report: FleetLogs) -> str:
     parts = [f"{count.jobs:,} {_VERDICTS[count.verdict]}" for count in report.verdicts]
     if report.unread_files:
         parts.append(f"{report.unread_files:,} that could not be read")
-    return f"{report.files:,} log{'' if report.files == 1 else 's'}: {', '.join(parts)}"
+    return f"{counted(report.files, 'log')}: {', '.join(parts)}"
 
 
 def _cause(page: Page, number: int, group: LogCauseGroup, verbose: bool) -> None:
     page.line()
     label = f"{number}. "
-    text = f"{group.code} {group.cause}  {_jobs(group.jobs)}"
+    text = f"{group.code} {group.cause}  {counted(group.jobs, 'job')}"
     page.hanging(label, text, max(_INDENT, len(label)), STYLES["error"])
     if group.nodes:
         labelled(page, "nodes", _in_words(group.nodes, verbose))
@@ -85,10 +86,6 @@ def _cause(page: Page, number: int, group: LogCauseGroup, verbose: bool) -> None
         write_remedy(page, remedy, group.example.installer)
 
 
-def _jobs(count: int) -> str:
-    return f"{count:,} job{'' if count == 1 else 's'}"
-
-
 def _in_words(counts: Sequence[Count], verbose: bool) -> str:
     shown = counts if verbose else counts[:_MOST_COUNTS]
     more = f" and {len(counts) - len(shown):,} more" if len(shown) < len(counts) else ""
@@ -100,7 +97,7 @@ def _nodes(page: Page, report: FleetLogs, verbose: bool) -> None:
         return
     page.section("Nodes, most jobs with a cause first")
     for row in first(page, report.nodes, verbose, "nodes"):
-        about_node(page, row.node, f"{row.found:,} of {_jobs(row.jobs)}")
+        about_node(page, row.node, f"{row.found:,} of {counted(row.jobs, 'job')}")
 
 
 def _counts(page: Page, counts: Sequence[Count], most: int) -> None:

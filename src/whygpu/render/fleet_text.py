@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from whygpu.model.figures import counted
 from whygpu.model.fleet import CauseGroup, Drift, FleetReport, SlowGpu, UnknownFacts, UnreadFolder
 from whygpu.model.outside_text import excerpt
 from whygpu.model.standing import Standing
@@ -96,7 +97,7 @@ def needs_text(report: FleetReport) -> str:
 
 
 def nodes_text(count: int) -> str:
-    return f"{count:,} node" + ("" if count == 1 else "s")
+    return counted(count, "node")
 
 
 def names_text(nodes: Sequence[str], verbose: bool) -> str:

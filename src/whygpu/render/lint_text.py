@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from whygpu.model.code_finding import FileProblem, FixedFinding, LintReport, Located
+from whygpu.model.figures import counted
 from whygpu.model.standing import Standing
 from whygpu.render.marks import MARKS, headline
 from whygpu.render.text_page import BOLD, CYAN, RED, YELLOW, Page
@@ -81,10 +82,10 @@ def summary(report: LintReport) -> str:
 def _findings(report: LintReport) -> str:
     count, files = len(report.findings), len({found.path for found in report.findings})
     if count:
-        return f"{_number(count, 'finding')} in {files:,} of {_number(report.files, 'file')}"
+        return f"{counted(count, 'finding')} in {files:,} of {counted(report.files, 'file')}"
     if report.files:
         checked = report.files - report.unread - report.templates
-        return f"no findings in {_number(checked, 'file')}"
+        return f"no findings in {counted(checked, 'file')}"
     return "no file found that lint reads"
 
 
@@ -107,15 +108,11 @@ def _not_checked(report: LintReport) -> Iterator[str]:
     if report.unread:
         yield f"{report.unread:,} could not be read"
     if report.templates:
-        yield f"{_number(report.templates, 'template')} not checked: render them first"
+        yield f"{counted(report.templates, 'template')} not checked: render them first"
     if cells:
-        yield f"{_number(cells, 'cell')} could not be read"
+        yield f"{counted(cells, 'cell')} could not be read"
     if crashes:
-        yield f"{_number(crashes, 'check')} failed because of a bug in whygpu"
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count:,} {word}" + ("" if count == 1 else "s")
+        yield f"{counted(crashes, 'check')} failed because of a bug in whygpu"
 
 
 def where(found: Located) -> str:

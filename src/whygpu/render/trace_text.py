@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from whygpu.model.figures import counted
 from whygpu.model.units import size_text
 from whygpu.render.text_page import Page
 
@@ -132,8 +133,7 @@ def _most_frequent(ops: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def function_lines(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     slowest = sorted(functions, key=lambda op: -(op["seconds"] or 0.0))
     for op in slowest[:MOST_FUNCTIONS]:
-        calls = f"{op['count']:,} call{'' if op['count'] == 1 else 's'}"
-        took = f"{op['seconds'] or 0.0:.3f} s in {calls}"
+        took = f"{op['seconds'] or 0.0:.3f} s in {counted(op['count'], 'call')}"
         yield f"  - {op['op']}: {took} on {op['device']}"
     if len(slowest) > MOST_FUNCTIONS:
         yield f"  - and {len(slowest) - MOST_FUNCTIONS} more"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.comparison import ComparisonReport, PairVerdict
+from whygpu.model.figures import counted
 from whygpu.render import compare_rows as rows
 from whygpu.render import compare_summary as summary
 from whygpu.render.compare_advice import advice
@@ -101,15 +102,11 @@ def _pair(pair: PairVerdict) -> Html:
     names = [*(each.name for each in pair.outputs), *(each.layer for each in pair.layers)]
     cells = [*map(rows.output_row, pair.outputs), *map(rows.layer_row, pair.layers)]
     here = ["here" if name == pair.first_layer else "" for name in names]
-    counts = f"({_counted(pair.outputs, 'result')}, {_counted(pair.layers, 'layer')})"
+    counts = f"({counted(len(pair.outputs), 'result')}, {counted(len(pair.layers), 'layer')})"
     return folded(
         [span(summary.title(pair), kind=pair.verdict), " ", span(counts, kind="soft")],
         [items(pair.reasons), _table(summary.title(pair), rows.TENSOR_COLUMNS, cells, here)],
     )
-
-
-def _counted(things: Sequence[object], name: str) -> str:
-    return f"{len(things):,} {name}" + ("" if len(things) == 1 else "s")
 
 
 def _about(report: ComparisonReport) -> Html | None:

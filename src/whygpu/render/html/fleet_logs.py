@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from whygpu.model.figures import counted
 from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup
 from whygpu.render.fleet_logs_text import summary, unread_text
 from whygpu.render.fleet_text import other_files_text
@@ -41,9 +42,8 @@ def _causes(report: FleetLogs) -> Html | None:
 
 def _cause(group: LogCauseGroup) -> Html:
     example = group.example
-    jobs = f"{group.jobs:,} job{'' if group.jobs == 1 else 's'}"
     return article(
-        h3(f"{group.code} {group.cause}", badge(jobs, "error")),
+        h3(f"{group.code} {group.cause}", badge(counted(group.jobs, "job"), "error")),
         p(f"In {example.file}: {example.finding.message}") if example is not None else None,
         remedies(example.finding.remedies, example.installer) if example is not None else None,
         folded("By node", _counts("Nodes", "node", group.nodes)) if group.nodes else None,
