@@ -51,8 +51,8 @@ def cut_words(cut: Cut) -> str:
     asked = f" ({size_text(cut.asked)} asked for)" if cut.asked else ""
     return (
         f"{cut.of} step {cut.step}: out of memory with {counted(cut.samples, 'sample')}{asked}; "
-        f"computed in {cut.micro_batches} micro-batches of at most {cut.micro_batch}, as one step over all "
-        f"{cut.samples}"
+        f"computed in {cut.micro_batches} micro-batches of at most {cut.micro_batch}, as one step "
+        f"over all {cut.samples}"
     )
 
 
