@@ -1,9 +1,9 @@
 """Names that a module inside TensorFlow had in TensorFlow 1 and no longer has.
 
-Programs import from `tensorflow.python...` although it is not public. Its functions have since moved to
-other modules of the same package: array_ops.stack to array_ops_stack, control_flow_ops.cond to
-cond. Most of them are public, and are found by their public name. Only the program sees the names
-at their old place; libraries go on seeing the module as it is.
+Programs import from `tensorflow.python...` although it is not public. Its functions have since
+moved to other modules of the same package: array_ops.stack to array_ops_stack,
+control_flow_ops.cond to cond. Most of them are public, and are found by their public name. Only the
+program sees the names at their old place; libraries go on seeing the module as it is.
 """
 
 import sys

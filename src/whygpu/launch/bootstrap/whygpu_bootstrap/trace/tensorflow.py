@@ -4,9 +4,9 @@ import sys
 
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.trace import results
-from whygpu_bootstrap.trace import tensorflow_idle as idle
 from whygpu_bootstrap.trace import tensorflow_eager as eager_part
 from whygpu_bootstrap.trace import tensorflow_graphs as placed
+from whygpu_bootstrap.trace import tensorflow_idle as idle
 from whygpu_bootstrap.trace import tensorflow_reasons as why
 from whygpu_bootstrap.trace import tensorflow_session as session_part
 
