@@ -707,7 +707,8 @@ def test_an_invalid_image_is_judged_by_the_gpu(gpu: str, expected: list[str]) ->
     ("text", "root"),
     [
         (
-            "为什么 torch.cuda.is_available() 返回 False？ 我的版本是 torch 2.0.1+cpu，显卡是 RTX 3060。",
+            "为什么 torch.cuda.is_available() 返回 False？ "
+            "我的版本是 torch 2.0.1+cpu，显卡是 RTX 3060。",
             "cpu-only-build",
         ),
         ("torch.version.cuda is None and torch.__version__ is 2.6.0.", "cpu-only-build"),
@@ -729,7 +730,8 @@ def test_an_invalid_image_is_judged_by_the_gpu(gpu: str, expected: list[str]) ->
             "driver-too-old-for-cuda",
         ),
         (
-            "tf.config.list_physical_devices('GPU') が [] を返します。tensorflow 2.16.1, Windows 11です。",
+            "tf.config.list_physical_devices('GPU') が [] を返します。"
+            "tensorflow 2.16.1, Windows 11です。",
             "windows-native-unsupported",
         ),
     ],

@@ -31,7 +31,8 @@ def stated(text: str) -> list[tuple[str, str]]:
         ("jax.default_backend() gives 'cpu'", [("jax-backend", "cpu")]),
         ("torch.cuda.device_count() is 0 in the pod but 8 on the node.", [("gpu-count", "0")]),
         (
-            "I checked: torch.version.cuda is 12.1 and torch.__version__ is 2.6.0. The rest is new.",
+            "I checked: torch.version.cuda is 12.1 and torch.__version__ is 2.6.0. "
+            "The rest is new.",
             [("torch-cuda", "12.1"), ("torch-version", "2.6.0")],
         ),
         # Other languages.

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,7 +137,7 @@ def test_the_truth_goes_on_with_the_processes_that_had_ended(tmp_path: Path) -> 
         {"batch": 101, "fits": False, "code": 1, "how": "out of memory"},
         {"batch": 104, "fits": False, "code": None, "how": ""},
     ]
-    rows = {
+    rows: dict[str, dict[str, Any]] = {
         "find/jax_conv-jax": {"batch": 100, "smallest_not": 101},
         "truth/jax_conv-jax": {"code": None, "processes": seen},
     }

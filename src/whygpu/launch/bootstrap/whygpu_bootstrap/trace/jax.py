@@ -40,7 +40,7 @@ class Tracer:
 
     def __init__(self, jax: "Any") -> None:
         self._jax = jax
-        self.hook_is_there = lambda: True
+        self.hook_is_there: "Callable[[], bool]" = lambda: True
         self._installed = False
         self._programs: "dict[Any, Any]" = {}
         self._latest: "dict[Any, Any]" = {}
