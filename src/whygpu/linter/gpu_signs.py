@@ -21,6 +21,7 @@ _SWITCH_NAME = re.compile(
     r"(?:\w{1,40}_)?(?:USE|ENABLE|REQUIRE)_(?:GPU|CUDA)|(?:\w{1,40}_)?(?:GPU|CUDA)_ENABLED",
     re.IGNORECASE,
 )
+_COUNT_NAME = re.compile(r"(?:N|NUM_?|N_)GPUS?(?:_PER_NODE)?|GPUS_PER_NODE", re.IGNORECASE)
 _ON = frozenset({"1", "true", "yes", "on"})
 _NUMBERS = re.compile(r"\d{1,2}(?:,\d{1,2}){0,15}")
 _NO_GPUS = frozenset({"", "none", "void"})
@@ -82,7 +83,7 @@ def of_variables(settings: Sequence[VariableSetting]) -> Iterator[Reason]:
             is_choice = _CHOICE.search(setting.place.text) is not None
             doubt = _ONLY_A_VARIABLE if is_choice else ""
             yield Reason(f"it sets {setting.name} to {value}", setting.place, doubt)
-        elif _SWITCH_NAME.fullmatch(setting.name) and value.lower() in _ON:
+        elif _is_count_or_switch(setting.name, value):
             yield Reason(f"it sets {setting.name} to {value}", setting.place, _ONLY_A_VARIABLE)
         elif setting.name == "CUDA_VISIBLE_DEVICES" and _NUMBERS.fullmatch(value):
             yield Reason("it sets CUDA_VISIBLE_DEVICES", setting.place, _ONLY_A_VARIABLE)
@@ -90,6 +91,13 @@ def of_variables(settings: Sequence[VariableSetting]) -> Iterator[Reason]:
             yield Reason("it sets NVIDIA_VISIBLE_DEVICES", setting.place, DEFAULT_RUNTIME)
         elif setting.name == "NVIDIA_DRIVER_CAPABILITIES" and value:
             yield Reason("it sets NVIDIA_DRIVER_CAPABILITIES", setting.place, _ONLY_A_VARIABLE)
+
+
+def _is_count_or_switch(name: str, value: str) -> bool:
+    """USE_GPU=true, NUM_GPUS=4"""
+    if _SWITCH_NAME.fullmatch(name):
+        return value.lower() in _ON
+    return bool(_COUNT_NAME.fullmatch(name)) and re.fullmatch(r"[1-9]\d?", value) is not None
 
 
 def of_command(words: Sequence[str], place: FileLine) -> Iterator[Reason]:

@@ -10,7 +10,12 @@ from typing import NamedTuple
 from whygpu.errors import UsageError
 from whygpu.linter.project_files import ProjectFiles, load_from
 from whygpu.model.deployment import BaseImage, ShellCommand, VariableSetting
-from whygpu.model.requirement_file import PackageSource, PinnedRequirement, SourceRole
+from whygpu.model.requirement_file import (
+    PackageSource,
+    PinnedRequirement,
+    SourceRole,
+    UnreadLine,
+)
 from whygpu.readers.deployment.dockerfile import Copy, Dockerfile, Run, Stage
 from whygpu.readers.deployment.package_installs import (
     PackageInstall,
@@ -37,7 +42,7 @@ _HIGHEST = 3
 """How many folders above a Dockerfile may be its build context."""
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "source", "."})
 _DEEPEST = 2
-"""How many scripts may start one another."""
+"""How many scripts may start one another, and through how many stages a file may be copied."""
 _INSTALLERS = re.compile(
     r"nodesource|rustup|astral\.sh|python-poetry|bootstrap\.pypa|cloud\.google|nvm-sh|get\.docker"
     r"|ollama|cli\.github|packagecloud|ohmyzsh|oh-my-zsh|starship|rclone|aka\.ms|microsoft|bun\.sh|deno"
@@ -72,6 +77,7 @@ class ImageInstalls:
     def __init__(
         self, dockerfile: Dockerfile, built: Built, files: ProjectFiles, context: str | None
     ) -> None:
+        self._dockerfile = dockerfile
         self._files = files
         self._contexts = [context] if context is not None else list(contexts(dockerfile.path))
         self._indexes: list[PackageSource] = []
@@ -134,7 +140,9 @@ class ImageInstalls:
         self.all.append(install)
         self._require(install.requirements, install)
         self.unknown += [
-            f"line {item.place.line} of {item.place.file}: {item.reason}" for item in install.unread
+            f"line {item.place.line} of {item.place.file}: {item.reason}"
+            for item in install.unread
+            if not _is_another_project(item)
         ]
         for name in install.files:
             self._add_file(name, install, stage, run)
@@ -198,17 +206,25 @@ class ImageInstalls:
         if "$" in name or "://" in name or os.path.basename(name) in self._changed:
             return None
         wanted = os.path.normpath(os.path.join(run.workdir, name))
-        for context in self._contexts:
-            for copy in reversed(stage.copies):
-                for source in self._sources_of(copy, wanted, context):
-                    if self._files.read(source) is not None:
-                        return source
-        return None
+        origins = self._origins(wanted, stage)
+        return next((path for path in origins if self._files.read(path) is not None), None)
 
-    def _sources_of(self, copy: Copy, wanted: str, context: str) -> Iterator[str]:
+    def _origins(self, wanted: str, stage: Stage, depth: int = 0) -> Iterator[str]:
+        """The files of the project that may have this path in a stage, perhaps through others."""
+        for each in reversed(built_stages(self._dockerfile, stage).stages):
+            for copy in reversed(each.copies):
+                if not copy.from_stage:
+                    for context in self._contexts:
+                        yield from self._sources_of(copy, wanted, context)
+                    continue
+                other = self._dockerfile.stage(copy.from_stage)
+                if other is not None and depth < _DEEPEST:
+                    for path in self._sources_of(copy, wanted, os.sep):
+                        yield from self._origins(path, other, depth + 1)
+
+    @staticmethod
+    def _sources_of(copy: Copy, wanted: str, context: str) -> Iterator[str]:
         """What a COPY instruction may have copied to this name."""
-        if copy.from_stage:
-            return
         target = os.path.normpath(os.path.join(copy.workdir, copy.target))
         for source in copy.sources:
             path = os.path.normpath(os.path.join(context, source.lstrip("/")))
@@ -279,10 +295,16 @@ def _copied_from(dockerfile: Dockerfile, built: Built) -> Iterator[Stage]:
 
 _OWN_PROGRAM = re.compile(
     r"(?:mini|ana|mini_?|mamba)?(?:conda|forge|mamba)[\w.-]*\.sh|cuda[\w.-]*\.(?:run|sh)|cmake[\w.-]*\.sh"
-    r"|bazel[\w.-]*\.sh|julia[\w.-]*\.sh",
+    r"|google-cloud-sdk/install\.sh|bazel[\w.-]*\.sh|julia[\w.-]*\.sh|nvm\.sh|(?:^|/)(?:activate|\.bashrc|\.profile|env|setup\.bash)$",
     re.IGNORECASE,
 )
-"""Names of installers that bring a program of their own, and no framework."""
+"""Installers that bring a program of their own and no framework, and scripts that set variables."""
+_FRAMEWORKS = re.compile(r"torch|tensorflow|jax|whl", re.IGNORECASE)
+
+
+def _is_another_project(line: UnreadLine) -> bool:
+    """pip install git+https://github.com/openai/whisper.git"""
+    return "://" in line.place.text and not _FRAMEWORKS.search(line.place.text)
 
 
 def _script(command: ShellCommand) -> str | None:

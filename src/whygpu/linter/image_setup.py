@@ -36,10 +36,10 @@ from whygpu.readers.deployment.package_installs import (
 from whygpu.tables.base_images import TOOL_IMAGES, base_image, mostly_for_gpus
 
 _OWN_CUDA = re.compile(
-    r"cuda(?:-|$)|cudnn|libcudnn|libcublas|cudatoolkit|nvidia-(?:cuda|cudnn|cublas|pyindex)"
-    r"|cuda_\d|tensorrt"
+    r"cuda(?:-|$)|libcublas|cudatoolkit|nvidia-(?:cuda|cublas|pyindex)|cuda_\d|tensorrt"
+    r"|cuda-repo|cuda-keyring"
 )
-_CUDA_DOWNLOAD = re.compile(r"cudnn-|cuda_\d{1,2}[\w.]{0,60}\.run|cuda-repo|cuda-keyring|libcudnn")
+_OWN_CUDNN = re.compile(r"(?:lib)?cudnn|nvidia-cudnn")
 _PYTHON_WORD = re.compile(
     r"(?:.*/)?(?:python|pip)(\d\.\d+)(?:-(?:dev|distutils|venv|full|minimal))?"
 )
@@ -101,7 +101,8 @@ def image_setup(
         for_gpu=tuple(_for_gpu(dockerfile, built, variables, program)),
         for_cpu=tuple(_for_cpu(dockerfile, last, files)),
         base=built.base,
-        has_own_cuda=_has_own_cuda(commands, requirements) or _copies_cuda(built),
+        has_own_cuda=_has_own(_OWN_CUDA, commands, requirements) or _copies_cuda(built),
+        has_own_cudnn=_has_own(_OWN_CUDNN, commands, requirements),
         python=python,
         requirements=requirements,
         verdicts=answer,
@@ -201,8 +202,9 @@ def _for_cpu(dockerfile: Dockerfile, last: Stage, files: ProjectFiles) -> Iterat
             yield Reason(f"it is called {name}", last.place)
     if _is_variant(folder, files):
         yield Reason(f"its folder is called {os.path.basename(folder)}", last.place)
-    # The comments of a file for GPUs speak of the CPU to warn of it.
-    for comment in dockerfile.comments if not _GPU_NAME.search(file) else ():
+    # The comments of a file for GPUs speak of the CPU to warn of it, or of another stage.
+    is_for_gpus = _GPU_NAME.search(file) or _GPU_NAME.search(last.name)
+    for comment in dockerfile.comments if not is_for_gpus else ():
         if CPU_COMMENT.search(comment.text):
             yield Reason("a comment says so", comment)
 
@@ -215,14 +217,17 @@ def _is_variant(folder: str, files: ProjectFiles) -> bool:
     return name.lower() == "cpu" or _OF_PROJECTS.isdisjoint(files.names(folder))
 
 
-def _has_own_cuda(
-    commands: Sequence[ShellCommand], requirements: Sequence[PinnedRequirement]
+def _has_own(
+    names: re.Pattern[str],
+    commands: Sequence[ShellCommand],
+    requirements: Sequence[PinnedRequirement],
 ) -> bool:
+    """Whether libraries of these names are installed, or downloaded."""
     return any(
-        any(_OWN_CUDA.match(name) for name in system_packages(command))
-        or any(_CUDA_DOWNLOAD.search(word) for word in command.words)
+        any(names.match(name) for name in system_packages(command))
+        or any(names.match(word.rpartition("/")[2]) for word in command.words if "/" in word)
         for command in commands
-    ) or any(_OWN_CUDA.match(each.name) for each in requirements)
+    ) or any(names.match(each.name) for each in requirements)
 
 
 def _copies_cuda(built: Built) -> bool:

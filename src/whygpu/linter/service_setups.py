@@ -139,6 +139,8 @@ def _own_signs(
     if TOOL_IMAGES.search(service.image) or _is_helper(image):
         return
     yield from gpu_signs.of_command(service.command, service.place)
+    for reason in gpu_signs.of_command(service.health_check, service.place):
+        yield reason._replace(text=reason.text.replace("its command", "its health check"))
     yield from gpu_signs.of_variables(service.variables)
     twins = granted.get(_image_of(service), {}).get(_role(service), ())
     twin = next((each for each in twins if each is not service), None)
@@ -156,6 +158,9 @@ def _gpu_names(service: compose.Service, services: Sequence[compose.Service]) ->
     """A service that is called gpu, or the only one (that is built) in a file that is."""
     if _GPU_WORD.search(service.name) and not TOOL_IMAGES.search(service.name):
         return [Reason("so its name says", service.place, ONLY_A_NAME)]
+    profile = next(filter(_GPU_WORD.search, service.profiles), "")
+    if profile and not TOOL_IMAGES.search(service.name):
+        return [Reason(f"its profile is called {profile}", service.place, ONLY_A_NAME)]
     file = os.path.basename(service.place.file)
     if not _GPU_WORD.search(file):
         return []

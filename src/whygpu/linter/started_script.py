@@ -82,6 +82,9 @@ def _candidates(script: str, folder: str) -> Iterator[str]:
     """train.py in the folder; for /app/src/train.py also src/train.py."""
     parts = [part for part in script.split("/") if part not in ("", ".")]
     if os.pardir in parts:
+        beside = os.path.normpath(os.path.join(folder, script))
+        if not script.startswith("/") and not beside.startswith(os.pardir):
+            yield beside
         return
     starts = range(len(parts)) if script.startswith("/") else range(1)
     for start in starts:

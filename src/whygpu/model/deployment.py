@@ -200,6 +200,8 @@ class Setup(NamedTuple):
     base: BaseImage | None = None
     has_own_cuda: bool = False
     """CUDA libraries are installed beside those of the base."""
+    has_own_cudnn: bool = False
+    """cuDNN is installed beside what the base has."""
     python: str = ""
     """The Python of an image; empty if it is not certain."""
     requirements: tuple[PinnedRequirement, ...] = ()

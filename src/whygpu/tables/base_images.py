@@ -200,7 +200,7 @@ def _tensorflow(image: BaseImage) -> BaseImage:
     return image._replace(
         framework="tensorflow",
         version=version,
-        uses_gpu=with_gpu if found or not image.tag else None,
+        uses_gpu=True if with_gpu else False if found or not image.tag else None,
         cuda=build.cuda if build and with_gpu else "",
         cudnn=build.cudnn if build and with_gpu else "",
         flavour="runtime" if build and with_gpu else "",

@@ -215,7 +215,7 @@ def _in_image(image: Setup, reason: str) -> Iterator[SetupFinding]:
         if other and "gpu" not in os.path.basename(verdict.requirement.place.file).lower():
             continue
         build = build_of(verdict.version) if verdict.version else None
-        lack = _lack(base, build) if build is not None else ""
+        lack = _lack(base, build, image.has_own_cudnn) if build is not None else ""
         if build is None or not lack:
             continue
         where = f"{base.place.file}:{base.place.line}"
@@ -276,7 +276,7 @@ def _other_framework(image: Setup, requirement: PinnedRequirement) -> str:
     return next(names, "")
 
 
-def _lack(base: BaseImage, build: TensorflowBuild) -> str:
+def _lack(base: BaseImage, build: TensorflowBuild, has_own_cudnn: bool) -> str:
     """What the image does not have; empty if it has all, or if its name does not tell."""
     if base.is_plain:
         return "has no CUDA"
@@ -286,6 +286,8 @@ def _lack(base: BaseImage, build: TensorflowBuild) -> str:
         return f"has CUDA {base.cuda}"
     if base.flavour == "base":
         return "has only the CUDA runtime, without cuBLAS and the other libraries"
+    if has_own_cudnn:
+        return ""
     if not base.cudnn:
         return "has no cuDNN"
     return f"has cuDNN {base.cudnn}" if base.cudnn != build.cudnn else ""
@@ -303,7 +305,7 @@ def _defective(setup: Setup) -> Iterator[SetupFinding]:
     """Releases that bring the libraries and do not find them, in an image without others."""
     base = setup.base
     may_have_others = base is not None and not base.is_plain and base.flavour != "base"
-    if setup.has_own_cuda or may_have_others:
+    if setup.has_own_cuda or setup.has_own_cudnn or may_have_others:
         return
     for verdict in setup.verdicts:
         requirement = verdict.requirement

@@ -45,6 +45,10 @@ class Service(NamedTuple):
     grants: tuple[Grant, ...]
     variables: tuple[VariableSetting, ...]
     command: tuple[str, ...]
+    health_check: tuple[str, ...]
+    """The command that shows whether it works."""
+    profiles: tuple[str, ...]
+    """It is started only with one of them, if it has any."""
     replaces_program: bool
     """It has an entry point of its own; otherwise the command is the image's own with arguments."""
     has_variable_file: bool
@@ -101,6 +105,8 @@ def _service(path: str, name: str, node: Map, place: FileLine, lines: list[str])
         grants=tuple(_grants(node)),
         variables=tuple(_variables(node)),
         command=(*words(child(node, "entrypoint")), *words(child(node, "command"))),
+        health_check=words(child(node, "healthcheck", "test")),
+        profiles=words(child(node, "profiles")),
         replaces_program=child(node, "entrypoint") is not None,
         has_variable_file=child(node, "env_file") is not None,
         has_default_memory=_has_default_memory(node),

@@ -24,6 +24,7 @@ _FLAG = re.compile(r"^--[\w-]{1,60}(?:=\S+)?\s+")
 _FROM = re.compile(
     r"(?:--platform=\S+\s+)?(?P<base>\S+)(?:\s+as\s+(?P<name>\S+))?\s*", re.IGNORECASE
 )
+_INSTALLS = re.compile(r"\b(?:pip3?|conda|mamba|micromamba|uv|poetry|pdm|pixi)\s")
 _NAMED = re.compile(r"\$\{?([A-Za-z_]\w{0,80})")
 _WORDS = frozenset(
     """ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN SHELL
@@ -199,8 +200,8 @@ class _Reader:
             handler = self._handlers.get(instruction.keyword)
             if handler is not None and (self._stages or instruction.keyword in ("FROM", "ARG")):
                 handler(instruction)
-            if instruction.keyword in ("FROM", "RUN", "ENV", "ARG"):
-                text = " ".join(line.text for line in instruction.lines)
+            text = " ".join(line.text for line in instruction.lines)
+            if instruction.keyword in ("FROM", "ARG") or _INSTALLS.search(text):
                 self._used |= {match[1] for match in _NAMED.finditer(text)}
         comments = (
             FileLine(self._path, number, line)

@@ -1,0 +1,337 @@
+"""What would make a finding false decides whether it is a warning, a note or nothing."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tests.linter.test_deployment import project
+
+CUDA = "FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04\nRUN apt-get install -y python3-pip\n"
+OLD = CUDA + "RUN pip3 install tensorflow==2.9.0\n"
+CPU_TORCH = "RUN pip3 install torch --index-url https://download.pytorch.org/whl/cpu\n"
+VLLM = "services:\n  llm:\n    image: vllm/vllm-openai:v1\n"
+GIVEN = "services:\n  llm:\n    gpus: all\n"
+JOB = "#!/bin/bash\n#SBATCH -p gpu\n##SBATCH --gres=gpu:1\npython train.py\n"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: llm}
+spec:
+  containers:
+    - {name: main, image: "vllm/vllm-openai:v1"}
+"""
+TRAIN = "import torch\nfrom torch.utils.data import DataLoader\n{}\nDataLoader(d, num_workers=4)\n"
+SERVICE = "services:\n  train:\n    build: .\n    gpus: all\n"
+
+
+def levels(folder: pathlib.Path, files: dict[str, str]) -> list[tuple[str, str]]:
+    """The code and the level of each finding."""
+    report = project(folder, {"pyproject.toml": "", **files})
+    return [(item.finding.code, item.finding.severity) for item in report.findings]
+
+
+def messages(folder: pathlib.Path, files: dict[str, str]) -> str:
+    report = project(folder, {"pyproject.toml": "", **files})
+    return "\n".join(item.finding.message for item in report.findings)
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "others", "expected"),
+    [
+        (OLD, {}, "error"),
+        (OLD + "RUN bash setup.sh\n", {}, "info"),
+        (OLD + "COPY . .\nRUN bash setup.sh\n", {"setup.sh": "pip3 install numpy\n"}, "error"),
+        (OLD + "COPY . .\nRUN ./a.sh\n", {"a.sh": "bash b.sh\n", "b.sh": "ls\n"}, "error"),
+        (OLD + "RUN curl https://example.com/x | bash\n", {}, "info"),
+        (OLD + "RUN curl https://sh.rustup.rs | bash\n", {}, "error"),
+        (OLD + "RUN wget https://x.org/Miniconda3.sh && bash Miniconda3.sh -b\n", {}, "error"),
+        (OLD + "RUN . venv/bin/activate && bash -c 'echo 1'\n", {}, "error"),
+        (OLD + "RUN pip3 install -r absent.txt\n", {}, "info"),
+        (OLD + "RUN pip3 install git+https://github.com/openai/whisper\n", {}, "error"),
+        (OLD + "RUN if [ $A = 1 ]; then pip3 install numpy; fi\n", {}, "info"),
+        (OLD + "RUN pip3 install tensorflow==2.18.0\n", {}, None),
+        (OLD + "RUN pip3 uninstall -y tensorflow\n", {}, None),
+        (OLD + "RUN apt-get install -y libcudnn8\n", {}, "error"),
+        (OLD + "RUN apt-get install -y cuda-toolkit-11-2\n", {}, None),
+    ],
+)
+def test_what_else_is_installed_is_looked_at(
+    tmp_path: pathlib.Path, dockerfile: str, others: dict[str, str], expected: str | None
+) -> None:
+    found = dict(levels(tmp_path, {"Dockerfile": dockerfile, **others}))
+    assert found.get("WG812") == expected
+
+
+def test_a_note_says_what_could_not_be_looked_at(tmp_path: pathlib.Path) -> None:
+    text = messages(tmp_path, {"Dockerfile": OLD + "RUN bash setup.sh\n"})
+    assert text.endswith("; setup.sh, which it runs, was not found")
+
+
+def test_a_file_that_comes_through_another_stage_is_read(tmp_path: pathlib.Path) -> None:
+    dockerfile = (
+        "FROM ubuntu:22.04 AS files\nCOPY . /src\n"
+        + CUDA
+        + "COPY --from=files /src /app\nRUN pip3 install -r /app/requirements.txt\n"
+    )
+    files = {"Dockerfile": dockerfile, "requirements.txt": "tensorflow==2.9.0\n"}
+    assert levels(tmp_path, files) == [("WG812", "error")]
+
+
+ARGUMENT = "ARG CUDA=12.4.1\n" + OLD.replace("12.4.1", "${CUDA}")
+BUILDS = "services:\n  a:\n    gpus: all\n    build:\n      context: .\n      args:\n        "
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({}, ["error"]),
+        ({"ci/Makefile": "b:\n\tdocker build --build-arg CUDA=11.2.2 .\n"}, ["info"]),
+        ({"ci/Makefile": "b:\n\tdocker build --build-arg USER=me .\n"}, ["error"]),
+        ({"ci/build.yml": "with:\n  build-args: |\n    CUDA=11.2.2\n"}, ["info"]),
+        ({"compose.yaml": BUILDS + "CUDA: 12.4.1\n"}, ["error"]),
+    ],
+)
+def test_arguments_of_the_build_are_looked_at(
+    tmp_path: pathlib.Path, others: dict[str, str], expected: list[str]
+) -> None:
+    found = levels(tmp_path, {"Dockerfile": ARGUMENT, **others})
+    assert found == [("WG812", level) for level in expected]
+
+
+def test_the_arguments_of_a_service_choose_its_base(tmp_path: pathlib.Path) -> None:
+    """The image alone may be built with them, so it is only a note there."""
+    files = {"Dockerfile": ARGUMENT, "compose.yaml": BUILDS + "CUDA: 11.2.2\n"}
+    assert levels(tmp_path, files) == [("WG812", "info")]
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({}, ["warning"]),
+        ({"docs/setup.md": '{"default-runtime": "nvidia"}\n'}, []),
+        ({"deploy/gpu/compose.yaml": GIVEN}, ["info"]),
+        ({"deploy/gpu/compose.yaml": GIVEN.replace("llm", "web")}, ["warning"]),
+    ],
+)
+def test_gpus_that_another_file_gives_to_a_service(
+    tmp_path: pathlib.Path, others: dict[str, str], expected: list[str]
+) -> None:
+    found = levels(tmp_path, {"app/compose.yaml": VLLM, **others})
+    assert found == [("WG811", level) for level in expected]
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({}, ["warning"]),
+        ({"README.md": "    sbatch --gres=gpu:1 jobs/train.sbatch\n"}, []),
+        ({"tools/all.py": 'run(f"sbatch --gpus=2 {script}")\n'}, ["info"]),
+        ({"README.md": "    sbatch --gres=gpu:1 other.sbatch\n"}, ["warning"]),
+    ],
+)
+def test_gpus_that_a_job_is_submitted_with(
+    tmp_path: pathlib.Path, others: dict[str, str], expected: list[str]
+) -> None:
+    found = levels(tmp_path, {"jobs/train.sbatch": JOB, **others})
+    assert found == [("WG811", level) for level in expected]
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({}, ["warning"]),
+        ({"run.sh": "kubectl set resources pod llm --limits nvidia.com/gpu=1\n"}, ["info"]),
+        ({"x/y/z.yaml": "metadata:\n  name: llm\nlimits:\n  nvidia.com/gpu: 1\n"}, ["info"]),
+        ({"x/y/z.yaml": "metadata:\n  name: web\nlimits:\n  nvidia.com/gpu: 1\n"}, ["warning"]),
+    ],
+)
+def test_gpus_that_another_file_gives_to_a_pod(
+    tmp_path: pathlib.Path, others: dict[str, str], expected: list[str]
+) -> None:
+    found = levels(tmp_path, {"k8s/base/pod.yaml": POD, **others})
+    assert found == [("WG811", level) for level in expected]
+
+
+def test_a_project_that_is_too_large_to_look_through(tmp_path: pathlib.Path) -> None:
+    files = {f"data/{number}.json": "{}" for number in range(2001)}
+    assert levels(tmp_path, {"compose.yaml": VLLM, **files}) == [("WG811", "info")]
+
+
+GITLAB = """\
+train:
+  image: nvidia/cuda:12.4.1-base-ubuntu22.04
+  tags: [gpu]
+  script: [nvidia-smi]
+"""
+GITHUB = """\
+on: push
+jobs:
+  a:
+    runs-on: [self-hosted, gpu]
+    container: nvidia/cuda:12.4.1-base-ubuntu22.04
+    steps: []
+"""
+ONE_GPU = """\
+services:
+  train:
+    image: vllm/vllm-openai:v1
+    deploy: {resources: {reservations: {devices: [{count: 1, capabilities: [gpu]}]}}}
+    environment: [CUDA_VISIBLE_DEVICES=4]
+"""
+
+
+def test_a_runner_decides_what_its_containers_get(tmp_path: pathlib.Path) -> None:
+    assert levels(tmp_path / "1", {".gitlab-ci.yml": GITLAB}) == []
+    assert levels(tmp_path / "2", {".github/workflows/a.yml": GITHUB}) == [("WG811", "info")]
+
+
+@pytest.mark.parametrize(
+    ("folder", "content", "expected"),
+    [
+        ("gpu", '"name": "x"', ["warning"]),
+        ("cpu", '"name": "x"', []),
+        ("dev", '"name": "x (CPU)"', []),
+    ],
+)
+def test_a_dev_container_for_the_cpu(
+    tmp_path: pathlib.Path, folder: str, content: str, expected: list[str]
+) -> None:
+    text = f'{{{content}, "build": {{"dockerfile": "../../Dockerfile"}}}}\n'
+    files = {f".devcontainer/{folder}/devcontainer.json": text, "Dockerfile": CUDA}
+    assert levels(tmp_path, files) == [("WG811", level) for level in expected]
+
+
+def test_the_target_of_a_dev_container_is_built(tmp_path: pathlib.Path) -> None:
+    text = '{"build": {"dockerfile": "../Dockerfile", "target": "light"}}\n'
+    files = {
+        ".devcontainer/devcontainer.json": text,
+        "Dockerfile": "FROM python:3.11 AS light\n" + CUDA,
+    }
+    assert levels(tmp_path, files) == []
+
+
+def test_numbers_of_gpus_in_a_job_may_be_those_of_the_machine(tmp_path: pathlib.Path) -> None:
+    job = "#!/bin/bash\n#SBATCH --gres=gpu:1\nexport CUDA_VISIBLE_DEVICES=4\npython train.py\n"
+    assert levels(tmp_path / "1", {"a.sbatch": job}) == [("WG401", "info")]
+    assert levels(tmp_path / "2", {"compose.yaml": ONE_GPU}) == [("WG401", "warning")]
+
+
+def test_what_an_image_alone_leaves_open_is_certain_for_its_service(
+    tmp_path: pathlib.Path,
+) -> None:
+    image = {"Dockerfile": CUDA + "ENV CUDA_VISIBLE_DEVICES=-1\n"}
+    assert levels(tmp_path / "1", image) == [("WG401", "info")]
+    with_service = {**image, "compose.yaml": SERVICE}
+    assert levels(tmp_path / "2", with_service) == [("WG401", "warning")]
+    overridden = SERVICE + "    environment: [CUDA_VISIBLE_DEVICES=0]\n"
+    with_another = {**image, "compose.yaml": overridden}
+    assert levels(tmp_path / "3", with_another) == [("WG401", "info")]
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("model.cuda()", ["warning"]),
+        ("def main():\n    model.cuda()", ["warning"]),
+        ("if args.gpu:\n    model.cuda()", []),
+        ("try:\n    model.cuda()\nexcept Exception:\n    pass", []),
+        ("if __name__ == '__main__':\n    model.cuda()", ["warning"]),
+    ],
+)
+def test_a_statement_under_a_condition_needs_no_gpu(
+    tmp_path: pathlib.Path, program: str, expected: list[str]
+) -> None:
+    files = {
+        "compose.yaml": "services:\n  train:\n    build: .\n",
+        "Dockerfile": "FROM python:3.11\nCOPY . .\nCMD python train.py\n",
+        "train.py": f"import torch\n{program}\n",
+    }
+    found = [each for each in levels(tmp_path, files) if each[0] == "WG811"]
+    assert found == [("WG811", level) for level in expected]
+
+
+@pytest.mark.parametrize(
+    ("data", "others", "expected"),
+    [
+        ("d = ImageFolder('x', Resize(256))", {}, ["warning"]),
+        ("d = load()", {}, ["info"]),
+        ("d = MNIST('x', Resize(256))", {}, ["info"]),
+        ("d = ImageFolder('x', Resize(256))", {"doc.md": '"default-shm-size": "8g"'}, ["info"]),
+    ],
+)
+def test_small_batches_fit_into_the_shared_memory(
+    tmp_path: pathlib.Path, data: str, others: dict[str, str], expected: list[str]
+) -> None:
+    files = {
+        "compose.yaml": SERVICE,
+        "Dockerfile": "FROM python:3.11\nCOPY . .\nCMD python train.py\n",
+        "train.py": TRAIN.format(data),
+        **others,
+    }
+    found = [each for each in levels(tmp_path, files) if each[0] == "WG816"]
+    assert found == [("WG816", level) for level in expected]
+
+
+def test_a_variable_that_the_project_reads_itself_is_not_misspelt(tmp_path: pathlib.Path) -> None:
+    files = {"Dockerfile": "FROM python:3.11\nENV CUDA_VISIBLE_DEVICE=0\n"}
+    assert levels(tmp_path / "1", files) == [("WG405", "warning")]
+    reads = 'import os\nprint(os.environ.get("CUDA_VISIBLE_DEVICE"))\n'
+    assert levels(tmp_path / "2", {**files, "src/a.py": reads}) == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        'healthcheck: {test: ["CMD", "nvidia-smi"]}',
+        "command: python -m app --device cuda",
+    ],
+)
+def test_a_service_whose_health_check_needs_a_gpu(tmp_path: pathlib.Path, part: str) -> None:
+    text = f"services:\n  a:\n    image: example/a:1\n    {part}\n"
+    assert levels(tmp_path, {"compose.yaml": text}) == [("WG811", "warning")]
+
+
+def test_the_stage_for_gpus_of_a_file_for_both(tmp_path: pathlib.Path) -> None:
+    dockerfile = "# CPU only\nFROM python:3.11 AS cpu\n" + CUDA.replace(
+        "22.04\n", "22.04 AS cuda\n", 1
+    )
+    compose = "services:\n  a:\n    build: {context: ., target: cuda}\n"
+    found = levels(tmp_path, {"Dockerfile": dockerfile, "compose.yaml": compose})
+    assert found == [("WG811", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("tensorflow==1.12.0\ntensorflow-gpu==1.12.0\n", ["Remove tensorflow."]),
+        ("tensorflow-gpu==1.12.0\ntensorflow==1.12.0\n", ["Remove tensorflow."]),
+        ("tensorflow~=2.5.0\ntensorflow-gpu~=2.5.0\n", []),
+        ("tensorflow==2.5.0\ntensorflow-gpu==2.5.0\n", []),
+        ("tensorflow~=2.5.0\ntensorflow-gpu~=2.6.0\n", ["Remove tensorflow-gpu."]),
+    ],
+)
+def test_the_package_with_the_gpu_build_stays(
+    tmp_path: pathlib.Path, lines: str, expected: list[str]
+) -> None:
+    report = project(tmp_path, {"requirements.txt": lines})
+    fixes = [i.finding.remedies[0].text for i in report.findings if i.finding.code == "WG311"]
+    assert fixes == expected
+
+
+def test_parts_of_a_lock_that_nobody_installs_together(tmp_path: pathlib.Path) -> None:
+    registry = 'source = { registry = "https://pypi.org/simple" }\n'
+    lock = "version = 1\n"
+    for name in ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"):
+        lock += f'[[package]]\nname = "{name}"\nversion = "9.5.0"\n{registry}'
+    project_of = '[[package]]\nname = "x"\nversion = "1"\nsource = { virtual = "." }\n'
+    apart = (
+        "[package.optional-dependencies]\n"
+        'a = [{ name = "nvidia-cudnn-cu12" }]\nb = [{ name = "nvidia-cudnn-cu13" }]\n'
+    )
+    both = 'dependencies = [{ name = "nvidia-cudnn-cu12" }, { name = "nvidia-cudnn-cu13" }]\n'
+    assert levels(tmp_path / "apart", {"uv.lock": lock + project_of + apart}) == []
+    assert levels(tmp_path / "both", {"uv.lock": lock + project_of + both}) == [
+        ("WG209", "warning")
+    ]
