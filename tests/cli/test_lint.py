@@ -18,7 +18,7 @@ FIXED = "import tensorflow as tf\ntf.config.experimental.set_memory_growth(1, Tr
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    (tmp_path / "bad.py").write_text(DEFECT)
+    (tmp_path / "train.py").write_text(DEFECT)
     (tmp_path / "good.py").write_text("import torch\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -26,14 +26,14 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 def test_exit_codes(folder: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", "good.py"]) == 0
-    assert cli.main(["lint", "bad.py"]) == 1
+    assert cli.main(["lint", "train.py"]) == 1
     assert cli.main(["lint"]) == 1
     assert cli.main(["lint", "missing.py"]) == 2
     assert "missing.py" in capsys.readouterr().err
-    assert cli.main(["lint", "--select", "WG999", "bad.py"]) == 2
-    assert cli.main(["lint", "--tensorflow", "new", "bad.py"]) == 2
-    assert cli.main(["lint", "--select", "WG704", "bad.py"]) == 0
-    assert cli.main(["lint", "--ignore", "WG711,WG704", "bad.py"]) == 0
+    assert cli.main(["lint", "--select", "WG999", "train.py"]) == 2
+    assert cli.main(["lint", "--tensorflow", "new", "train.py"]) == 2
+    assert cli.main(["lint", "--select", "WG704", "train.py"]) == 0
+    assert cli.main(["lint", "--ignore", "WG711,WG704", "train.py"]) == 0
 
 
 def test_information_alone_is_no_failure(folder: pathlib.Path) -> None:
@@ -60,13 +60,13 @@ def test_output_for_programs(
     assert cli.main(["lint", option, "."]) == 1
     data = json.loads(capsys.readouterr().out)
     if option == "--json":
-        assert [found["path"] for found in data["findings"]] == ["bad.py"]
+        assert [found["path"] for found in data["findings"]] == ["train.py"]
         assert data["files"] == 2
 
 
 def test_github(folder: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["lint", "--github", "bad.py"]) == 1
-    assert capsys.readouterr().out.startswith("::error file=bad.py,line=2,")
+    assert cli.main(["lint", "--github", "train.py"]) == 1
+    assert capsys.readouterr().out.startswith("::error file=train.py,line=2,")
 
 
 def test_fix_changes_files_and_a_second_time_nothing(
@@ -74,10 +74,10 @@ def test_fix_changes_files_and_a_second_time_nothing(
 ) -> None:
     assert cli.main(["lint", "--fix", "."]) == 0
     assert "1 fixed" in capsys.readouterr().out
-    assert (folder / "bad.py").read_text() == FIXED
-    before = (folder / "bad.py").stat().st_mtime_ns
+    assert (folder / "train.py").read_text() == FIXED
+    before = (folder / "train.py").stat().st_mtime_ns
     assert cli.main(["lint", "--fix", "."]) == 0
-    assert (folder / "bad.py").stat().st_mtime_ns == before
+    assert (folder / "train.py").stat().st_mtime_ns == before
 
 
 def test_fix_lists_what_it_changed(
@@ -86,13 +86,13 @@ def test_fix_lists_what_it_changed(
     (folder / "twice.py").write_text(DEFECT + DEFECT.splitlines(True)[1])
     assert cli.main(["lint", "--fix", "."]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "fixed bad.py: WG711 no-such-device-name" in lines
+    assert "fixed train.py: WG711 no-such-device-name" in lines
     assert "fixed twice.py: WG711 no-such-device-name (2 times)" in lines
-    (folder / "bad.py").write_text(DEFECT)
+    (folder / "train.py").write_text(DEFECT)
     assert cli.main(["lint", "--fix", "--json", "."]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["fixed"] == 1
-    assert data["fixes"] == [{"path": "bad.py", "code": "WG711", "cause": "no-such-device-name"}]
+    assert data["fixes"] == [{"path": "train.py", "code": "WG711", "cause": "no-such-device-name"}]
 
 
 def test_a_log_is_not_linted_but_explained(
@@ -111,14 +111,14 @@ def test_diff_shows_and_changes_nothing(
 ) -> None:
     assert cli.main(["lint", "--diff", "."]) == 1
     assert capsys.readouterr().out == (
-        "--- a/bad.py\n"
-        "+++ b/bad.py\n"
+        "--- a/train.py\n"
+        "+++ b/train.py\n"
         "@@ -1,2 +1,2 @@\n"
         " import tensorflow as tf\n"
         "-tf.config.set_memory_growth(1, True)\n"
         "+tf.config.experimental.set_memory_growth(1, True)\n"
     )
-    assert (folder / "bad.py").read_text() == DEFECT
+    assert (folder / "train.py").read_text() == DEFECT
     assert cli.main(["lint", "--diff", "good.py"]) == 0
 
 
@@ -132,7 +132,7 @@ def test_standard_input(folder: pathlib.Path) -> None:
 
 
 def test_settings_are_read(folder: pathlib.Path) -> None:
-    (folder / "pyproject.toml").write_text('[tool.whygpu.lint]\nexclude = ["bad.py"]\n')
+    (folder / "pyproject.toml").write_text('[tool.whygpu.lint]\nexclude = ["train.py"]\n')
     assert cli.main(["lint"]) == 0
     (folder / "pyproject.toml").write_text("[tool.whygpu.lint]\nexcude = []\n")
     assert cli.main(["lint"]) == 2
@@ -143,6 +143,6 @@ def test_a_file_that_cannot_be_written_is_told(
 ) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
-    (folder / "bad.py").chmod(0o444)
-    assert cli.main(["lint", "--fix", "bad.py"]) == 2
+    (folder / "train.py").chmod(0o444)
+    assert cli.main(["lint", "--fix", "train.py"]) == 2
     assert "left as it is" in capsys.readouterr().err
