@@ -25,7 +25,7 @@ FIX = [sys.executable, "-m", "whygpu", "lint", "--fix"]
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     inside = tmp_path / "folder"
     inside.mkdir()
-    (inside / "bad.py").write_text(DEFECT)
+    (inside / "a.py").write_text(DEFECT)
     monkeypatch.chdir(inside)
     return inside
 
@@ -36,7 +36,7 @@ def names(folder: pathlib.Path) -> list[str]:
 
 def test_a_file_that_would_grow_too_large_is_left_as_it_is(folder: pathlib.Path) -> None:
     done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *FIX, "bad.py"],
+        ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *FIX, "a.py"],
         # Byte code that it wrote would be cut off, and break every later start.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -44,19 +44,19 @@ def test_a_file_that_would_grow_too_large_is_left_as_it_is(folder: pathlib.Path)
         check=False,
     )
     assert done.returncode == 2
-    assert "bad.py is left as it is: File too large" in done.stderr
-    assert (folder / "bad.py").read_text() == DEFECT
-    assert names(folder) == ["bad.py"]
+    assert "a.py is left as it is: File too large" in done.stderr
+    assert (folder / "a.py").read_text() == DEFECT
+    assert names(folder) == ["a.py"]
 
 
 FULL = """
 mount -t tmpfs -o size=112k none "$1" || exit 77
-cp bad.py "$1/" && cd "$1" || exit 77
+cp a.py "$1/" && cd "$1" || exit 77
 shift
-"$@" bad.py
+"$@" a.py
 code=$?
-cmp -s bad.py "$OLDPWD/bad.py" || exit 66
-[ "$(ls -A)" = bad.py ] || exit 67
+cmp -s a.py "$OLDPWD/a.py" || exit 66
+[ "$(ls -A)" = a.py ] || exit 67
 exit $code
 """
 
@@ -85,7 +85,7 @@ def test_a_link_that_leaves_the_folder_is_not_followed(
 ) -> None:
     outside = folder.parent / "outside.py"
     outside.write_text(DEFECT)
-    (folder / "bad.py").unlink()
+    (folder / "a.py").unlink()
     (folder / "link.py").symlink_to(outside)
     for given in (".", "link.py", str(folder), str(folder / "link.py")):
         assert cli.main(["lint", "--fix", given]) == 2
@@ -100,17 +100,17 @@ def test_a_link_that_leaves_the_folder_is_not_followed(
 
 def test_a_link_inside_the_folder_is_followed(folder: pathlib.Path) -> None:
     (folder / "deep").mkdir()
-    (folder / "bad.py").rename(folder / "deep" / "real.py")
-    (folder / "bad.py").symlink_to("deep/real.py")
+    (folder / "a.py").rename(folder / "deep" / "real.py")
+    (folder / "a.py").symlink_to("deep/real.py")
     assert cli.main(["lint", "--fix", "."]) == 0
-    assert (folder / "bad.py").is_symlink()
+    assert (folder / "a.py").is_symlink()
     assert (folder / "deep" / "real.py").read_text() == FIXED
 
 
 def test_a_folder_that_is_given_by_a_link_is_mended(folder: pathlib.Path) -> None:
     (folder.parent / "link").symlink_to(folder)
     assert cli.main(["lint", "--fix", str(folder.parent / "link")]) == 0
-    assert (folder / "bad.py").read_text() == FIXED
+    assert (folder / "a.py").read_text() == FIXED
 
 
 def test_two_runs_at_once_mend_every_file_wholly(folder: pathlib.Path) -> None:
@@ -130,7 +130,7 @@ def test_an_interrupt_leaves_whole_files_and_nothing_else(
     for place in range(30):
         (folder / f"f{place}.py").write_text(DEFECT)
     process = subprocess.Popen([*FIX, "."], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while (folder / "bad.py").stat().st_size == len(DEFECT):
+    while (folder / "a.py").stat().st_size == len(DEFECT):
         assert process.poll() is None
     process.send_signal(number)
     out, error = process.communicate(timeout=PATIENCE)
@@ -148,10 +148,10 @@ def test_a_folder_that_may_not_be_written_is_said(
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
     folder.chmod(0o555)
-    assert cli.main(["lint", "--fix", "bad.py"]) == 2
+    assert cli.main(["lint", "--fix", "a.py"]) == 2
     assert "left as it is: Permission denied" in capsys.readouterr().err
     folder.chmod(0o755)
-    assert (folder / "bad.py").read_text() == DEFECT
+    assert (folder / "a.py").read_text() == DEFECT
 
 
 def test_the_report_tells_what_is_left(
