@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import time
 
 from tests.cases import each
 from tests.kit import lint
@@ -59,10 +60,30 @@ def test_what_may_run_is_a_finding(text: str) -> None:
 
 @each(
     "comment",
-    ["# Wrong: the result is lost", "# this fails", "# ❌", "# not kept on purpose", "# BAD"],
+    ["# Wrong: the result is lost", "# ❌", "# Don't do this", "# wrong way!", "# BAD"],
 )
 def test_an_example_of_the_wrong_way_is_no_finding(comment: str) -> None:
     assert severities("import torch\n" + MOVE.format(comment + "\n")) == []
+
+
+@each(
+    "comment",
+    [
+        "# this fails",
+        "# not kept on purpose",
+        "# This will fail if CUDA is not available",
+        "# Bad batches are skipped",
+        "# wrong labels stay on the CPU",
+        "# This is broken, no idea why",
+    ],
+)
+def test_a_comment_that_may_be_about_something_else_makes_a_note(comment: str) -> None:
+    """It may be about the data, or say that the author has seen the defect."""
+    text = "import torch\n" + MOVE.format(comment + "\n")
+    assert severities(text) == [("WG726", "info")]
+    assert lint(text)[0].finding.message.endswith(
+        "; a comment here says that it is meant, or that it is wrong"
+    )
 
 
 @each("comment", ["# move it", "# this is not wrong", "# badly needed", "# fails without a GPU"])
@@ -70,10 +91,52 @@ def test_other_comments_change_nothing(comment: str) -> None:
     assert severities("import torch\n" + MOVE.format(comment + "\n")) == FOUND
 
 
-def test_a_name_says_that_it_is_the_wrong_way() -> None:
-    assert severities(in_function("def bad_move():")) == []
-    assert severities(in_function("def move():"), path="wrong_device.py") == []
-    assert severities(in_function("def badge():"), path="broken_arrow/main.py") == FOUND
+GOOD = "\n\ndef good_move(x):\n    return x.to('cuda')\n"
+
+
+@each(
+    ("text", "path"),
+    [
+        (in_function("def bad_move():") + GOOD, "example.py"),
+        (in_function("class BadMove:") + GOOD, "example.py"),
+        (in_function("def wrong():"), "example.py"),
+        (in_function("def move():"), "bad_example2.py"),
+        (in_function("def move():"), "common-mistakes.py"),
+    ],
+)
+def test_a_name_that_says_that_it_is_the_wrong_way_makes_a_note(text: str, path: str) -> None:
+    assert severities(text, path) == [("WG726", "info")]
+    assert "may mean that this shows a mistake" in lint(text, path=path)[0].finding.message
+
+
+@each(
+    ("head", "path"),
+    [
+        ("def naive_bayes_train():", "example.py"),
+        ("class NaiveAttention:", "example.py"),
+        ("def broken_stick():", "example.py"),
+        ("def mask_bad_pixels():", "bad_channels.py"),
+        ("def train():", "wrong_answers_model.py"),
+        ("def badge():", "broken_arrow/main.py"),
+    ],
+)
+def test_a_name_that_is_about_something_else_changes_nothing(head: str, path: str) -> None:
+    assert severities(in_function(head), path=path) == FOUND
+
+
+def test_a_name_silences_no_note() -> None:
+    body = (
+        "for x in loader:\n    loss = model(x.cuda()).mean()\n    loss.backward()\n    print(loss)"
+    )
+    assert severities(in_function("def bad():", body)) == [("WG735", "info")]
+
+
+def test_many_findings_in_one_file_take_little_time() -> None:
+    """Each was compared with all statements before it, and searched the whole file."""
+    text = "import torch\nF = False\nx = torch.ones(3)\n" + "if F:\n    x.to('cuda')\n" * 2000
+    start = time.process_time()
+    assert len(severities(text)) == 2000
+    assert time.process_time() - start < 15
 
 
 TESTS = {
@@ -106,6 +169,12 @@ def test_a_program_that_evaluates_a_model_is_no_test() -> None:
     assert severities(in_function("def test(model, loader):")) == FOUND
     assert severities(in_function("def test_epoch(model, loader):")) == FOUND
     assert severities("import torch\n" + LOST, path="test_model.py") == FOUND
+
+
+def test_a_function_with_the_name_of_a_test_that_the_program_calls_is_no_test() -> None:
+    text = in_function("def test_accuracy(network):")
+    assert severities(text) == IN_TEST
+    assert severities(text + "\ntest_accuracy(Net())\n") == FOUND
 
 
 def test_a_constant_that_switches_the_code_off_makes_a_note() -> None:

@@ -10,6 +10,7 @@ import ast
 import itertools
 import os
 from collections.abc import Iterator
+from functools import cached_property
 
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.lazy_regex import late
@@ -29,43 +30,166 @@ _EXPECTS_ERROR = frozenset(
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-_CALLED_WRONG = late(
-    r"^\W*(?:this (?:line |call )?(?:is|would be|will be) )?"
-    r"(?:wrong|incorrect|bad|broken|buggy|anti-?pattern)\b"
-    r"|^\W*(?:(?:do not|don'?t|never) do this|this (?:will )?(?:fail|crash|raise)s?\b|❌|✗)"
+_WRONG_WORD = r"(?:wrong|incorrect|bad|anti-?patterns?)"
+_LABELLED_WRONG = late(
+    rf"^\W*{_WRONG_WORD}(?: (?:way|example|usage|practice))?(?:[!.]*\s*$|\s*:)"
+    r"|^\W*(?:(?:do not|don'?t|never) do this\b|❌|✗)",
+    2,
+)
+"""A comment that is a label for the statement: "Wrong:", "BAD", "Don't do this"."""
+_SAYS_ITS_MEANT = late(
+    rf"^\W*(?:this (?:line |call )?(?:is|would be|will be) )?(?:{_WRONG_WORD}|broken|buggy)\b"
+    r"|^\W*this (?:will )?(?:fail|crash|raise)s?\b"
     r"|\b(?:on purpose|intentional(?:ly)?|deliberate(?:ly)?)\b",
     2,
 )
-"""A comment that says that the line is a mistake, or is meant."""
-_NAMED_WRONG = late(
-    r"(?:^|[_-])(?:bad|wrong|incorrect|broken|buggy|naive|anti_?patterns?|mistakes?)(?:[_-]|$)", 2
+"""A comment that may say so. It may as well be about the data, or admit the defect."""
+_WORD = late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_WRONG_NAMES = frozenset(
+    "bad wrong incorrect broken buggy naive antipattern antipatterns mistake mistakes".split()
 )
+_RIGHT_NAMES = frozenset("good right correct fixed better proper".split())
+_EXAMPLE_NAMES = frozenset("anti pattern patterns example examples code case way common".split())
 _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
 
 _IN_TEST = "this is a test, which may do it on purpose"
+_MEANT = "a comment here says that it is meant, or that it is wrong"
 
 
-def settled(program: Program, item: CodeFinding) -> CodeFinding | None:
-    """The finding, a note in its place, or None if it is no finding where it is."""
-    node = item.node
-    if node is None:
-        return item
-    chain = [node, *_ancestors(program, node)]
-    if (
-        _never_runs(program, chain)
-        or any(map(_expects_error, chain))
-        or _is_shown_as_wrong(program, chain)
-    ):
-        return None
-    is_info = item.finding.severity == "info"
-    if _is_in_test(program, chain):
-        # How fast a test is, or where it runs, is its author's choice.
-        return None if is_info else _as_note(item, _IN_TEST)
-    switch = None if is_info else _switched_off(program, chain)
-    return _as_note(item, switch) if switch else item
+class Doubts:
+    """The doubts about the findings in one program."""
 
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._unreached: dict[int, frozenset[ast.AST]] = {}
+
+    def settled(self, item: CodeFinding) -> CodeFinding | None:
+        """The finding, a note in its place, or None if it is no finding where it is."""
+        node = item.node
+        if node is None:
+            return item
+        chain = [node, *_ancestors(self._program, node)]
+        comments = _comments_at(self._program, chain)
+        if (
+            self._never_runs(chain)
+            or any(map(_expects_error, chain))
+            or any(map(_LABELLED_WRONG.search, comments))
+        ):
+            return None
+        is_info = item.finding.severity == "info"
+        if _is_in_test(self._program, chain, self._called):
+            # How fast a test is, or where it runs, is its author's choice.
+            return None if is_info else _as_note(item, _IN_TEST)
+        if is_info:
+            return item
+        why = (
+            (_MEANT if any(map(_SAYS_ITS_MEANT.search, comments)) else "")
+            or self._named_wrong(chain)
+            or self._switched_off(chain)
+        )
+        return _as_note(item, why) if why else item
+
+    def _never_runs(self, chain: list[ast.AST]) -> bool:
+        """Below `if False`, or after a statement that leaves the block."""
+        by_hand = self._program.path.endswith(".ipynb")
+        for child, parent in itertools.pairwise(chain):
+            if isinstance(parent, (ast.If, ast.While)) and isinstance(parent.test, ast.Constant):
+                unreached = parent.orelse if parent.test.value else parent.body
+                if child in unreached:
+                    return True
+            if isinstance(parent, ast.Module) and by_hand:
+                # Who runs the cells one by one goes on after an error.
+                continue
+            if isinstance(child, ast.stmt) and child in self._after_the_end(parent):
+                return True
+        return False
+
+    def _after_the_end(self, parent: ast.AST) -> frozenset[ast.AST]:
+        """The statements directly below this one that follow a statement that leaves the block.
+
+        Kept for the next finding: a generated file has thousands in one block.
+        """
+        if id(parent) not in self._unreached:
+            blocks = (getattr(parent, field, None) for field in _BLOCKS)
+            self._unreached[id(parent)] = frozenset(
+                after
+                for block in blocks
+                if isinstance(block, list)
+                for after in itertools.islice(
+                    itertools.dropwhile(lambda each: not _leaves(each), block), 1, None
+                )
+            )
+        return self._unreached[id(parent)]
+    def _named_wrong(self, chain: list[ast.AST]) -> str:
+        """A name around it that says that this is the wrong way; empty if there is none.
+
+        Names are about much else as well (naive_bayes, bad_words), so one word is not enough: the
+        whole name says it, or the right way has a name in the same file.
+        """
+        stem = os.path.basename(self._program.path).partition(".")[0]
+        for name in (stem, *(getattr(node, "name", None) or "" for node in chain)):
+            words = _words_of(name)
+            if not words.isdisjoint(_WRONG_NAMES) and (
+                words <= _WRONG_NAMES | _EXAMPLE_NAMES or self._has_right_way
+            ):
+                return f"the name {name} may mean that this shows a mistake"
+        return ""
+
+    @cached_property
+    def _has_right_way(self) -> bool:
+        return any(
+            isinstance(node, (*_FUNCTIONS, ast.ClassDef))
+            and not _words_of(node.name).isdisjoint(_RIGHT_NAMES)
+            for node in ast.walk(self._program.tree)
+        )
+
+    @cached_property
+    def _called(self) -> frozenset[str]:
+        """The functions that this file calls by their name."""
+        return frozenset(
+            node.func.id
+            for node in ast.walk(self._program.tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        )
+    def _switched_off(self, chain: list[ast.AST]) -> str:
+        """Why it does not run as the file is: a constant above it is False. Empty if it runs."""
+        for child, parent in itertools.pairwise(chain):
+            if not isinstance(parent, ast.If):
+                continue
+            test, wanted = parent.test, child in parent.body
+            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                test, wanted = test.operand, not wanted
+            made = self._constants.get(test.id) if isinstance(test, ast.Name) else None
+            if made is not None and bool(getattr(made.value, "value", None)) is not wanted:
+                return (
+                    f"but it does not run as the file is, because {ast.unparse(test)} is "
+                    f"{self._program.source(made.value)} in {self._program.line_name(made)}"
+                )
+        return ""
+
+    @cached_property
+    def _constants(self) -> dict[str, ast.Assign]:
+        """The statements of the module that give a name its only value, which is a constant."""
+        stored: dict[str, list[ast.AST]] = {}
+        for node in ast.walk(self._program.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                stored.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.arg):
+                stored.setdefault(node.arg, []).append(node)
+            elif isinstance(node, ast.alias):
+                stored.setdefault(node.asname or node.name, []).append(node)
+        found = {}
+        for name, nodes in stored.items():
+            made = self._program.parent(nodes[0]) if len(nodes) == 1 else None
+            if (
+                isinstance(made, ast.Assign)
+                and isinstance(made.value, ast.Constant)
+                and self._program.parent(made) is self._program.tree
+            ):
+                found[name] = made
+        return found
 
 def _as_note(item: CodeFinding, why: str) -> CodeFinding:
     finding = item.finding
@@ -79,26 +203,6 @@ def _ancestors(program: Program, node: ast.AST) -> Iterator[ast.AST]:
     while parent is not None:
         yield parent
         parent = program.parent(parent)
-
-
-def _never_runs(program: Program, chain: list[ast.AST]) -> bool:
-    """Below `if False`, or after a statement that leaves the block."""
-    by_hand = program.path.endswith(".ipynb")
-    for child, parent in itertools.pairwise(chain):
-        if isinstance(parent, (ast.If, ast.While)) and isinstance(parent.test, ast.Constant):
-            unreached = parent.orelse if parent.test.value else parent.body
-            if child in unreached:
-                return True
-        if isinstance(parent, ast.Module) and by_hand:
-            # Who runs the cells one by one goes on after an error.
-            continue
-        for field in _BLOCKS:
-            block = getattr(parent, field, None)
-            if isinstance(block, list) and child in block:
-                before = block[: block.index(child)]
-                if any(map(_leaves, before)):
-                    return True
-    return False
 
 
 def _leaves(statement: ast.AST) -> bool:
@@ -122,27 +226,28 @@ def _expects_error(node: ast.AST) -> bool:
     )
 
 
-def _is_shown_as_wrong(program: Program, chain: list[ast.AST]) -> bool:
-    """A comment at the statement, or a name around it, says that this is the wrong way."""
-    if _NAMED_WRONG.search(os.path.basename(program.path).partition(".")[0]):
-        return True
-    if any(_NAMED_WRONG.search(getattr(node, "name", None) or "") for node in chain):
-        return True
+def _comments_at(program: Program, chain: list[ast.AST]) -> list[str]:
+    """The comments at the statement, if it is one of this file and no block."""
     if program.origin(chain[0]) is not None:
-        return False
+        return []
     statement = next((node for node in chain if isinstance(node, ast.stmt)), None)
-    if statement is None or isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
-        return False
-    comments = [] if _is_block(statement) else program.comments_at(statement).split("\n")
-    return any(_CALLED_WRONG.search(comment) for comment in comments)
+    if statement is None or _is_block(statement):
+        return []
+    return program.comments_at(statement).split("\n")
+
+
+def _words_of(name: str) -> frozenset[str]:
+    """Those of bad_move2 and BadMove, without the numbers."""
+    words = (match[0].lower() for match in _WORD.finditer(name))
+    return frozenset(word for word in words if not word.isdigit())
 
 
 def _is_block(statement: ast.stmt) -> bool:
     return any(getattr(statement, field, None) for field in _BLOCKS)
 
 
-def _is_in_test(program: Program, chain: list[ast.AST]) -> bool:
-    if any(_is_test_code(node) for node in chain):
+def _is_in_test(program: Program, chain: list[ast.AST], called: frozenset[str]) -> bool:
+    if any(_is_test_code(node) and not _is_used(node, called) for node in chain):
         return True
     if not _TEST_FILE.search(program.path):
         # test.py is mostly the program that evaluates a model.
@@ -164,50 +269,17 @@ def _is_test_code(node: ast.AST) -> bool:
     )
 
 
+def _is_used(node: ast.AST, called: frozenset[str]) -> bool:
+    """Whether the file calls this function itself: then it is a part of the program."""
+    return isinstance(node, _FUNCTIONS) and not node.decorator_list and node.name in called
+
+
 def _is_given_model(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """test_epoch(model, loader, device) evaluates a model, and no test runner calls it."""
     given = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args)}
     return bool(
         given & {"args", "model", "net", "loader", "dataloader", "data_loader", "test_loader"}
     )
-
-
-def _switched_off(program: Program, chain: list[ast.AST]) -> str:
-    """Why it does not run as the file is: a constant above it is False. Empty if it runs."""
-    for child, parent in itertools.pairwise(chain):
-        if not isinstance(parent, ast.If):
-            continue
-        test, wanted = parent.test, child in parent.body
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, wanted = test.operand, not wanted
-        if isinstance(test, ast.Name):
-            made = _only_constant(program, test.id)
-            if made is not None and bool(getattr(made.value, "value", None)) is not wanted:
-                return (
-                    f"but it does not run as the file is, because {test.id} is "
-                    f"{program.source(made.value)} in {program.line_name(made)}"
-                )
-    return ""
-
-
-def _only_constant(program: Program, name: str) -> ast.Assign | None:
-    """The statement of the module that gives a name its only value, which is a constant."""
-    stored = [
-        node
-        for node in ast.walk(program.tree)
-        if (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
-        or (isinstance(node, ast.arg) and node.arg == name)
-        or (isinstance(node, ast.alias) and (node.asname or node.name) == name)
-    ]
-    if len(stored) != 1:
-        return None
-    made = program.parent(stored[0])
-    is_plain = (
-        isinstance(made, ast.Assign)
-        and isinstance(made.value, ast.Constant)
-        and program.parent(made) is program.tree
-    )
-    return made if is_plain and isinstance(made, ast.Assign) else None
 
 
 def _last_word(node: ast.AST) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
-from whygpu.linter.doubts import settled
+from whygpu.linter.doubts import Doubts
 from whygpu.linter.text_words import TextWords, Word, word_of
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding
@@ -76,13 +76,14 @@ def judge(program: Program, causes: Sequence[Cause]) -> tuple[list[CodeFinding],
     """Findings in file order, one per place and cause; and crashes."""
     found: dict[tuple[str, object], CodeFinding] = {}
     crashes: list[str] = []
+    doubts = Doubts(program)
     for cause in causes:
         detector = cause.code_detector
         if detector is None:
             continue
         try:
             for found_here in detector(program):
-                item = settled(program, found_here)
+                item = doubts.settled(found_here)
                 if item is not None:
                     found.setdefault((cause.code, item.place.start), item)
         except RecursionError:

@@ -93,6 +93,7 @@ _DEVICE = late(r"device|cuda|cpu|gpu", re.IGNORECASE)
 
 @CAUSE.on_code(*_WORDS, needs=("torch",), possible=has_line(_WORDS, _STATEMENT))
 def detect(program: Program) -> Iterator[CodeFinding]:
+    unpacked: dict[ast.AST, frozenset[str]] = {}
     for call in program.calls():
         if call.method not in ("to", "cuda", "cpu") or call.path or not is_tensor(call.receiver):
             continue
@@ -105,7 +106,9 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             # torch.ones(1).cuda() alone warms up or tests the GPU.
             continue
         name = moved.id
-        if _may_move_in_place(call.receiver) or _is_unpacked(call, name):
+        if call.scope not in unpacked:
+            unpacked[call.scope] = _unpacked_in(call.scope)
+        if _may_move_in_place(call.receiver) or name in unpacked[call.scope]:
             continue
         start = program.place(statement).start
         yield CAUSE.in_code(
@@ -126,14 +129,14 @@ def _may_move_in_place(value: Value) -> bool:
     return isinstance(value, Result) and "collate_fn" in value.call.keywords
 
 
-def _is_unpacked(call: Call, name: str) -> bool:
-    """model(**x) in the same function: then x is a mapping, whose own .to() moves it."""
-    return any(
-        isinstance(node, ast.keyword)
+def _unpacked_in(scope: ast.AST) -> frozenset[str]:
+    """The x of model(**x) in one function: then x is a mapping, whose own .to() moves it."""
+    return frozenset(
+        node.value.id
+        for node in ast.walk(scope)
+        if isinstance(node, ast.keyword)
         and node.arg is None
         and isinstance(node.value, ast.Name)
-        and node.value.id == name
-        for node in ast.walk(call.scope)
     )
 
 
