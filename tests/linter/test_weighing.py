@@ -110,7 +110,11 @@ def test_the_arguments_of_a_service_choose_its_base(tmp_path: pathlib.Path) -> N
     ("others", "expected"),
     [
         ({}, ["warning"]),
-        ({"docs/setup.md": '{"default-runtime": "nvidia"}\n'}, []),
+        ({"host/daemon.json": '{"default-runtime": "nvidia"}\n'}, []),
+        ({"docs/setup.md": '{"default-runtime": "nvidia"}\n'}, ["info"]),
+        ({"setup.sh": "nvidia-ctk runtime configure --runtime=docker --set-as-default\n"}, []),
+        ({"setup.sh": "az cloud profile --set-as-default\n"}, ["warning"]),
+        ({"other/compose.yaml": GIVEN + "    image: example/other:1\n"}, ["warning"]),
         ({"deploy/gpu/compose.yaml": GIVEN}, ["info"]),
         ({"deploy/gpu/compose.yaml": GIVEN.replace("llm", "web")}, ["warning"]),
     ],
@@ -129,6 +133,10 @@ def test_gpus_that_another_file_gives_to_a_service(
         ({"README.md": "    sbatch --gres=gpu:1 jobs/train.sbatch\n"}, []),
         ({"tools/all.py": 'run(f"sbatch --gpus=2 {script}")\n'}, ["info"]),
         ({"README.md": "    sbatch --gres=gpu:1 other.sbatch\n"}, ["warning"]),
+        ({"README.md": "    sbatch --gres=gpu:1 ./train.sbatch\n"}, []),
+        ({"README.md": "    sbatch --gres=gpu:1 pretrain.sbatch\n"}, ["warning"]),
+        ({"README.md": "    sbatch --gres=gpu:1 old/train.sbatch\n"}, ["info"]),
+        ({"README.md": "    sbatch --gres=tmp:10G jobs/train.sbatch\n"}, ["warning"]),
     ],
 )
 def test_gpus_that_a_job_is_submitted_with(
@@ -143,6 +151,7 @@ def test_gpus_that_a_job_is_submitted_with(
     [
         ({}, ["warning"]),
         ({"run.sh": "kubectl set resources pod llm --limits nvidia.com/gpu=1\n"}, ["info"]),
+        ({"run.sh": "kubectl set resources pod llms --limits nvidia.com/gpu=1\n"}, ["warning"]),
         ({"x/y/z.yaml": "metadata:\n  name: llm\nlimits:\n  nvidia.com/gpu: 1\n"}, ["info"]),
         ({"x/y/z.yaml": "metadata:\n  name: web\nlimits:\n  nvidia.com/gpu: 1\n"}, ["warning"]),
     ],
@@ -157,6 +166,28 @@ def test_gpus_that_another_file_gives_to_a_pod(
 def test_a_project_that_is_too_large_to_look_through(tmp_path: pathlib.Path) -> None:
     files = {f"data/{number}.json": "{}" for number in range(2001)}
     assert levels(tmp_path, {"compose.yaml": VLLM, **files}) == [("WG811", "info")]
+
+
+def test_a_project_with_too_much_text_to_look_through(tmp_path: pathlib.Path) -> None:
+    files = {f"data/{number}.md": "x" * 500_000 for number in range(70)}
+    assert levels(tmp_path, {"compose.yaml": VLLM, **files}) == [("WG811", "info")]
+
+
+def test_scripts_that_start_one_another_are_not_read_without_end(tmp_path: pathlib.Path) -> None:
+    files = {
+        "Dockerfile": OLD + "COPY . .\nRUN bash a.sh\n" * 50,
+        "a.sh": "bash b.sh\n" * 50,
+        "b.sh": "bash a.sh\n" * 50,
+    }
+    assert levels(tmp_path, files) == [("WG812", "info")]
+
+
+def test_a_version_of_thousands_of_digits_is_no_crash(tmp_path: pathlib.Path) -> None:
+    version = "2." + "9" * 6000
+    levels(
+        tmp_path,
+        {"requirements.txt": f"tensorflow=={version}\ntensorflow-gpu=={version}\n"},
+    )
 
 
 GITLAB = """\
@@ -237,6 +268,8 @@ def test_what_an_image_alone_leaves_open_is_certain_for_its_service(
         ("def main():\n    model.cuda()", ["warning"]),
         ("if args.gpu:\n    model.cuda()", []),
         ("try:\n    model.cuda()\nexcept Exception:\n    pass", []),
+        ("try:\n    model.cuda()\nfinally:\n    close()", ["warning"]),
+        ("try:\n    model.cuda()\nexcept KeyboardInterrupt:\n    pass", ["warning"]),
         ("if __name__ == '__main__':\n    model.cuda()", ["warning"]),
     ],
 )
@@ -258,6 +291,12 @@ def test_a_statement_under_a_condition_needs_no_gpu(
         ("d = ImageFolder('x', Resize(256))", {}, ["warning"]),
         ("d = load()", {}, ["info"]),
         ("d = MNIST('x', Resize(256))", {}, ["info"]),
+        # Both strategies put the data into /dev/shm.
+        (
+            "d = ImageFolder('x', Resize(256))",
+            {"a.py": "set_sharing_strategy('file_system')\n"},
+            ["warning"],
+        ),
         ("d = ImageFolder('x', Resize(256))", {"doc.md": '"default-shm-size": "8g"'}, ["info"]),
     ],
 )
@@ -279,6 +318,8 @@ def test_a_variable_that_the_project_reads_itself_is_not_misspelt(tmp_path: path
     assert levels(tmp_path / "1", files) == [("WG405", "warning")]
     reads = 'import os\nprint(os.environ.get("CUDA_VISIBLE_DEVICE"))\n'
     assert levels(tmp_path / "2", {**files, "src/a.py": reads}) == []
+    prints = {**files, "start.sh": "echo $CUDA_VISIBLE_DEVICE\n"}
+    assert levels(tmp_path / "3", prints) == [("WG405", "info")]
 
 
 @pytest.mark.parametrize(

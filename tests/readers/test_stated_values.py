@@ -54,6 +54,10 @@ def test_a_sentence_states_a_value(text: str, values: list[tuple[str, str]]) -> 
         "torch.cuda.is_available() returns False if there is no driver",
         "If torch.cuda.is_available() is False, reinstall.",
         "Does torch.cuda.is_available() return False?",
+        # Of two places or times the sentence does not say which one counts.
+        "torch.cuda.is_available() is True on my laptop but False on the server",
+        "torch.cuda.is_available() is True only outside of the container",
+        "torch.cuda.is_available() was False, but after a reboot it is True",
         "torch.version.cuda is None for builds without CUDA",
         "Make sure that torch.cuda.is_available() returns True.",
         "torch.cuda.is_available() should be True",

@@ -166,7 +166,7 @@ def no_operation_ran(records: Sequence[ProcessRecord]) -> bool:
         for use in record.frameworks
         if use.devices
     ]
-    return all(each is not None and each["nothing_because"] for each in traces)
+    return all(each is not None and each.get("nothing_because") for each in traces)
 
 
 def peak_memory(records: Sequence[ProcessRecord], device: DeviceUsed, rss: int) -> Observed[int]:

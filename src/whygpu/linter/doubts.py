@@ -46,10 +46,23 @@ _SAYS_ITS_MEANT = late(
 """A comment that may say so. It may as well be about the data, or admit the defect."""
 _WORD = late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _WRONG_NAMES = frozenset(
-    "bad wrong incorrect broken buggy naive antipattern antipatterns mistake mistakes".split()
+    {
+        "bad",
+        "wrong",
+        "incorrect",
+        "broken",
+        "buggy",
+        "naive",
+        "antipattern",
+        "antipatterns",
+        "mistake",
+        "mistakes",
+    }
 )
-_RIGHT_NAMES = frozenset("good right correct fixed better proper".split())
-_EXAMPLE_NAMES = frozenset("anti pattern patterns example examples code case way common".split())
+_RIGHT_NAMES = frozenset({"good", "right", "correct", "fixed", "better", "proper"})
+_EXAMPLE_NAMES = frozenset(
+    {"anti", "pattern", "patterns", "example", "examples", "code", "case", "way", "common"}
+)
 _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
@@ -122,6 +135,7 @@ class Doubts:
                 )
             )
         return self._unreached[id(parent)]
+
     def _named_wrong(self, chain: list[ast.AST]) -> str:
         """A name around it that says that this is the wrong way; empty if there is none.
 
@@ -153,6 +167,7 @@ class Doubts:
             for node in ast.walk(self._program.tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         )
+
     def _switched_off(self, chain: list[ast.AST]) -> str:
         """Why it does not run as the file is: a constant above it is False. Empty if it runs."""
         for child, parent in itertools.pairwise(chain):
@@ -190,6 +205,7 @@ class Doubts:
             ):
                 found[name] = made
         return found
+
 
 def _as_note(item: CodeFinding, why: str) -> CodeFinding:
     finding = item.finding

@@ -58,6 +58,10 @@ class Built(NamedTuple):
     stages: tuple[Stage, ...]
 
 
+_MOST_SCRIPTS = 200
+"""Of one image. Scripts that start one another many times would be read without end."""
+
+
 def built_stages(dockerfile: Dockerfile, last: Stage) -> Built:
     stages = [last]
     while stages[0].base is not None:
@@ -89,6 +93,7 @@ class ImageInstalls:
         """Those of its own stages, with those of the scripts that they start."""
         self._changed: set[str] = set()
         """The names of files that commands of the image change."""
+        self._scripts_read = 0
         for stage in (*_copied_from(dockerfile, built), *built.stages):
             self._indexes += _indexes(stage.variables)
             for run in stage.runs:
@@ -110,6 +115,11 @@ class ImageInstalls:
             if script is None:
                 if _pipes_a_script(command, listed[number - 1] if number else None):
                     self.unknown.append("it runs a script that it downloads")
+                yield command
+                continue
+            self._scripts_read += 1
+            if self._scripts_read > _MOST_SCRIPTS:
+                self.unknown.append("it runs more scripts than are read")
                 yield command
                 continue
             path = self._found(script, stage, run)

@@ -18,6 +18,8 @@ _MOST_FILES = 2000
 _MOST_NAMES = 20_000
 _LARGEST = 1 << 19
 """Characters of a text; larger ones are data."""
+_MOST_CHARACTERS = 1 << 25
+"""Of all texts together, which are kept in memory."""
 _HIGHEST = 6
 """How many folders above a file may be the top of its project."""
 _TEXT = re.compile(
@@ -76,9 +78,19 @@ class ProjectTexts:
     def _walk(self) -> _Walk:
         if self._walked is None:
             paths = list(self._paths(self._top()))
-            texts = ((path, self._files.read(path) or "") for path in paths[:_MOST_FILES])
-            found = tuple((path, text) for path, text in texts if len(text) <= _LARGEST)
-            self._walked = _Walk(found, len(paths) <= _MOST_FILES)
+            is_complete = len(paths) <= _MOST_FILES
+            found: list[tuple[str, str]] = []
+            left = _MOST_CHARACTERS
+            for path in paths[:_MOST_FILES]:
+                text = self._files.read(path) or ""
+                if len(text) > _LARGEST:
+                    continue
+                left -= len(text)
+                if left < 0:
+                    is_complete = False
+                    break
+                found.append((path, text))
+            self._walked = _Walk(tuple(found), is_complete)
         return self._walked
 
     def _top(self) -> str:

@@ -24,15 +24,17 @@ _STANDS = Absent("what the files show")
 
 _SUBMITS = re.compile(
     r"^[^#\n]{0,200}\b(?:sbatch|qsub|bsub)\b(?:[^\n]|\\\n){0,400}?"
-    r"(?:--gres|--gpus|ngpus|-gpu\b|-G )[^\n]{0,400}",
+    r"(?:--gres[= ]\S{0,80}gpu(?!:0)|--gpus|ngpus|-gpu\b|-G )[^\n]{0,400}",
     re.MULTILINE,
 )
 _PATCHES = re.compile(r"\bkubectl\s(?:patch|set)\b(?:[^\n]|\\\n){0,400}nvidia\.com/")
 _GIVES_GPUS = re.compile(r"nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]")
-_SHARED_MEMORY = re.compile(r"default-shm-size|set_sharing_strategy\(")
+_SHARED_MEMORY = re.compile(r"default-shm-size")
+_RUN_OR_READ = (".json", ".yaml", ".yml", ".sh", ".tf", ".toml", ".ps1", "Makefile")
 _SERVICES = re.compile(r"^services:", re.MULTILINE)
 DEFAULT_RUNTIME = re.compile(
-    r"default-runtime[\"']?[\s:=]{1,4}[\"']?nvidia|nvidia-docker-compose|set-as-default"
+    r"default-runtime[\"']?[\s:=]{1,4}[\"']?nvidia|nvidia-docker-compose"
+    r"|nvidia-ctk\b[^\n]{0,200}--(?:nvidia-)?set-as-default"
 )
 
 
@@ -79,7 +81,10 @@ def _gpus(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
     if setup.kind in ("service", "dev container", "image"):
         said = project.first(DEFAULT_RUNTIME)
         if isinstance(said, Known):
-            return Known(f"{said.source} makes NVIDIA's runtime the default", said.source)
+            # A page that explains it says nothing about the machine that runs this.
+            is_setting = said.value.file.endswith(_RUN_OR_READ)
+            reason = f"{said.source} makes NVIDIA's runtime the default"
+            return Known(reason, said.source) if is_setting else Unknown(reason)
         if isinstance(said, Unknown):
             return said
     return _given_in_another_file(setup, project) if setup.kind == "service" else _STANDS
@@ -87,15 +92,24 @@ def _gpus(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
 
 def _submitted_with_gpus(setup: Setup, project: ProjectTexts) -> Answer:
     """Scripts of any folder, a README or a program may submit the job with options."""
-    name = os.path.basename(setup.place.file)
+    path = os.path.normpath(setup.place.file)
+    named = re.compile(
+        rf"(?<![\w.-])(?:[\w.~/-]{{0,200}}/)?{re.escape(os.path.basename(path))}(?!\w)"
+    )
     is_open = ""
-    for path, text in project.having(_SUBMITS):
+    for other, text in project.having(_SUBMITS):
         for match in _SUBMITS.finditer(text):
-            if name in match[0]:
-                return Known(f"{path} submits it with GPUs", path)
-            if re.search(r"[${*]", match[0]):
-                is_open = is_open or f"{path} submits jobs with GPUs, perhaps this one"
+            job = named.search(match[0])
+            if job is not None and _is_path_of(job[0], path):
+                return Known(f"{other} submits it with GPUs", other)
+            if job is not None or re.search(r"[${*]", match[0]):
+                is_open = is_open or f"{other} submits jobs with GPUs, perhaps this one"
     return Unknown(is_open) if is_open else _STANDS
+
+
+def _is_path_of(written: str, path: str) -> bool:
+    """Whether a command means this file, and not one of the same name in another folder."""
+    return f"/{path}".endswith("/" + os.path.normpath(written).lstrip("./"))
 
 
 def _patched(setup: Setup, project: ProjectTexts) -> Answer:
@@ -103,8 +117,9 @@ def _patched(setup: Setup, project: ProjectTexts) -> Answer:
     name = setup.name.partition("/")[0]
     if not name:
         return _STANDS
+    mentioned = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
     for path, text in project.having(_PATCHES):
-        if name in text:
+        if mentioned.search(text):
             return Unknown(f"{path} changes the resources of pods, perhaps of this one")
     named = re.compile(rf"\bname:\s{{0,5}}[\"']?{re.escape(name)}[\"']?\s")
     for path, text in project.having(_GIVES_GPUS):
@@ -114,9 +129,15 @@ def _patched(setup: Setup, project: ProjectTexts) -> Answer:
 
 
 def _given_in_another_file(setup: Setup, project: ProjectTexts) -> Answer:
+    """A file that Docker can merge with this one; a whole service elsewhere is another one."""
+    own = os.path.dirname(os.path.normpath(setup.place.file))
     for path, text in project.having(_SERVICES):
         granted = granted_services(path, text) if kind_of(path) == "compose" else ()
-        if any(each.name == setup.name for each in granted):
+        is_beside = os.path.dirname(path) == own
+        if any(
+            each.name == setup.name and (is_beside or not (each.image or each.build_folder))
+            for each in granted
+        ):
             return Unknown(f"{path} gives a service of this name GPUs")
     return _STANDS
 
@@ -155,16 +176,23 @@ def _memory(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
 
 def _names(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
     """A program or a script of the project may read a variable that no framework reads."""
-    names = (each.name for each in setup.variables if each.place == item.place)
-    listed = "|".join(map(re.escape, names))
-    found = project.first(
+    names = [each.name for each in setup.variables if each.place == item.place]
+    # A line may set several variables.
+    name = next((each for each in names if f" {each};" in item.finding.message), "")
+    if not name:
+        return _STANDS
+    read = project.first(
         re.compile(
-            rf"(?:environ|getenv|env\.|Field\(|alias)[^\n]{{0,40}}[\"'](?:{listed})[\"']|\$\{{?(?:{listed})\b"
+            rf"(?:environ|getenv|env\.|Field\(|alias)[^\n]{{0,40}}[\"']{re.escape(name)}[\"']"
         )
     )
-    if isinstance(found, Known):
-        return Known(f"{found.source} reads it", found.source)
-    return found if isinstance(found, Unknown) else _STANDS
+    if isinstance(read, Known):
+        return Known(f"{read.source} reads it", read.source)
+    # A script may give the value on, or print it.
+    used = project.first(re.compile(rf"\$\{{?{re.escape(name)}\b"))
+    if isinstance(used, Known):
+        return Unknown(f"{used.source} uses it")
+    return used if isinstance(used, Unknown) else _STANDS
 
 
 _LOOKS: dict[Question, Callable[[SetupFinding, Setup, ProjectTexts], Answer]] = {

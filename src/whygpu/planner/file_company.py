@@ -85,7 +85,7 @@ def _have_same_files(one: RequirementVerdict, other: RequirementVerdict) -> bool
     if {each.name for each in pair} != {"tensorflow", "tensorflow-gpu"}:
         return False
     ranges = {each.specifier.replace(" ", "") for each in pair}
-    found = re.fullmatch(r"(?:===?2\.(\d+)(?:\.\d+)?|~=2\.(\d+)\.\d+)", ranges.pop())
+    found = re.fullmatch(r"(?:===?2\.(\d{1,3})(?:\.\d+)?|~=2\.(\d{1,3})\.\d+)", ranges.pop())
     return not ranges and found is not None and 1 <= int(found[1] or found[2]) <= 11
 
 

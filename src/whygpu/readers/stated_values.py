@@ -47,6 +47,11 @@ _CONDITION_BEHIND = re.compile(
     r"[`'\"“”*)]{0,3},? {1,2}(?:if|when|whenever|unless|for|in case|on (?:a|any|machines|systems)"
     r"|means|indicates|then|or|wenn|falls|si|cuando|если)\b"
 )
+_OPPOSITE = {
+    "True": re.compile(r"[^.;\n(]{0,120}\b(?:False|but not|only)\b"),
+    "False": re.compile(r"[^.;\n(]{0,120}\bTrue\b"),
+}
+"""Behind a value: "True on my laptop but False here", "False until I rebooted, now True"."""
 _EMPTY = re.compile(
     r"(?:(?:an |eine |une |una )?(?:empty|leere|liste vide|lista vac[ií]a)"
     r"(?: (?:list|tuple|Liste))?|nothing|no GPUs?|空列表|空)(?!\w)"
@@ -105,7 +110,8 @@ def _value(text: str, expression: re.Match[str], row: ValueRow) -> str | None:
         if value is None and row.of in ("gpu-list", "devices"):
             value = _EMPTY.match(text, gap.end())
         if value is not None and not _CONDITION_BEHIND.match(text, value.end()):
-            return _written(value)
+            opposite = _OPPOSITE.get(value[0])
+            return None if opposite and opposite.match(text, value.end()) else _written(value)
     return None
 
 

@@ -134,9 +134,7 @@ def _unpacked_in(scope: ast.AST) -> frozenset[str]:
     return frozenset(
         node.value.id
         for node in ast.walk(scope)
-        if isinstance(node, ast.keyword)
-        and node.arg is None
-        and isinstance(node.value, ast.Name)
+        if isinstance(node, ast.keyword) and node.arg is None and isinstance(node.value, ast.Name)
     )
 
 

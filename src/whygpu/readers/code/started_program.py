@@ -61,11 +61,16 @@ def _always_run(tree: ast.AST) -> list[ast.Call]:
             found.append(node)
         if isinstance(node, ast.If) and not _is_main(node):
             nodes.append(node.test)
-        elif isinstance(node, ast.IfExp | ast.Try):
+        elif isinstance(node, ast.IfExp) or (isinstance(node, ast.Try) and _goes_on(node)):
             continue
         else:
             nodes += reversed(list(ast.iter_child_nodes(node)))
     return found
+
+
+def _goes_on(node: ast.Try) -> bool:
+    """Whether an error in it may be caught: not by `finally`, nor where it waits for Ctrl-C."""
+    return any(getattr(each.type, "id", "") != "KeyboardInterrupt" for each in node.handlers)
 
 
 def _is_main(node: ast.If) -> bool:
