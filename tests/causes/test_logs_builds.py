@@ -746,3 +746,23 @@ def test_the_name_of_a_gpu_is_no_part_of_the_sentence_before_it() -> None:
         "with the current PyTorch installation."
     )
     assert "no code for NVIDIA GeForce RTX 5090" in explained(message).headline
+
+
+def test_an_extension_that_was_compiled_for_newer_gpus() -> None:
+    log = "OSError: Could not find compatible tinycudann extension for compute capability 61."
+    (root,) = explained(log).root_causes
+    assert root.cause == OLD
+    assert "TCNN_CUDA_ARCHITECTURES" in command_of(root.remedies[0])
+
+
+def test_a_build_that_pip_starts_needs_pytorch_with_cuda() -> None:
+    pip = "error: subprocess-exited-with-error\n  exit code: 1\n"
+    reason = (
+        "      OSError: Unknown compute capability. Specify the target compute capabilities in the "
+        "TCNN_CUDA_ARCHITECTURES environment variable or install PyTorch with the CUDA backend to "
+        "detect it automatically."
+    )
+    assert causes(pip + reason) == ["cpu-only-build"]
+    assert explained(pip).verdict == "unknown"
+    other = "      ModuleNotFoundError: No module named 'setuptools'"
+    assert explained(pip + other).verdict == "not-gpu"

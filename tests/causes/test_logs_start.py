@@ -463,3 +463,17 @@ def test_a_server_that_searched_and_found_no_library_of_the_driver(text: str) ->
     assert cause_of("libcuda.so", "[]") == ["no-nvidia-driver"]
     assert cause_of("libcuda.so", "[/usr/lib/libcuda.so.1]") == []
     assert cause_of("librocm_smi64.so", "[]") == []
+
+
+@each(
+    ("value", "expected"),
+    [
+        ("1", "visible-devices-hides-gpu"),
+        ("3,0", "visible-devices-hides-gpu"),
+        ("0", "cpu-only-build"),
+        ("0,1", "cpu-only-build"),
+    ],
+)
+def test_a_number_that_may_not_exist_hides_the_gpu(value: str, expected: str) -> None:
+    log = f"export CUDA_VISIBLE_DEVICES={value}\n>>> torch.cuda.is_available()\nFalse\n"
+    assert said(log).root_causes[0].cause == expected

@@ -3,6 +3,7 @@
 # fmt: off
 # ruff: noqa: E501
 WORDS: dict[str, tuple[str, ...]] = {
+    '00410721470': ('compatible tinycudann extension for compute capability ',),
     '00cf84337b0': ('memory.required.full="',),
     '0121d159e20': ('[cudnn_frontend] error: no valid e', 'cudnn error: cudnn_status_not_supported', 'get was unable to find an engine', 'no execution plans ', 'no valid execution plans '),
     '0150deb2320': ('memory growth cannot differ between gpu devices',),
@@ -115,7 +116,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     '269f07e2370': ('libbitsandbytes_cpu.so: cannot open shared object file',),
     '289ab63431': ('ptx',),
     '28ce8abe6530': (' because you have', " has no attribute '", ' is not enabled', ' not compiled with cuda', ' tree learner was not enabled in this build', "' is not in the list of known backends", '(-216:no cuda support)', 'a cuda-enabled jaxlib is not installed', 'built with', 'cannot initialize cuda without aten_cuda library', 'cannot use gpu in cpu-only caffe', 'compile with use_cuda=1 to enable gpu', 'cuda is not enabled in this build', 'cudaexecutionprovider ', 'dlib was not compiled with cuda', 'environment for task type [gpu] not found', "executionprovider' is not in available provider", 'gpu is not enabled', 'installed cpu version paddlepaddle', 'library is compiled without ', 'no usable gpu found, --gpu-layers option will be ignored', 'not compiled with ', 'not compiled with gpu support', 'not linked with support for cuda devices', 'package was not compiled with cuda', 'please compile with cuda enabled', 'runtimeerror: unknown backend ', "this ort build has ['", 'torch not compiled with cuda enabled', 'was compiled without ', 'was not ', 'xformers was built for:'),
-    '28fe21dc1710': ('" not implemented for \'', 'can only be used on cuda ', 'ensure pytorch with cuda support is installed', 'mixed precision requires a ', 'not available', 'torch.cuda.is_available()', 'unavailable'),
     '2952bd87240': (' -> device: ',),
     '29b75002780': ('all log messages before absl::initializelog()', 'logging before flag parsing goes to', 'logging before initgooglelogging()'),
     '2a6051581630': (' total capacity', 'device limit', 'max allowed: ', 'total capac'),
@@ -126,7 +126,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     '2b670e84c01': ('.cuda(', 'cuda', 'device', 'device_ids', 'get_device_capability', 'get_device_name', 'get_device_properties', 'gpu', 'mem_get_info', 'memory_allocated', 'set_device', 'synchronize'),
     '2c2dae371f10': (' support', 'available', "can't", 'cannot', 'error', 'failed', 'failure', 'found', 'supported', 'suspended', 'too old', 'unable', 'unsupported'),
     '2ecedff1330': ('wsl environment detected but no adapters were found',),
-    '2f2f919887c0': (' is an unsupported option', ' kernel is not available', ' not supported in this architecture', ' which is lower than the minimum', ' with compute capability ', "' is not defined for option 'gpu-", "' requires .target sm_", ') or newer architecture is required', ', which is not compatible with paddle', '. current capability: ', ": unsupported gpu architecture '", 'architecture or newer is required.', 'compute capability', 'compute capability ', 'cudnn_status_', 'device with compute capability lower than', 'error: arch mismatch', 'expected is_sm', 'flashattention only supports ', 'is of insufficient compute capability: ', 'kernel requires ', 'llvm error: cannot select: intrinsic %llvm.nvvm.', 'minimum required compute capability ', 'need a gpu with nvidia ', 'not use cudnn on context ', 'pytorch no longer supports this gpu because it is too old', 'requires device with capability >', 'supported on this gpu ', 'the minimum required ', 'triton only supports devices of cuda capability >= ', 'which is too old to be supported by the triton gpu compiler'),
     '2f44596c510': ('.pin_memory(', 'in _pin_memory_loop', 'in allocate_cpu_cache', 'pin_memory'),
     '3016a8661d0': ('hip error', 'hiperror', 'rocm'),
     '30218a5afc0': ('cudnn launch failure', 'execution_failed', 'failed to call ', 'failed to determine best cudnn convolution algorithm', 'failed to get convolution algorithm', 'internal_error', 'no algorithm worked!'),
@@ -209,6 +208,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '4d5537fe550': ('instructions that this tensorflow binary', 'optimized with oneapi', "wasn't compiled to use"),
     '4d5df82113e0': ('at start of device string: xpu', 'cannot open', 'libze_loader', 'native api failed', 'no sycl', 'no xpu devices are available', 'not compiled with xpu', 'not linked with support for xpu devices', 'pi_error_', 'ur_result_error_', 'xpu is not available', 'ze_result_error_'),
     '4d61e35a130': ('i686', 'linux_i686'),
+    '4d76e1f98c50': (' is an unsupported option', ' kernel is not available', ' not supported in this architecture', ' which is lower than the minimum', ' with compute capability ', "' is not defined for option 'gpu-", "' requires .target sm_", ') or newer architecture is required', ', which is not compatible with paddle', '. current capability: ', ": unsupported gpu architecture '", 'architecture or newer is required.', 'compute capability', 'compute capability ', 'could not find compatible tinycudann extension for compute capability ', 'cudnn_status_', 'device with compute capability lower than', 'error: arch mismatch', 'expected is_sm', 'flashattention only supports ', 'is of insufficient compute capability: ', 'kernel requires ', 'llvm error: cannot select: intrinsic %llvm.nvvm.', 'minimum required compute capability ', 'need a gpu with nvidia ', 'not use cudnn on context ', 'pytorch no longer supports this gpu because it is too old', 'requires device with capability >', 'supported on this gpu ', 'the minimum required ', 'triton only supports devices of cuda capability >= ', 'which is too old to be supported by the triton gpu compiler'),
     '4d7f23beb90': ("' object", '<lambda>', '__call__', '_fn', 'loss'),
     '4de8034e4c0': ('dnn: ', 'loaded cudnn version '),
     '4df5714a711': ('backward', 'batch', 'comput', 'decod', 'encod', 'evaluat', 'fit', 'forward', 'generat', 'infer', 'loss', 'model', 'net', 'predict', 'process', 'run', 'step', 'train'),
@@ -416,6 +416,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '988eac4a4e0': ('docker ', 'docker: error', 'error response from daemon'),
     '9895c91f330': ('cuda_launch_blocking=1',),
     '98ee2a576f0': ('cuda_visible_devices', 'cuda_visible_devices is set to ', 'this hides all gpus'),
+    '9906dad41d90': ('" not implemented for \'', 'can only be used on cuda ', 'ensure pytorch with cuda support is installed', 'install pytorch with the cuda backend to detect', 'mixed precision requires a ', 'not available', 'torch.cuda.is_available()', 'unavailable', 'unknown compute capability. specify the target compute'),
     '99a6c852fd0': (' needed by ', ', which is missing on the system', 'for which no candidates were found'),
     '99dc716f570': ('no cuda gpus are available', 'no nvidia devices detected by library', 'no visible gpu devices'),
     '99ffda89260': ('exceeds 10% of ',),

@@ -241,6 +241,7 @@ STATEMENTS = late(
     r"|Minimum capability: \d{2,3}\. Current capability: \d{2,3}"
     r"|LLVM ERROR: Cannot select: intrinsic %llvm\.nvvm\."
     r"|[Cc]an ?not use cuDNN on context \S{1,20}: Device not supported"
+    r"|Could not find compatible tinycudann extension for compute capability \d"
 )
 NO_CODE = (
     "cudaErrorNoKernelImageForDevice",
@@ -332,6 +333,9 @@ def _lacks_type(log: Log, statement: Match, name: str) -> Finding:
 
 
 _TRITON_NEEDS = late(r"[Tt]riton")
+_COMPILED_FOR_NEWER = late(
+    r"compatible tinycudann extension for compute capability (?P<own>\d{2,3})"
+)
 _ATTENTION_NEEDS = late(r"FlashAttention only supports")
 
 
@@ -342,6 +346,14 @@ def _part_of_it(statement: Match) -> tuple[str, tuple[Remedy, ...]] | None:
             Remedy(
                 "Run without torch.compile; everything else works on this GPU.",
                 SetVariable("TORCHDYNAMO_DISABLE", "1"),
+            ),
+        )
+    compiled = _COMPILED_FOR_NEWER.search(statement.text)
+    if compiled is not None:
+        return "tiny-cuda-nn as it was compiled", (
+            Remedy(
+                "Compile it again for this GPU, in an environment with this variable.",
+                SetVariable("TCNN_CUDA_ARCHITECTURES", compiled["own"]),
             ),
         )
     if _ATTENTION_NEEDS.search(statement.text):

@@ -78,7 +78,8 @@ NOT_AVAILABLE = late(
     r"\bCUDA (?:is |was )?(?:not available|unavailable)\b"
     r"|torch\.cuda\.is_available\(\)(?:\W{1,8}|\W{1,3}(?:returns?|returned|is|gives) )False\b"
     r"|can only be used on CUDA (?:[\w, /]{1,40} )?devices|mixed precision requires a (?:GPU|CUDA)"
-    r"|Ensure PyTorch with CUDA support is installed"
+    r"|Ensure PyTorch with CUDA support is installed|install PyTorch with the CUDA backend to detect"
+    r"|Unknown compute capability\. Specify the target compute"
     r"|\"\w{0,40}(?:_cpu|KernelImpl|_kernel_impl)\w{0,12}\" not implemented for '(?:Half|BFloat16)'"
 )
 """PyTorch has no GPU and gives no reason; the last is how 16-bit operations fail on a CPU."""
