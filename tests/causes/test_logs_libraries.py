@@ -483,7 +483,7 @@ def test_a_library_that_is_loaded_when_it_is_needed_ends_the_program(message: st
 
 
 def test_what_fails_for_want_of_a_library_that_the_program_reported() -> None:
-    printed = "Error transcribing file: Library cublas64_12.dll is not found or cannot be loaded"
+    printed = "Error in the file: Library cublas64_12.dll is not found or cannot be loaded"
     later = (
         "Traceback (most recent call last):\n"
         '  File "/opt/ui/blocks.py", line 1371, in validate_outputs\n'

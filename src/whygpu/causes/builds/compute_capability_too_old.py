@@ -270,6 +270,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     statement = log.first(STATEMENTS) or log.first(REFUSED_AND_OLD)
     statement = statement or dropped_by_compiler(log)
+    if statement is not None and log.says(_WITHOUT_CUDA) and _ONE_OPERATOR.search(statement.text):
+        # xFormers lists for each of its operators why it cannot be used; it was built for no GPU.
+        return
     if statement is not None and (lacking := _DATA_TYPE.search(statement.text)) is not None:
         yield _lacks_type(log, statement, lacking["type"])
         return
@@ -304,6 +307,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield from _no_code(log, [status.line for status in statuses], age, gpu)
 
 
+_WITHOUT_CUDA = late(r"xFormers wasn't build with CUDA support")
+_ONE_OPERATOR = late(r"requires device with capability")
 _DATA_TYPE = late(
     r"\b(?P<type>bfloat16|bf16|float8\w{0,12}|fp8|float16|fp16|half)\b[^\n]{0,60}"
     r"(?:only supported on|requires?\b)",
