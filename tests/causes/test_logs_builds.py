@@ -801,3 +801,16 @@ def test_condas_selection_of_the_build_for_the_cpu() -> None:
         "_pytorch_select           0.1                       cpu_0  \n"
     )
     assert causes(log)[0] == "cpu-only-build"
+
+
+def test_a_lone_line_about_an_operator_is_not_certain() -> None:
+    line = "requires device with capability > (8, 0) but your GPU has capability (7, 5) (too old)"
+    (root,) = explained(line).root_causes
+    assert (root.cause, root.confidence) == (OLD, "likely")
+    head = "NotImplementedError: No operator found for `memory_efficient_attention_forward`"
+    assert explained(head).verdict == "unknown"
+
+
+def test_the_version_of_other_software_is_no_requirement_either() -> None:
+    log = "RuntimeError: CUDA > 11 is supported by a@0.0.0\npython 3.9 of conda"
+    assert "cuda-version-mismatch" not in causes(log)

@@ -273,6 +273,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if statement is not None and log.says(_WITHOUT_CUDA) and _ONE_OPERATOR.search(statement.text):
         # xFormers lists for each of its operators why it cannot be used; it was built for no GPU.
         return
+    if statement is not None and _ONE_OPERATOR.search(statement.text):
+        what = f"an operator of a library needs a newer GPU: {excerpt(statement.text, 200)}"
+        yield _from_log(log, [statement.line], what, "likely")
+        return
     if statement is not None and (lacking := _DATA_TYPE.search(statement.text)) is not None:
         yield _lacks_type(log, statement, lacking["type"])
         return
