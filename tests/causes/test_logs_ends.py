@@ -119,3 +119,17 @@ def test_a_job_without_the_gpu_reaches_its_time_limit_because_of_that(
 ) -> None:
     answer = explained("\n".join(lines))
     assert (answer.verdict, headline in answer.headline) == (verdict, True), answer.headline
+
+
+def test_an_announced_error_is_the_next_line() -> None:
+    missing = (
+        "Could not load dynamic library 'cudart64_110.dll'; dlerror: cudart64_110.dll not found"
+    )
+    head = f"2022-05-05 05:05:05.000001: W tensorflow/dso_loader.cc:64] {missing}\n"
+    for announced in (
+        "Error occurred:",
+        "An error has ocurred!",
+        "Error occurred when executing A:",
+    ):
+        log = f"{head}{announced}\n\nThe folder with the data does not exist\n"
+        assert explained(log).verdict == "not-gpu", announced

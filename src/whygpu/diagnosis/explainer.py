@@ -39,6 +39,9 @@ _SUSPICIOUS = re.compile(
     re.IGNORECASE,
 )
 _MOST_UNEXPLAINED = 8
+_PRINTED_ERROR = re.compile(r"\W{0,4}(?:[Ee]rror|ERROR|[Ee]xception)\b")
+_SOON = 40
+"""The most lines from an error to the exception that follows from it, with its traceback."""
 _CLOSE = 3
 """The most lines between a message and the failure that directly follows it."""
 _ENOUGH_RECORDS = 2
@@ -278,6 +281,8 @@ def _verdict(
         if not any(_gives_reason(failure) for failure in strangers):
             # A failure without a reason may have any reason, including a GPU library.
             return "found" if weighty or _just_before(roots, strangers) else "unknown"
+        if _follow_from(weighty, strangers, log):
+            return "found"
         # The program continued after the messages about the GPU, and something else stopped it.
         return "not-gpu"
     if weighty and (log.failures or not log.progress or not _only_possible(weighty)):
@@ -302,6 +307,28 @@ def _just_before(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:
         for root in roots
         for failure in failures
         if failure.kind in ("exception", "fatal")
+    )
+
+
+def _follow_from(roots: Sequence[Finding], failures: Sequence[Failure], log: Log) -> bool:
+    """Whether each failure is the next one after an error that the program itself printed.
+
+    It caught the exception of a GPU library, went on without a result, and failed for want of it.
+    """
+    printed = [
+        e.line
+        for root in roots
+        if root.confidence != "possible" and root.effect == "broken"
+        for e in root.evidence
+        if e.line is not None and _PRINTED_ERROR.match(log.line(e.line).text)
+    ]
+    return all(
+        any(
+            0 < failure.line - line <= _SOON
+            and not any(line < n < failure.line for n in log.progress)
+            for line in printed
+        )
+        for failure in failures
     )
 
 
