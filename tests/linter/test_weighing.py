@@ -320,6 +320,20 @@ def test_the_package_with_the_gpu_build_stays(
     assert fixes == expected
 
 
+@pytest.mark.parametrize(
+    ("package", "expected"),
+    [("protobuf", [("WG311", "warning")]), ("tensorflow", [])],
+)
+def test_a_package_that_is_uninstalled_on_purpose(
+    tmp_path: pathlib.Path, package: str, expected: list[tuple[str, str]]
+) -> None:
+    dockerfile = (
+        "FROM python:3.6\nRUN pip install tensorflow==1.12.0 tensorflow-gpu==1.12.0\n"
+        f"RUN pip uninstall -y {package}\nRUN pip install six\n"
+    )
+    assert levels(tmp_path, {"Dockerfile": dockerfile}) == expected
+
+
 def test_parts_of_a_lock_that_nobody_installs_together(tmp_path: pathlib.Path) -> None:
     registry = 'source = { registry = "https://pypi.org/simple" }\n'
     lock = "version = 1\n"
