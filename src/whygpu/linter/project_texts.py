@@ -21,7 +21,7 @@ _LARGEST = 1 << 19
 _HIGHEST = 6
 """How many folders above a file may be the top of its project."""
 _TEXT = re.compile(
-    r"(?:.*\.(?:md|rst|sh|bash|mk|ya?ml|json|toml|py|cfg|ini|bat|ps1|env|sbatch|slurm|pbs|tf|hcl)"
+    r"(?:.*\.(?:md|rst|example|sample|dist|sh|bash|mk|ya?ml|json|toml|py|cfg|ini|bat|ps1|env|sbatch|slurm|pbs|tf|hcl)"
     r"|makefile|readme[\w.-]*|justfile|jenkinsfile|\.env[\w.-]*|install[\w.-]*|[\w-]*dockerfile[\w.-]*)",
     re.IGNORECASE,
 )
