@@ -156,7 +156,7 @@ def test_gpus_that_another_file_gives_to_a_pod(
 
 
 def test_a_project_that_is_too_large_to_look_through(tmp_path: pathlib.Path) -> None:
-    files = {f"data/{number}.json": "{}" for number in range(2001)}
+    files = {f"data/{number}.json": "{}" for number in range(5001)}
     assert levels(tmp_path, {"compose.yaml": VLLM, **files}) == [("WG811", "info")]
 
 
@@ -340,7 +340,7 @@ def test_a_package_that_is_uninstalled_on_purpose(
     [
         ({}, [("WG318", "error")]),
         ({"README.md": "conda install --file requirements.txt\n"}, []),
-        ({"README.md": "conda install --file other.txt\n"}, [("WG318", "error")]),
+        ({"README.md": "conda install --file conda-requirements.txt\n"}, [("WG318", "error")]),
     ],
 )
 def test_a_list_that_conda_installs_has_the_names_of_conda(

@@ -149,11 +149,8 @@ def _installer(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answe
     name = os.path.basename(item.place.file)
     if setup.kind != "requirements":
         return _STANDS
-    found = project.first(
-        re.compile(
-            rf"\b(?:conda|mamba)\s[^\n]{{0,200}}(?:--file|-f)[= ]\S{{0,99}}{re.escape(name)}\b"
-        )
-    )
+    named = rf"(?:--file|-f)[= ](?:\S{{0,99}}/)?{re.escape(name)}\b"
+    found = project.first(re.compile(rf"\b(?:conda|mamba)\s[^\n]{{0,200}}{named}"))
     if isinstance(found, Known):
         return Known(f"{found.source} installs it with conda", found.source)
     return found if isinstance(found, Unknown) else _STANDS
