@@ -162,5 +162,5 @@ def test_jax_keeps_its_release_with_the_plugin_that_still_has_the_gpu() -> None:
     (finding,) = run(cause_named("compute-capability-too-old"), snapshot).findings
     assert command_of(finding.remedies[0], snapshot) == (
         "python -m pip uninstall -y jax-cuda13-plugin jax-cuda13-pjrt && "
-        "python -m pip install 'jax[cuda12]==0.8.0'"
+        "python -m pip install 'jax[cuda12]==0.8.0' nvidia-cudnn-cu12==9.10.2.21"
     )
