@@ -156,6 +156,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '37c7a88b290': ('allocate_cpu_cache', 'cpu_cache', 'pin_memory'),
     '38ad6bcb1b0': ('warning: ',),
     '38f65c8c710': ('forward compatibility was attempted', 'requirement error', 'rpc error: timed out', 'unsatisfied condition', 'version mismatch'),
+    '396d820f8b0': ("' (unknown location)", "' has no attribute", "no module named '"),
     '398d696517e0': ('device_count', 'devices', 'gpu_device_name', 'is_available', 'is_built_with_cuda', 'is_gpu_available', 'list_physical_devices'),
     '39a6ec475290': ('cublas', 'cublaslt', 'cuda', 'cuda compiler', 'cuda_', 'cuda_fp16', 'cuda_runtime', 'cudart', 'cufft', 'curand', 'cusolver', 'cusparse', 'driver_types', 'nvcc', 'nvrtc', 'toolkit', 'toolset'),
     '39fb56db4a90': (' with header v', '" is undefined', ') versions mismatch', ', but jax was built against version ', ': pytorch was compiled', 'cudnn library version is too old', 'cudnn version mismatch', 'cudnn_status_runtime_prerequisite_missing', 'dnn version is too old. update to', 'error: too ', 'mismatched', 'mixed dnn version. the header is', 'outdated cudnn installation found', 'require', 'source was compiled with', 'undeclared', 'undefined symbol: cudnn', 'version_mismatch', 'was not declared', 'you have an old release of cudnn'),

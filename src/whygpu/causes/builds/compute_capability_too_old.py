@@ -203,6 +203,13 @@ def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
             "(https://download.pytorch.org/whl/) have it longer than those for newer CUDA."
         )
         return (Remedy(text, gpu_build_of(framework, removes=("torch",))), build)
+    if framework.name == "jax":
+        text = (
+            "Install the newest release that has code for this GPU. JAX's plug-in for CUDA 12 has "
+            "it longer than that for CUDA 13, which has to be removed."
+        )
+        plugins = tuple(plugin.name for plugin in framework.plugins)
+        return (Remedy(text, gpu_build_of(framework, removes=plugins)), build)
     name = display_name(framework.name)
     text = f"Install an older release of {name} that has code for compute capability {capability}."
     return (Remedy(text), build)
