@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.cases import each
 from tools.phrase_words import constants, parser, patterns_in
-from whygpu import causes, privacy, readers
+from whygpu import causes, diagnosis, privacy, readers
 
 SIZE = 2_000
 QUICK = 0.0007
@@ -30,8 +30,13 @@ MOST_GROWTH = 9
 """From a quarter of the size to the full one: linear is 4, quadratic 16."""
 RUNS = 8
 
-TABLES = ("complaints", "failures_elsewhere", "failures_without_reason", "gpus", "out_of_memory")
+TABLES = (
+    *("complaints", "failures_elsewhere", "failures_without_reason", "gpu_vocabulary", "gpus"),
+    *("out_of_memory", "translated_messages", "versions"),
+)
 """Tables whose patterns meet the text of logs."""
+MODEL = ("log", "outside_text", "units")
+"""Modules of the model that do, too."""
 
 ALPHABET = ("a", "Z", "0", " ", "\n", ".", "/", "\\", ":", "'", '"', "[")
 PAIRS = ("a ", "a.", "a/", "a\n", "0.", "0 ", "A.")
@@ -44,10 +49,11 @@ FRAGMENTS = (
 
 
 def modules() -> Iterator[str]:
-    for package in (readers, causes, privacy):
+    for package in (readers, causes, diagnosis, privacy):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield found.name
     yield from (f"whygpu.tables.{name}" for name in TABLES)
+    yield from (f"whygpu.model.{name}" for name in MODEL)
 
 
 @functools.cache
@@ -56,7 +62,8 @@ def patterns() -> dict[re.Pattern[str], str]:
     found: dict[re.Pattern[str], str] = {}
     for module in modules():
         for pattern in patterns_in(list(vars(import_module(module)).values())):
-            found.setdefault(pattern, module)
+            if isinstance(pattern.pattern, str):
+                found.setdefault(pattern, module)
     return found
 
 
