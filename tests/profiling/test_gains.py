@@ -71,11 +71,12 @@ def test_evaluation_half_as_often_saves_half_of_it() -> None:
 
 
 def test_what_is_done_rarely_may_cost_nothing_at_all() -> None:
-    """Files are written while the program goes on; in each step, it waited for the disk."""
+    """Files are written while the program goes on; in each step, it waited for the disk. And the
+    rest of a step finds its data in the caches."""
     (gain,) = gains(made.profile([(made.COMPUTING, 10), (made.own("write_checkpoint"), 10)]))
-    assert gain.to_low == pytest.approx(0.05, rel=0.05)
+    assert gain.to_low == pytest.approx(0.04, rel=0.05)
     assert gain.to_high == pytest.approx(0.064, rel=0.05)
-    assert gain_text(gain).startswith("save a tenth as often: 1.6 to 2.0 x faster or more (a step")
+    assert gain_text(gain).startswith("save a tenth as often: 1.6 to 2.5 x faster or more (a step")
 
 
 def test_what_is_not_seen_without_compiling_has_no_limit() -> None:
