@@ -389,6 +389,42 @@ def test_a_crowded_machine_is_mentioned() -> None:
     assert not [note for note in answer(profile).notes if "core" in note]
 
 
+def waiting_for_cores(profile: ProcessProfile, share: float) -> ProcessProfile:
+    """While it waits for something, the thread computes nothing."""
+    waited = WorkerUse(1, profile.times, tuple(share * time for time in profile.times))
+    return profile._replace(waited=waited, thread_seconds=(0.0,) * len(profile.times))
+
+
+def test_time_for_which_the_thread_may_have_waited_for_a_core_is_not_named() -> None:
+    profile = made.profile([(made.COMPUTING, 6), (made.WORKERS, 4)])
+    assert answer(waiting_for_cores(profile, 0.2)).verdict == "waiting"
+    found = answer(waiting_for_cores(profile, 0.5))
+    assert (found.verdict, found.gains) == ("unclear", ())
+    assert "waited for a free core for 50 % of the time" in found.headline
+    assert "waited for input for 40 %" in found.headline
+
+
+def test_what_took_processor_time_is_named_on_a_crowded_machine_too() -> None:
+    profile = made.profile([(made.COMPUTING, 6), (made.own("rewards"), 4)])
+    crowded = waiting_for_cores(profile, 0.9)
+    half = tuple(time / 10 for time in profile.times)
+    assert answer(crowded).verdict == "unclear"
+    assert answer(crowded._replace(thread_seconds=half)).verdict == "waiting"
+
+
+def test_threads_that_make_batches_of_arrays_may_have_waited_for_a_core() -> None:
+    fit = CodePlace("program", "/home/me/train.py", "<module>", 9, "model.fit(x, y)")
+    step = CodePlace("library", "tensorflow/python/eager/context.py", "call_function", 7)
+    recorded = made.profile([((step, fit), 10)], key="keras fit")._replace(
+        framework=FrameworkProfile(1.0, 0.5), data_adapters=("ArrayDataAdapter",)
+    )
+    full = WorkerUse(0, recorded.times, tuple(0.1 * time for time in recorded.times))
+    assert answer(recorded).verdict == "waiting"
+    found = answer(recorded._replace(idle=full))
+    assert found.verdict == "unclear"
+    assert "no core of the machine was idle" in found.headline
+
+
 BROKEN = {
     "a stack that is not there": {"stack_of": (99,) * 401},
     "a place that is not there": {"stacks": ((99,),)},

@@ -15,8 +15,6 @@ from whygpu.model.profile import (
     ProfileOptions,
     ProfileVerdict,
     TimeShare,
-    WorkerUse,
-    percent_text,
 )
 from whygpu.profiling.attribution import (
     Sample,
@@ -26,6 +24,7 @@ from whygpu.profiling.attribution import (
     shares_of,
     spent_by,
 )
+from whygpu.profiling.crowding import Crowding, crowding_of, rate
 from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
@@ -57,10 +56,6 @@ ARRAYS_WORTH_NAMING = 1 / 3
 """Taking batches out of arrays in memory belongs to what a step of Keras costs. No other input
 pipeline would be faster, so that a smaller share, as short steps have it, is no bottleneck."""
 RECURRING_QUARTERS = 3
-NO_CORES = 0.1
-"""Of the cores; if fewer are idle, more processes only take turns."""
-CROWDED = 0.1
-"""Of the time; above it, the answer says that the machine was busy with something else."""
 _HARMLESS: frozenset[Category] = frozenset({"computing", "synchronisation", "unknown"})
 """While the program waits for a result, the GPU computes: that is no bottleneck by itself."""
 _WORK: frozenset[Category] = frozenset({"computing", "unknown"})
@@ -121,9 +116,8 @@ def _answer(
     divided = _with_framework_profile(samples, profile) if device is None else device.samples
     device_step = _device_costs(profile, steps, device)
     divided, steps = _with_backlog(divided, steps, device_step)
-    free = _rate(profile.idle, steps) if profile.idle is not None else None
-    crowded = _crowded_share(profile, steps)
-    notes = (*notes, *_crowded(profile.cores, crowded, free))
+    crowding = crowding_of(profile, steps)
+    notes = (*notes, *crowding.notes())
     divided = _with_known_data(_with_restarts(divided), profile)
     sources = _input_sources(divided)
     workers = _worker_use(profile, steps)
@@ -141,8 +135,8 @@ def _answer(
         input_sources={name: seconds / count for name, seconds in sources.items()},
         cores=profile.cores,
         workers=workers,
-        free_cores=math.inf if free is None else free,
-        crowded=crowded,
+        free_cores=math.inf if crowding.free is None else crowding.free,
+        crowded=crowding.waited,
         parallel_stages=_is_parallel(profile),
         compiled_calls=sum(
             each.seconds for each in profile.compilations if steps.begin <= each.end <= steps.end
@@ -155,9 +149,13 @@ def _answer(
     )
     notable = _without_usual_input(shares, sources)
     verdict = _verdict(notable, effective, margin, on_gpu=on_gpu, timed=device is not None)
+    doubt = _doubt(notable, spent_by(divided), sources, crowding) if verdict == "waiting" else ""
+    if doubt:
+        verdict = "unclear"
     return ProfileAnswer(
         verdict,
         on_gpu,
+        doubt=doubt,
         gpu_timed=device is not None,
         window=steps.window,
         shares=with_device_details(shares, costs),
@@ -334,19 +332,6 @@ def _input_work(samples: Sequence[Sample], divided: Sequence[Sample]) -> Spent:
     )
 
 
-def _crowded(cores: int, crowded: float, free: float | None) -> Iterator[str]:
-    """What else ran on the machine; `free` is how many cores had nothing to do."""
-    if crowded >= CROWDED:
-        yield (
-            f"for {percent_text(crowded)} of the time the main thread waited for a free core: more "
-            f"runs on this machine than its {cores} cores can do, so times vary"
-        )
-    if free is not None and free < NO_CORES * cores:
-        yield (
-            "no core of the machine was idle: what would use more of them would not be faster here"
-        )
-
-
 def _without_single_compilation(samples: list[Sample]) -> tuple[list[Sample], float]:
     """Leave out compilation that does not come back, and say how many seconds that was.
 
@@ -403,6 +388,21 @@ def _verdict(
         return "unclear"
     # A GPU may have computed meanwhile: then it is the limit, and nothing else matters.
     return "unclear" if on_gpu and not timed else "waiting"
+
+
+def _doubt(
+    shares: Sequence[TimeShare],
+    spent: Mapping[Category, Spent],
+    sources: Mapping[str, object],
+    crowding: Crowding,
+) -> str:
+    """Why the largest share may be due to other programs on the machine; empty if it is not."""
+    largest = next(share.category for share in shares if share.category not in _HARMLESS)
+    return crowding.doubt(
+        spent[largest],
+        sum(each.seconds for each in spent.values()),
+        of_own_threads=largest == "input" and set(sources) == {"keras arrays"},
+    )
 
 
 def _scaled(spent: Spent, count: int) -> Spent:
@@ -504,27 +504,10 @@ def _input_sources(samples: Sequence[Sample]) -> dict[str, float]:
     return found
 
 
-def _crowded_share(profile: ProcessProfile, steps: StepsFound) -> float:
-    return 0.0 if profile.waited is None else _rate(profile.waited, steps) or 0.0
-
-
-def _rate(curve: WorkerUse, steps: StepsFound) -> float | None:
-    """How fast a curve of seconds grew in the window; None if it does not cover half of it."""
-    inside = [
-        (time, seconds)
-        for time, seconds in zip(curve.times, curve.seconds, strict=False)
-        if steps.begin <= time <= steps.end
-    ]
-    elapsed = inside[-1][0] - inside[0][0] if inside else 0.0
-    if elapsed <= 0.5 * steps.window.seconds:
-        return None
-    return (inside[-1][1] - inside[0][1]) / elapsed
-
-
 def _worker_use(profile: ProcessProfile, steps: StepsFound) -> tuple[float, ...]:
     """The share of a core that each child process used in the window."""
-    rates = (_rate(worker, steps) for worker in profile.workers)
-    return tuple(rate for rate in rates if rate is not None)
+    rates = (rate(worker, steps) for worker in profile.workers)
+    return tuple(each for each in rates if each is not None)
 
 
 def _input_detail(
