@@ -155,16 +155,22 @@ while time.process_time() - before < 2:
 finish()
 usual = max(1, round(steps * {block} / (time.process_time() - before)))
 
+wanted = usual
 for _ in range({blocks}):
     sampled = random.random() < 0.5
     before, steps = time.process_time(), 0
     if sampled:
         number = taken.taken
         turn.release()
-    while steps < usual or (sampled and (taken.taken == number or not waits[0])):
+    # The sampler may be late. The blocks without a sample are as long as the last one with one.
+    while steps < (usual if sampled else wanted) or (
+        sampled and (taken.taken == number or not waits[0])
+    ):
         step()
         steps += 1
     finish()
+    if sampled:
+        wanted = steps
     print(json.dumps([sampled, steps, time.process_time() - before]), flush=True)
 
 if {name!r} in ("tensorflow", "keras"):
@@ -218,17 +224,12 @@ def measured(name: str, python: str, options: argparse.Namespace) -> Cost:
 
 def cost(blocks: Sequence[tuple[bool, int, float]], hook: float, rate: float, own: float) -> Cost:
     """A block is (a sample was taken, steps, processor time). The slowest twentieth of each kind,
-    in which something else happened, is left out of both."""
-    plain = _usual([seconds / steps for sampled, steps, seconds in blocks if not sampled])
-    step = statistics.fmean(plain)
-    more = _usual([seconds - steps * step for sampled, steps, seconds in blocks if sampled])
-    usual = statistics.median(steps for _, steps, _ in blocks)
-    # The error of a step counts as often as a block has steps.
-    errors = (
-        statistics.stdev(more) / len(more) ** 0.5,
-        statistics.stdev(plain) * usual / len(plain) ** 0.5,
-    )
-    return Cost(step, statistics.fmean(more), 2 * math.hypot(*errors), own, rate, hook)
+    in which something else happened, is left out."""
+    plain = _usual([seconds for sampled, _, seconds in blocks if not sampled])
+    more = _usual([seconds for sampled, _, seconds in blocks if sampled])
+    error = math.hypot(*(statistics.stdev(each) / len(each) ** 0.5 for each in (plain, more)))
+    step = statistics.median(seconds / steps for sampled, steps, seconds in blocks if not sampled)
+    return Cost(step, statistics.fmean(more) - statistics.fmean(plain), 2 * error, own, rate, hook)
 
 
 def _usual(values: Sequence[float]) -> list[float]:

@@ -389,6 +389,39 @@ def test_a_crowded_machine_is_mentioned() -> None:
     assert not [note for note in answer(profile).notes if "core" in note]
 
 
+def expression_at(text: str, *between: CodePlace) -> tuple[CodePlace, ...]:
+    """A generator expression of the program, made or taken on this line of the training loop."""
+    file = "/home/me/train.py"
+    made_here = CodePlace("program", file, "<genexpr>", 21, "cost(x)", generator=True)
+    return (made_here, *between, CodePlace("program", file, "<module>", 21, text))
+
+
+@each("text", ["for x, y in batches:", "x, y = next(batches)"])
+def test_batches_may_come_from_a_generator_expression(text: str) -> None:
+    found = answer(made.profile([(made.COMPUTING, 4), (expression_at(text), 6)]))
+    assert found.shares[0].category == "input"
+
+
+def test_a_generator_expression_is_a_part_of_the_code_around_it() -> None:
+    """A sum in a function that computes rewards was called input."""
+    rewards = CodePlace("program", "/home/me/train.py", "rewards", 7, "sum(cost(x) for x in found)")
+    for stack in (
+        expression_at("rewards()", rewards),
+        expression_at("sum(cost(x) for x in found)"),
+    ):
+        found = answer(made.profile([(made.COMPUTING, 4), (stack, 6)]))
+        assert found.shares[0].category == "program"
+
+
+def test_a_generator_that_a_function_of_the_step_uses_is_a_part_of_it() -> None:
+    file = "/home/me/train.py"
+    walk = CodePlace("program", file, "walk", 3, "yield node", generator=True)
+    rewards = CodePlace("program", file, "rewards", 7, "for node in walk(tree):")
+    loop = CodePlace("program", file, "<module>", 21, "rewards()")
+    found = answer(made.profile([(made.COMPUTING, 4), ((walk, rewards, loop), 6)]))
+    assert found.shares[0].category == "program"
+
+
 def waiting_for_cores(profile: ProcessProfile, share: float) -> ProcessProfile:
     """While it waits for something, the thread computes nothing."""
     waited = WorkerUse(1, profile.times, tuple(share * time for time in profile.times))

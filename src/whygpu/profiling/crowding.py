@@ -54,7 +54,9 @@ class Crowding(NamedTuple):
         if self.waited < CROWDED or certain >= SURELY * alone:
             return ""
         waited = percent_text(self.waited)
-        return f"the main thread waited for a free core for {waited} of the time, which may be that"
+        return (
+            f"the main thread waited for a free core for {waited} of the time, and that may be why"
+        )
 
 
 def crowding_of(profile: ProcessProfile, steps: StepsFound) -> Crowding:

@@ -86,6 +86,8 @@ _RESULTS = frozenset(
     )
 )
 """Words for what a step computes: a function with one of them in its name does not load data."""
+_EXPRESSION = "<genexpr>"
+_ITERATES = ("for ", "async for ")
 _DATA_FUNCTIONS = frozenset({"__getitem__", "__next__", "__iter__"})
 
 _COMPILING = (
@@ -451,12 +453,28 @@ def _data_source(stack: Stack, called: Stack) -> str:
         return ""
     if _takes_from_others(stack):
         return "another thread"
-    for frame in called:
-        if frame.generator:
+    for number, frame in enumerate(called):
+        if frame.generator and _gives_to_the_loop(called, number, stack):
             return "a generator"
         if frame.function in _DATA_FUNCTIONS or _names_loading(words_of(frame.function)):
             return "a function"
     return ""
+
+
+def _gives_to_the_loop(called: Stack, number: int, stack: Stack) -> bool:
+    """Whether the training loop takes what this generator makes, perhaps through others.
+
+    sum(cost(x) for x in found) is a part of the function, or of the line, in which it stands.
+    """
+    outside = called[number:]
+    if not all(frame.generator for frame in outside):
+        return False
+    outermost = outside[-1]
+    if outermost.function != _EXPRESSION:
+        return True
+    place = next(at for at, frame in enumerate(stack) if frame is outermost)
+    taking = next((frame for frame in stack[place + 1 :] if frame.origin == "program"), None)
+    return taking is None or taking.text.startswith(_ITERATES) or "next(" in taking.text
 
 
 def _names_loading(words: frozenset[str]) -> bool:
