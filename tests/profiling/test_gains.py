@@ -59,6 +59,13 @@ def test_workers_that_wait_are_not_limited_by_the_cores() -> None:
     assert gain.change == "num_workers=8 in the DataLoader"
 
 
+def test_workers_that_wait_for_a_core_are_limited_by_the_cores() -> None:
+    """On a busy machine they look as if they waited for storage, which could serve more of them."""
+    profile = with_workers(2, 0.1, cores=2)
+    starved = [each._replace(waited=tuple(0.8 * t for t in each.times)) for each in profile.workers]
+    assert gains(profile._replace(workers=tuple(starved))) == ()
+
+
 def test_own_code_has_a_limit_and_no_promise() -> None:
     (gain,) = gains(made.profile([(made.COMPUTING, 5), (made.own("rewards"), 5)]))
     assert gain.at_most

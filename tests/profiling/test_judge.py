@@ -389,6 +389,40 @@ def test_a_crowded_machine_is_mentioned() -> None:
     assert not [note for note in answer(profile).notes if "core" in note]
 
 
+def test_one_compilation_that_takes_longer_than_all_steps_came_once() -> None:
+    """As a first evaluation in JAX does in a short run."""
+    tracing = CodePlace("library", "jax/_src/compiler.py", "compile", 5)
+    short = made.profile([(made.COMPUTING, 5)])
+    long = made.profile([((tracing, made.LOOP), 400)], steps=1)
+    moved, half = len(short.places), len(short.times) // 2
+    seconds = long.times[-1]
+    middle = short.times[half]
+    times = (
+        *short.times[: half + 1],
+        *(middle + time for time in long.times[1:]),
+        *(seconds + time for time in short.times[half + 1 :]),
+    )
+    stack_of = (*short.stack_of[: half + 1], *[1] * 400, *short.stack_of[half + 1 :])
+    ends = short.marks[0].times
+    marks = short.marks[0]._replace(
+        times=tuple(time if time <= middle else time + seconds for time in ends)
+    )
+    found = answer(
+        short._replace(
+            seconds=times[-1],
+            places=short.places + long.places,
+            stacks=(*short.stacks, tuple(place + moved for place in long.stacks[0])),
+            times=times,
+            stack_of=stack_of,
+            thread_seconds=times,
+            process_seconds=times,
+            marks=(marks,),
+        )
+    )
+    assert found.verdict == "computing"
+    assert any("of compilation came once" in note for note in found.notes)
+
+
 def expression_at(text: str, *between: CodePlace) -> tuple[CodePlace, ...]:
     """A generator expression of the program, made or taken on this line of the training loop."""
     file = "/home/me/train.py"

@@ -44,6 +44,13 @@ class WorkerUse(NamedTuple):
     pid: int
     times: tuple[float, ...]
     seconds: tuple[float, ...]
+    waited: tuple[float, ...] = ()
+    """For how long it was ready and waited for a core, if that was recorded."""
+
+    @property
+    def waiting(self) -> WorkerUse:
+        """The same as a curve of its own."""
+        return WorkerUse(self.pid, self.times, self.waited)
 
 
 class CompiledArgument(NamedTuple):

@@ -25,7 +25,7 @@ MOST_WORKERS = 16
 MOST_WAITING = 4
 """Workers that wait for storage. How many it serves at once is not known."""
 WORKS_HARD = 0.7
-"""A worker that computes more than this much of the time is limited by the processor."""
+"""A worker that computes, or waits for a core, for more of the time is limited by the processor."""
 
 
 def predicted_gains(costs: StepCosts) -> tuple[Gain, ...]:
@@ -143,12 +143,13 @@ def _more_workers(costs: StepCosts) -> Iterator[Gain]:
         return
     busy = sum(costs.workers) / count
     needed = math.ceil(count * costs.step / max(costs.rest, 1e-9))
-    most = costs.cores if busy >= WORKS_HARD else 4 * count
+    works = busy + costs.workers_waited >= WORKS_HARD
+    most = costs.cores if works else 4 * count
     wanted = min(needed, most)
     if wanted <= count:
         return
-    if busy >= WORKS_HARD:
-        assuming = f"each of the {count} workers uses a core, and {costs.cores} are there"
+    if works:
+        assuming = f"each of the {count} workers needs a core, and {costs.cores} are there"
     else:
         assuming = f"the {count} workers wait for storage or a lock, which serves more of them"
     yield _overlapped(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os.path
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from statistics import fmean
 
 from whygpu.model.device_recording import Span
 from whygpu.model.profile import (
@@ -15,6 +17,7 @@ from whygpu.model.profile import (
     ProfileOptions,
     ProfileVerdict,
     TimeShare,
+    WorkerUse,
 )
 from whygpu.profiling.attribution import (
     Sample,
@@ -24,7 +27,7 @@ from whygpu.profiling.attribution import (
     shares_of,
     spent_by,
 )
-from whygpu.profiling.crowding import Crowding, crowding_of, rate
+from whygpu.profiling.crowding import CROWDED, Crowding, crowding_of, rate
 from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
@@ -55,7 +58,8 @@ _OWN_SOURCES = ("a generator", "a function")
 ARRAYS_WORTH_NAMING = 1 / 3
 """Taking batches out of arrays in memory belongs to what a step of Keras costs. No other input
 pipeline would be faster, so that a smaller share, as short steps have it, is no bottleneck."""
-RECURRING_QUARTERS = 3
+RECURRING = 3
+"""Quarters of the window, and steps."""
 _HARMLESS: frozenset[Category] = frozenset({"computing", "synchronisation", "unknown"})
 """While the program waits for a result, the GPU computes: that is no bottleneck by itself."""
 _WORK: frozenset[Category] = frozenset({"computing", "unknown"})
@@ -103,7 +107,7 @@ def _answer(
     samples = _samples(profile, steps, steps.begin, steps.end, on_gpu)
     notes = (*notes, *_named_like_evaluation(functions_of_the_step(profile, steps)))
     samples, steps = _without_pauses(samples, steps, profile)
-    samples, once = _without_single_compilation(samples)
+    samples, once = _without_single_compilation(samples, steps)
     if once >= 0.05 * steps.window.seconds:
         notes = (*notes, f"{once:.1f} s of compilation came once, and is not counted")
     steps = _shorter(steps, once)
@@ -120,8 +124,9 @@ def _answer(
     notes = (*notes, *crowding.notes())
     divided = _with_known_data(_with_restarts(divided), profile)
     sources = _input_sources(divided)
-    workers = _worker_use(profile, steps)
-    shares = shares_of(divided, steps.window, _input_detail(sources, workers, profile))
+    workers = _worker_use(profile.workers, steps)
+    waited = fmean(_worker_use([each.waiting for each in profile.workers], steps) or [0.0])
+    shares = shares_of(divided, steps.window, _input_detail(sources, workers, waited, profile))
     recompiled = why_recompiled(profile.compilations, steps.begin, steps.end)
     shares = tuple(
         share._replace(detail=recompiled.text) if share.category == "compilation" else share
@@ -135,6 +140,7 @@ def _answer(
         input_sources={name: seconds / count for name, seconds in sources.items()},
         cores=profile.cores,
         workers=workers,
+        workers_waited=waited,
         free_cores=math.inf if crowding.free is None else crowding.free,
         crowded=crowding.waited,
         parallel_stages=_is_parallel(profile),
@@ -332,11 +338,13 @@ def _input_work(samples: Sequence[Sample], divided: Sequence[Sample]) -> Spent:
     )
 
 
-def _without_single_compilation(samples: list[Sample]) -> tuple[list[Sample], float]:
+def _without_single_compilation(
+    samples: list[Sample], steps: StepsFound
+) -> tuple[list[Sample], float]:
     """Leave out compilation that does not come back, and say how many seconds that was.
 
-    Something new in a later epoch is compiled once. What slows the steps is compiled again and
-    again: in most quarters of the window.
+    Something new in a later epoch is compiled once, which may take longer than all steps. What
+    slows the steps is compiled again and again: in several steps and most quarters of the window.
     """
     compiling = [sample for sample in samples if sample.kind.category == "compilation"]
     if not compiling:
@@ -344,7 +352,8 @@ def _without_single_compilation(samples: list[Sample]) -> tuple[list[Sample], fl
     begin = samples[0].end - samples[0].seconds
     quarter = max((samples[-1].end - begin) / 4, 1e-9)
     quarters = {min(int((sample.end - begin) / quarter), 3) for sample in compiling}
-    if len(quarters) >= RECURRING_QUARTERS:
+    compiled_in = {bisect_left(steps.marks.times, sample.end) for sample in compiling}
+    if min(len(quarters), len(compiled_in)) >= RECURRING:
         return samples, 0.0
     rest = [sample for sample in samples if sample.kind.category != "compilation"]
     return rest, sum(sample.seconds for sample in compiling)
@@ -504,14 +513,17 @@ def _input_sources(samples: Sequence[Sample]) -> dict[str, float]:
     return found
 
 
-def _worker_use(profile: ProcessProfile, steps: StepsFound) -> tuple[float, ...]:
+def _worker_use(workers: Sequence[WorkerUse], steps: StepsFound) -> tuple[float, ...]:
     """The share of a core that each child process used in the window."""
-    rates = (rate(worker, steps) for worker in profile.workers)
+    rates = (rate(worker, steps) for worker in workers)
     return tuple(each for each in rates if each is not None)
 
 
 def _input_detail(
-    sources: Mapping[str, float], workers: Sequence[float], profile: ProcessProfile
+    sources: Mapping[str, float],
+    workers: Sequence[float],
+    waited: float,
+    profile: ProcessProfile,
 ) -> str:
     if not sources:
         return ""
@@ -519,7 +531,8 @@ def _input_detail(
     if source == "workers" and workers:
         busy = 100 * sum(workers) / len(workers)
         count = f"{len(workers)} worker processes" if len(workers) > 1 else "one worker process"
-        return f"{count} of the DataLoader, busy {busy:.0f} % of the time"
+        use = f"{count} of the DataLoader, busy {busy:.0f} % of the time"
+        return use if waited < CROWDED else f"{use}, waiting for a core {100 * waited:.0f} %"
     if source == "tf.data" and profile.framework is not None and profile.framework.stages:
         stage = profile.framework.stages[0]
         return f"tf.data: most of it in the stage {stage.name}"
