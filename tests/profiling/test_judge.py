@@ -423,6 +423,19 @@ def test_one_compilation_that_takes_longer_than_all_steps_came_once() -> None:
     assert any("of compilation came once" in note for note in found.notes)
 
 
+def test_a_progress_bar_around_a_loader_waits_for_the_loader() -> None:
+    """It was called logging, because the bar is on the stack whenever the next batch is made."""
+    bar = CodePlace("library", "tqdm/std.py", "__iter__", 1181)
+    shown = CodePlace("library", "tqdm/std.py", "display", 1495)
+    loop = CodePlace("program", "/home/me/train.py", "<module>", 20, "for x in tqdm(loader):")
+    loading = (*made.ONE_PROCESS[:-1], bar, loop)
+    found = answer(made.profile([(made.COMPUTING, 4), (loading, 6)]))
+    assert found.shares[0].category == "input"
+    assert found.shares[0].detail == "the DataLoader has no worker processes"
+    found = answer(made.profile([(made.COMPUTING, 4), ((shown, bar, loop), 6)]))
+    assert found.shares[0].category == "logging"
+
+
 def expression_at(text: str, *between: CodePlace) -> tuple[CodePlace, ...]:
     """A generator expression of the program, made or taken on this line of the training loop."""
     file = "/home/me/train.py"

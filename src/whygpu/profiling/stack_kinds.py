@@ -138,6 +138,7 @@ _TELLS_CALLBACKS = (
     "keras/src/callbacks/history.py",
 )
 """A part of every fit, whether or not it has callbacks."""
+_ITERATING = ("__iter__", "__next__")
 _LOCKS_OF_LOGGING = ("_acquireLock", "_releaseLock", "_after_at_fork_child_reinit_locks")
 """A fork takes the locks of logging and gives them back, and calls these for that."""
 _EVENT_LOOP = ("asyncio/base_events.py", "uvloop/")
@@ -402,8 +403,22 @@ def _logs(stack: Stack, called: Stack) -> bool:
     if any(frame.origin == "program" for frame in stack[:outside]):
         return True
     return any(
-        _in(frame, _LOGGING_FILES) and not _in(frame, _TELLS_CALLBACKS) for frame in stack
+        _in(frame, _LOGGING_FILES)
+        and not _in(frame, _TELLS_CALLBACKS)
+        and not _hands_on(stack, number)
+        for number, frame in enumerate(stack)
     ) or stack[0].calls.startswith(_LOGGING_CALLS)
+
+
+def _hands_on(stack: Stack, number: int) -> bool:
+    """Whether a progress bar takes the next element of what it was made for: tqdm(loader)."""
+    inner = stack[number - 1] if number else None
+    return (
+        inner is not None
+        and stack[number].function in _ITERATING
+        and not _in(inner, _LOGGING_FILES)
+        and inner.origin != "standard"
+    )
 
 
 def _forks(stack: Stack) -> bool:
