@@ -139,9 +139,11 @@ def test_a_list_of_losses_is_a_note_and_their_sum_a_warning(tmp_path: pathlib.Pa
 def test_running_eagerly_is_a_note_if_the_model_needs_it(tmp_path: pathlib.Path) -> None:
     text = (
         "import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n"
-        "def loss(y_true, y_pred):\n    return y_true{}\n"
+        "def loss(y_true, y_pred):\n    return y_true{}\nmodel.fit(x)\n"
     )
     assert found(tmp_path, text.format("")) == [("WG410", "warning")]
+    alone = text.replace("model.fit(x)\n", "")
+    assert found(tmp_path, alone.format("")) == [("WG410", "info")]
     assert found(tmp_path, text.format(".numpy()")) == [("WG410", "info")]
 
 

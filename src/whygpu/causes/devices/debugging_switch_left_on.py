@@ -206,6 +206,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import text_of
+from whygpu.causes.evidence.training_loops import computes_for_long
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.derived import nvidia_gpu
@@ -344,29 +345,38 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         if call.method == "compile" and _only_called(program, call):
             continue
         subject, name, effect = switched
-        needed = _is_eager(name) and _has_eager_code(program)
+        doubt = _doubt(program, name)
         yield CAUSE.in_code(
             program,
             call.node,
             subject=subject,
             message=f"{name} is a debugging switch: it {effect}, which makes work on the GPU slow"
-            + ("; a function of this file may need it" if needed else ""),
+            + doubt,
             fix="Remove it, or set it only if an option of the program asks for debugging.",
-            severity="info" if needed else None,
+            severity="info" if doubt else None,
         )
     for setting in program.settings():
         row = next((row for row in _VARIABLES if row.name == setting.path), None)
         if row is None or setting.unset or is_conditional(setting):
             continue
         if (text_of(setting.value) or "").lower() in row.on:
+            doubt = _doubt(program, row.name)
             yield CAUSE.in_code(
                 program,
                 setting.node,
                 subject=row.subject,
                 message=f"{row.name} is a debugging switch: it {row.effect}, which makes work on "
-                "the GPU slow",
+                f"the GPU slow{doubt}",
                 fix="Remove it; set it in the shell while you are debugging.",
+                severity="info" if doubt else None,
             )
+
+
+def _doubt(program: Program, name: str) -> str:
+    """Why the switch may be right here; empty if nothing says so."""
+    if _is_eager(name) and _has_eager_code(program):
+        return "; a function of this file may need it"
+    return "" if computes_for_long(program) else "; nothing in this file trains a model"
 
 
 def _switch(call: Call) -> tuple[str, str, str] | None:

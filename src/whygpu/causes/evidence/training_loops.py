@@ -69,6 +69,21 @@ def _training_loops(tree: ast.Module) -> Iterator[TrainingLoop]:
             yield TrainingLoop(node, losses, every_step)
 
 
+_LONG_WORK = late(
+    r"fit\w{0,20}|backward|minimize|apply_gradients|generate|predict\w{0,20}|evaluate|cross_validate"
+    r"|\w{0,40}(?:train|Train|solve|optimize)\w{0,40}"
+)
+
+
+def computes_for_long(program: Program) -> bool:
+    """Whether a call trains a model or lets it predict, by its name."""
+    return any(_LONG_WORK.fullmatch(call.method) for call in program.calls() if call.method) or any(
+        _LONG_WORK.fullmatch(call.node.func.id)
+        for call in program.calls()
+        if isinstance(call.node.func, ast.Name)
+    )
+
+
 def statements(tree: ast.Module) -> Iterator[ast.AST]:
     """All statements, with the clauses that contain some; they are a tenth of the nodes."""
     waiting: list[ast.AST] = [tree]
