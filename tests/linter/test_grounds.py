@@ -142,6 +142,8 @@ def test_running_eagerly_is_a_note_if_the_model_needs_it(tmp_path: pathlib.Path)
         "def loss(y_true, y_pred):\n    return y_true{}\nmodel.fit(x)\n"
     )
     assert found(tmp_path, text.format("")) == [("WG410", "warning")]
+    step = "class Model(tf.keras.Model):\n    def train_step(self, data):\n        return {}\n"
+    assert found(tmp_path, text.format("") + step) == [("WG410", "info")]
     alone = text.replace("model.fit(x)\n", "")
     assert found(tmp_path, alone.format("")) == [("WG410", "info")]
     assert found(tmp_path, text.format(".numpy()")) == [("WG410", "info")]

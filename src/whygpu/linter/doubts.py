@@ -37,6 +37,12 @@ _CALLED_WRONG = late(
     2,
 )
 """A comment that says that the line is a mistake, or is meant."""
+_ASSUMES = late(
+    r"\b(?:suppos\w{1,4}|assum\w{1,4}|if (?:you|we|there|your \w{1,20})|requires?|needs?)\b"
+    r"[^\n]{0,60}\b(?:gpus?|cards?|devices?|cuda)\b",
+    2,
+)
+"""A comment that names the machine that the line is for."""
 _NAMED_WRONG = late(
     r"(?:^|[_-])(?:bad|wrong|incorrect|broken|buggy|naive|anti_?patterns?|mistakes?)(?:[_-]|$)", 2
 )
@@ -44,6 +50,7 @@ _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
 
+_ASSUMED = "a comment here names the machine that it assumes"
 _IN_TEST = "this is a test, which may do it on purpose"
 
 
@@ -63,7 +70,11 @@ def settled(program: Program, item: CodeFinding) -> CodeFinding | None:
     if _is_in_test(program, chain):
         # How fast a test is, or where it runs, is its author's choice.
         return None if is_info else _as_note(item, _IN_TEST)
-    switch = None if is_info else _switched_off(program, chain)
+    if is_info:
+        return item
+    if any(map(_ASSUMES.search, _comments(program, chain))):
+        return _as_note(item, _ASSUMED)
+    switch = _switched_off(program, chain)
     return _as_note(item, switch) if switch else item
 
 
@@ -128,13 +139,17 @@ def _is_shown_as_wrong(program: Program, chain: list[ast.AST]) -> bool:
         return True
     if any(_NAMED_WRONG.search(getattr(node, "name", None) or "") for node in chain):
         return True
+    return any(map(_CALLED_WRONG.search, _comments(program, chain)))
+
+
+def _comments(program: Program, chain: list[ast.AST]) -> list[str]:
+    """Those on the lines of the statement and above it; a whole block has too many."""
     if program.origin(chain[0]) is not None:
-        return False
+        return []
     statement = next((node for node in chain if isinstance(node, ast.stmt)), None)
-    if statement is None or isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
-        return False
-    comments = [] if _is_block(statement) else program.comments_at(statement).split("\n")
-    return any(_CALLED_WRONG.search(comment) for comment in comments)
+    if statement is None or _is_block(statement):
+        return []
+    return program.comments_at(statement).split("\n")
 
 
 def _is_block(statement: ast.stmt) -> bool:

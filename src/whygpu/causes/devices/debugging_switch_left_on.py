@@ -319,7 +319,7 @@ _DEBUGS = late(r"debug[^/\\]{0,80}$", re.IGNORECASE)
 _EAGER = "tensorflow.config.run_functions_eagerly"
 _OLD_EAGER = "tensorflow.config.experimental_run_functions_eagerly"
 _ANOMALY = "torch.autograd.set_detect_anomaly"
-_STEPS = frozenset({"call", "train_step", "test_step", "predict_step", "update_state"})
+_STEPS = frozenset({"train_step", "test_step", "predict_step"})
 _LOSS_ARGUMENTS = {"y_true", "y_pred"}
 _EFFECTS = {
     _EAGER: ("tensorflow", _ONE_BY_ONE),
@@ -396,10 +396,15 @@ def _is_eager(name: str) -> bool:
 
 
 def _has_eager_code(program: Program) -> bool:
-    """A layer, loss or training step of the file reads values, which compiled functions cannot."""
+    """The file has a training step of its own, or a loss or layer that reads values.
+
+    A compiled function runs their Python code once, and then never again.
+    """
     return any(
+        isinstance(node, ast.FunctionDef) and node.name in _STEPS for node in ast.walk(program.tree)
+    ) or any(
         isinstance(call.scope, ast.FunctionDef)
-        and (call.scope.name in _STEPS or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
+        and (call.scope.name == "call" or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
         for call in program.calls()
         if call.method == "numpy" and not call.path
     )
