@@ -261,6 +261,7 @@ def test_a_variable_that_has_no_effect_is_found(name: str, value: str) -> None:
 
 
 QUIET = {
+    "a log level above the highest": "import os\nos.environ['TF_CPP_MIN_LOG_LEVEL'] = '4'\n",
     "a name that the program reads itself": (
         "import os\nos.environ['CUDA_VISIBLE_DEVICE'] = '1'\nos.environ['CUDA_VISIBLE_DEVICE']\n"
     ),

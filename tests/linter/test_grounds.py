@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 
 import pytest
@@ -66,6 +67,49 @@ def test_a_module_of_old_keras_shows_that_a_file_is_for_tensorflow_1(
 ) -> None:
     old = "from keras.backend.tensorflow_backend import set_session\nset_session(sess)\n"
     assert found(tmp_path, SESSION + old) == []
+
+
+def test_a_program_far_below_the_requirements_may_be_for_another_release(
+    tmp_path: pathlib.Path,
+) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.10.0\n")
+    text = (
+        "import tensorflow as tf\n" + "tf.contrib.layers.flatten(tf.placeholder(tf.float32))\n" * 10
+    )
+    codes = []
+    for folder in ("a/b/c", "a/b/c/d"):
+        file = tmp_path / folder / "main.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+        report = lint_files([str(file)], Settings())
+        codes.append([(each.finding.code, each.finding.severity) for each in report.findings])
+    assert codes == [[("WG704", "warning")], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "guarded", "severity"),
+    [
+        ("main.py", False, "error"),
+        ("main.py", True, "warning"),
+        ("main.ipynb", False, "error"),
+        ("main.ipynb", True, "info"),
+    ],
+)
+def test_a_late_setting_whose_error_is_caught_is_less_than_an_error(
+    tmp_path: pathlib.Path, name: str, guarded: bool, severity: str
+) -> None:
+    setting = "tf.config.set_visible_devices([], 'GPU')"
+    if guarded:
+        setting = f"try:\n    {setting}\nexcept RuntimeError as error:\n    print(error)"
+    text = f"import tensorflow as tf\ntf.constant(1)\n{setting}\n"
+    if name.endswith(".ipynb"):
+        cells = [{"cell_type": "code", "source": text}]
+        text = json.dumps({"cells": cells, "nbformat": 4})
+    (tmp_path / name).write_text(text)
+    report = lint_files([str(tmp_path / name)], Settings())
+    assert [(each.finding.code, each.finding.severity) for each in report.findings] == [
+        ("WG701", severity)
+    ]
 
 
 def test_names_of_both_are_an_error_only_if_one_run_needs_both(tmp_path: pathlib.Path) -> None:
