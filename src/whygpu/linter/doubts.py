@@ -10,6 +10,7 @@ import ast
 import itertools
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.lazy_regex import late
@@ -96,20 +97,38 @@ def _never_runs(program: Program, chain: list[ast.AST]) -> bool:
     """Below `if False`, or after a statement that leaves the block."""
     by_hand = program.path.endswith(".ipynb")
     for child, parent in itertools.pairwise(chain):
+        line = getattr(child, "lineno", 0)
         if isinstance(parent, (ast.If, ast.While)) and isinstance(parent.test, ast.Constant):
             unreached = parent.orelse if parent.test.value else parent.body
-            if child in unreached:
+            if unreached and unreached[0].lineno <= line <= (unreached[-1].end_lineno or line):
                 return True
         if isinstance(parent, ast.Module) and by_hand:
             # Who runs the cells one by one goes on after an error.
             continue
+        if any(end < line <= last for end, last in _unreached_lines(program, parent)):
+            return True
+    return False
+
+
+def _unreached_lines(program: Program, parent: ast.AST) -> list[tuple[int, int]]:
+    """For each block of a statement that is left before its end: the lines after that."""
+    known = _unreached_by_parent(program)
+    if parent not in known:
+        known[parent] = []
         for field in _BLOCKS:
             block = getattr(parent, field, None)
-            if isinstance(block, list) and child in block:
-                before = block[: block.index(child)]
-                if any(map(_leaves, before)):
-                    return True
-    return False
+            statements = block if isinstance(block, list) else []
+            leaving = next(filter(_leaves, statements), None)
+            if leaving is not None:
+                end = leaving.end_lineno or leaving.lineno
+                known[parent].append((end, statements[-1].end_lineno or end))
+    return known[parent]
+
+
+@lru_cache(maxsize=1)
+def _unreached_by_parent(program: Program) -> dict[ast.AST, list[tuple[int, int]]]:
+    """A file may have thousands of findings in one block."""
+    return {}
 
 
 def _leaves(statement: ast.AST) -> bool:
@@ -159,9 +178,12 @@ def _is_block(statement: ast.stmt) -> bool:
 def _is_in_test(program: Program, chain: list[ast.AST]) -> bool:
     if any(_is_test_code(node) for node in chain):
         return True
-    if not _TEST_FILE.search(program.path):
-        # test.py is mostly the program that evaluates a model.
-        return False
+    # test.py is mostly the program that evaluates a model.
+    return bool(_TEST_FILE.search(program.path)) and _has_tests(program)
+
+
+@lru_cache(maxsize=1)
+def _has_tests(program: Program) -> bool:
     return bool(program.imports & _TEST_TOOLS) or any(map(_is_test_code, program.tree.body))
 
 
@@ -207,22 +229,28 @@ def _switched_off(program: Program, chain: list[ast.AST]) -> str:
 
 def _only_constant(program: Program, name: str) -> ast.Assign | None:
     """The statement of the module that gives a name its only value, which is a constant."""
-    stored = [
-        node
-        for node in ast.walk(program.tree)
-        if (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
-        or (isinstance(node, ast.arg) and node.arg == name)
-        or (isinstance(node, ast.alias) and (node.asname or node.name) == name)
-    ]
-    if len(stored) != 1:
-        return None
-    made = program.parent(stored[0])
+    given = _given_names(program).get(name, [])
+    made = program.parent(given[0]) if len(given) == 1 else None
     is_plain = (
         isinstance(made, ast.Assign)
         and isinstance(made.value, ast.Constant)
         and program.parent(made) is program.tree
     )
     return made if is_plain and isinstance(made, ast.Assign) else None
+
+
+@lru_cache(maxsize=1)
+def _given_names(program: Program) -> dict[str, list[ast.AST]]:
+    """Where each name of the file gets a value."""
+    found: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(program.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.arg):
+            found.setdefault(node.arg, []).append(node)
+        elif isinstance(node, ast.alias):
+            found.setdefault(node.asname or node.name, []).append(node)
+    return found
 
 
 def _last_word(node: ast.AST) -> str:

@@ -203,6 +203,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import text_of
@@ -395,6 +396,7 @@ def _is_eager(name: str) -> bool:
     return "eager" in name
 
 
+@lru_cache(maxsize=1)
 def _has_eager_code(program: Program) -> bool:
     """The file has a training step of its own, or a loss or layer that reads values.
 

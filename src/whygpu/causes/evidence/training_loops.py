@@ -26,21 +26,8 @@ class TrainingLoop(NamedTuple):
     every_step: tuple[ast.stmt, ...]
     """The statements that run in each step: not those below an `if`, or in an inner loop."""
 
-    @property
-    def results(self) -> frozenset[str]:
-        """The losses, and what each step computes for them: the `out` of `criterion(out, y)`."""
-        assigned: set[str] = set()
-        used: set[str] = set()
-        for statement in self.every_step:
-            if not isinstance(statement, ast.Assign):
-                continue
-            names = {each.id for each in statement.targets if isinstance(each, ast.Name)}
-            assigned |= names if isinstance(statement.value, ast.Call) else set()
-            if names & self.losses:
-                used |= {
-                    each.id for each in ast.walk(statement.value) if isinstance(each, ast.Name)
-                }
-        return self.losses | (assigned & used)
+    results: frozenset[str]
+    """The losses, and what each step computes for them: the `out` of `criterion(out, y)`."""
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +53,21 @@ def _training_loops(tree: ast.Module) -> Iterator[TrainingLoop]:
             and isinstance(call.func.value, ast.Name)
         )
         if losses:
-            yield TrainingLoop(node, losses, every_step)
+            yield TrainingLoop(node, losses, every_step, _results(losses, every_step))
+
+
+def _results(losses: frozenset[str], every_step: tuple[ast.stmt, ...]) -> frozenset[str]:
+    assigned: set[str] = set()
+    used: set[str] = set()
+    for statement in every_step:
+        if isinstance(statement, ast.Assign):
+            names = {each.id for each in statement.targets if isinstance(each, ast.Name)}
+            assigned |= names if isinstance(statement.value, ast.Call) else set()
+            if names & losses:
+                used |= {
+                    each.id for each in ast.walk(statement.value) if isinstance(each, ast.Name)
+                }
+    return losses | (assigned & used)
 
 
 _LONG_WORK = late(
@@ -75,6 +76,7 @@ _LONG_WORK = late(
 )
 
 
+@lru_cache(maxsize=1)
 def computes_for_long(program: Program) -> bool:
     """Whether a call trains a model or lets it predict, by its name."""
     return any(_LONG_WORK.fullmatch(call.method) for call in program.calls() if call.method) or any(
