@@ -78,8 +78,10 @@ def test_a_comment_that_names_the_machine_makes_a_note() -> None:
 
 
 def test_a_name_says_that_it_is_the_wrong_way() -> None:
-    assert severities(in_function("def bad_move():")) == []
-    assert severities(in_function("def move():"), path="wrong_device.py") == []
+    note = [("WG726", "info")]
+    assert severities(in_function("def bad_move():")) == note
+    assert severities(in_function("def move():"), path="wrong_device.py") == note
+    assert "a name here says" in lint(in_function("def bad_move():"))[0].finding.message
     assert severities(in_function("def badge():"), path="broken_arrow/main.py") == FOUND
 
 

@@ -45,13 +45,14 @@ _ASSUMES = late(
 )
 """A comment that names the machine that the line is for."""
 _NAMED_WRONG = late(
-    r"(?:^|[_-])(?:bad|wrong|incorrect|broken|buggy|naive|anti_?patterns?|mistakes?)(?:[_-]|$)", 2
+    r"(?:^|[_-])(?:bad|wrong|incorrect|broken|buggy|anti_?patterns?|mistakes?)(?:[_-]|$)", 2
 )
 _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
 
 _ASSUMED = "a comment here names the machine that it assumes"
+_NAMED = "a name here says that this is an example of a mistake"
 _IN_TEST = "this is a test, which may do it on purpose"
 
 
@@ -64,7 +65,7 @@ def settled(program: Program, item: CodeFinding) -> CodeFinding | None:
     if (
         _never_runs(program, chain)
         or any(map(_expects_error, chain))
-        or _is_shown_as_wrong(program, chain)
+        or any(map(_CALLED_WRONG.search, _comments(program, chain)))
     ):
         return None
     is_info = item.finding.severity == "info"
@@ -73,6 +74,8 @@ def settled(program: Program, item: CodeFinding) -> CodeFinding | None:
         return None if is_info else _as_note(item, _IN_TEST)
     if is_info:
         return item
+    if _is_named_wrong(program, chain):
+        return _as_note(item, _NAMED)
     if any(map(_ASSUMES.search, _comments(program, chain))):
         return _as_note(item, _ASSUMED)
     switch = _switched_off(program, chain)
@@ -152,13 +155,11 @@ def _expects_error(node: ast.AST) -> bool:
     )
 
 
-def _is_shown_as_wrong(program: Program, chain: list[ast.AST]) -> bool:
-    """A comment at the statement, or a name around it, says that this is the wrong way."""
-    if _NAMED_WRONG.search(os.path.basename(program.path).partition(".")[0]):
-        return True
-    if any(_NAMED_WRONG.search(getattr(node, "name", None) or "") for node in chain):
-        return True
-    return any(map(_CALLED_WRONG.search, _comments(program, chain)))
+def _is_named_wrong(program: Program, chain: list[ast.AST]) -> bool:
+    """The file, or a function around it, has a name such as bad_example."""
+    file = os.path.basename(program.path).partition(".")[0]
+    names = (file, *(getattr(node, "name", None) or "" for node in chain))
+    return any(map(_NAMED_WRONG.search, names))
 
 
 def _comments(program: Program, chain: list[ast.AST]) -> list[str]:

@@ -115,5 +115,10 @@ def mentions(node: ast.AST, names: frozenset[str]) -> bool:
     return any(mentions(child, names) for child in ast.iter_child_nodes(node))
 
 
+_MOVES = (".cuda(", ".to(", "device=", "device(", "set_default_", "cuda.FloatTensor")
+
+
 def uses_gpu(program: Program) -> bool:
-    return "cuda" in program.text or "accelerator" in program.text
+    """It names CUDA, and puts something on a device; or a library does that for it."""
+    text = program.text
+    return "accelerator" in text or ("cuda" in text and any(word in text for word in _MOVES))
