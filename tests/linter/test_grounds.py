@@ -62,6 +62,15 @@ def test_names_inside_modules_that_remain_are_names_of_tensorflow_1_as_well(
     assert found(tmp_path, text, README_md="Needs TensorFlow 1.4.") == []
 
 
+def test_neighbours_for_tensorflow_1_contradict_a_readme(tmp_path: pathlib.Path) -> None:
+    old = "import tensorflow as tf\ntf.contrib.layers.flatten(x)\n"
+    readme = {"README_md": "Needs TensorFlow 2.4."}
+    assert found(tmp_path, SESSION, one_py=SESSION, two_py=SESSION, **readme) == [
+        ("WG704", "warning")
+    ]
+    assert found(tmp_path, SESSION, one_py=old, two_py=old, **readme) == [("WG704", "info")]
+
+
 def test_a_module_of_old_keras_shows_that_a_file_is_for_tensorflow_1(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -170,6 +179,7 @@ def test_memory_variables_of_gpus_are_a_note_in_a_program_for_tpus(tmp_path: pat
     )
     assert found(tmp_path, text.format("")) == [("WG710", "error")]
     assert found(tmp_path, text.format("  # the TPU")) == [("WG710", "info")]
+    assert found(tmp_path, text.format("  # TPU\u30e1\u30e2\u30ea")) == [("WG710", "info")]
 
 
 def test_a_list_of_losses_is_a_note_and_their_sum_a_warning(tmp_path: pathlib.Path) -> None:
