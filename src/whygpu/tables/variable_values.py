@@ -13,7 +13,8 @@ Judgement = tuple[str, str]
 """The meaning of the value, and its problem; empty if it has none."""
 
 _NAMES_NO_GPU = late(
-    r"/?(?:job:|device:)?(?:cuda|gpu)(?::?\d+)?|all|auto|\d+\.\d+|[\[({'\"].*|.*[\])}'\"]",
+    r"/?(?:job:|device:)?(?:cuda|gpu)(?::?\d+)?|all|auto|\d+\.\d+"
+    r"|[\[({'\"][^\n]{0,80}|[^\n]{0,80}[\])}'\"]",
     re.IGNORECASE,
 )
 """Words for GPUs that CUDA does not read: cuda:0, gpu0, all; and the first of [0, 1]."""
