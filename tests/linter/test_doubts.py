@@ -70,9 +70,18 @@ def test_other_comments_change_nothing(comment: str) -> None:
     assert severities("import torch\n" + MOVE.format(comment + "\n")) == FOUND
 
 
+def test_a_comment_that_names_the_machine_makes_a_note() -> None:
+    text = "import torch\n{}torch.cuda.set_device(3)\n"
+    assert severities(text.format("")) == [("WG720", "warning")]
+    assert severities(text.format("# suppose you have four cards\n")) == [("WG720", "info")]
+    assert severities(text.format("# assume nothing\n")) == [("WG720", "warning")]
+
+
 def test_a_name_says_that_it_is_the_wrong_way() -> None:
-    assert severities(in_function("def bad_move():")) == []
-    assert severities(in_function("def move():"), path="wrong_device.py") == []
+    note = [("WG726", "info")]
+    assert severities(in_function("def bad_move():")) == note
+    assert severities(in_function("def move():"), path="wrong_device.py") == note
+    assert "a name here says" in lint(in_function("def bad_move():"))[0].finding.message
     assert severities(in_function("def badge():"), path="broken_arrow/main.py") == FOUND
 
 

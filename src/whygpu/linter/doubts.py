@@ -10,6 +10,7 @@ import ast
 import itertools
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.lazy_regex import late
@@ -37,13 +38,21 @@ _CALLED_WRONG = late(
     2,
 )
 """A comment that says that the line is a mistake, or is meant."""
+_ASSUMES = late(
+    r"\b(?:suppos\w{1,4}|assum\w{1,4}|if (?:you|we|there|your \w{1,20})|requires?|needs?)\b"
+    r"[^\n]{0,60}\b(?:gpus?|cards?|devices?|cuda)\b",
+    2,
+)
+"""A comment that names the machine that the line is for."""
 _NAMED_WRONG = late(
-    r"(?:^|[_-])(?:bad|wrong|incorrect|broken|buggy|naive|anti_?patterns?|mistakes?)(?:[_-]|$)", 2
+    r"(?:^|[_-])(?:bad|wrong|incorrect|broken|buggy|anti_?patterns?|mistakes?)(?:[_-]|$)", 2
 )
 _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
 
+_ASSUMED = "a comment here names the machine that it assumes"
+_NAMED = "a name here says that this is an example of a mistake"
 _IN_TEST = "this is a test, which may do it on purpose"
 
 
@@ -56,14 +65,20 @@ def settled(program: Program, item: CodeFinding) -> CodeFinding | None:
     if (
         _never_runs(program, chain)
         or any(map(_expects_error, chain))
-        or _is_shown_as_wrong(program, chain)
+        or any(map(_CALLED_WRONG.search, _comments(program, chain)))
     ):
         return None
     is_info = item.finding.severity == "info"
     if _is_in_test(program, chain):
         # How fast a test is, or where it runs, is its author's choice.
         return None if is_info else _as_note(item, _IN_TEST)
-    switch = None if is_info else _switched_off(program, chain)
+    if is_info:
+        return item
+    if _is_named_wrong(program, chain):
+        return _as_note(item, _NAMED)
+    if any(map(_ASSUMES.search, _comments(program, chain))):
+        return _as_note(item, _ASSUMED)
+    switch = _switched_off(program, chain)
     return _as_note(item, switch) if switch else item
 
 
@@ -85,20 +100,38 @@ def _never_runs(program: Program, chain: list[ast.AST]) -> bool:
     """Below `if False`, or after a statement that leaves the block."""
     by_hand = program.path.endswith(".ipynb")
     for child, parent in itertools.pairwise(chain):
+        line = getattr(child, "lineno", 0)
         if isinstance(parent, (ast.If, ast.While)) and isinstance(parent.test, ast.Constant):
             unreached = parent.orelse if parent.test.value else parent.body
-            if child in unreached:
+            if unreached and unreached[0].lineno <= line <= (unreached[-1].end_lineno or line):
                 return True
         if isinstance(parent, ast.Module) and by_hand:
             # Who runs the cells one by one goes on after an error.
             continue
+        if any(end < line <= last for end, last in _unreached_lines(program, parent)):
+            return True
+    return False
+
+
+def _unreached_lines(program: Program, parent: ast.AST) -> list[tuple[int, int]]:
+    """For each block of a statement that is left before its end: the lines after that."""
+    known = _unreached_by_parent(program)
+    if parent not in known:
+        known[parent] = []
         for field in _BLOCKS:
             block = getattr(parent, field, None)
-            if isinstance(block, list) and child in block:
-                before = block[: block.index(child)]
-                if any(map(_leaves, before)):
-                    return True
-    return False
+            statements = block if isinstance(block, list) else []
+            leaving = next(filter(_leaves, statements), None)
+            if leaving is not None:
+                end = leaving.end_lineno or leaving.lineno
+                known[parent].append((end, statements[-1].end_lineno or end))
+    return known[parent]
+
+
+@lru_cache(maxsize=1)
+def _unreached_by_parent(program: Program) -> dict[ast.AST, list[tuple[int, int]]]:
+    """A file may have thousands of findings in one block."""
+    return {}
 
 
 def _leaves(statement: ast.AST) -> bool:
@@ -122,19 +155,21 @@ def _expects_error(node: ast.AST) -> bool:
     )
 
 
-def _is_shown_as_wrong(program: Program, chain: list[ast.AST]) -> bool:
-    """A comment at the statement, or a name around it, says that this is the wrong way."""
-    if _NAMED_WRONG.search(os.path.basename(program.path).partition(".")[0]):
-        return True
-    if any(_NAMED_WRONG.search(getattr(node, "name", None) or "") for node in chain):
-        return True
+def _is_named_wrong(program: Program, chain: list[ast.AST]) -> bool:
+    """The file, or a function around it, has a name such as bad_example."""
+    file = os.path.basename(program.path).partition(".")[0]
+    names = (file, *(getattr(node, "name", None) or "" for node in chain))
+    return any(map(_NAMED_WRONG.search, names))
+
+
+def _comments(program: Program, chain: list[ast.AST]) -> list[str]:
+    """Those on the lines of the statement and above it; a whole block has too many."""
     if program.origin(chain[0]) is not None:
-        return False
+        return []
     statement = next((node for node in chain if isinstance(node, ast.stmt)), None)
-    if statement is None or isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
-        return False
-    comments = [] if _is_block(statement) else program.comments_at(statement).split("\n")
-    return any(_CALLED_WRONG.search(comment) for comment in comments)
+    if statement is None or _is_block(statement):
+        return []
+    return program.comments_at(statement).split("\n")
 
 
 def _is_block(statement: ast.stmt) -> bool:
@@ -144,9 +179,12 @@ def _is_block(statement: ast.stmt) -> bool:
 def _is_in_test(program: Program, chain: list[ast.AST]) -> bool:
     if any(_is_test_code(node) for node in chain):
         return True
-    if not _TEST_FILE.search(program.path):
-        # test.py is mostly the program that evaluates a model.
-        return False
+    # test.py is mostly the program that evaluates a model.
+    return bool(_TEST_FILE.search(program.path)) and _has_tests(program)
+
+
+@lru_cache(maxsize=1)
+def _has_tests(program: Program) -> bool:
     return bool(program.imports & _TEST_TOOLS) or any(map(_is_test_code, program.tree.body))
 
 
@@ -192,22 +230,28 @@ def _switched_off(program: Program, chain: list[ast.AST]) -> str:
 
 def _only_constant(program: Program, name: str) -> ast.Assign | None:
     """The statement of the module that gives a name its only value, which is a constant."""
-    stored = [
-        node
-        for node in ast.walk(program.tree)
-        if (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
-        or (isinstance(node, ast.arg) and node.arg == name)
-        or (isinstance(node, ast.alias) and (node.asname or node.name) == name)
-    ]
-    if len(stored) != 1:
-        return None
-    made = program.parent(stored[0])
+    given = _given_names(program).get(name, [])
+    made = program.parent(given[0]) if len(given) == 1 else None
     is_plain = (
         isinstance(made, ast.Assign)
         and isinstance(made.value, ast.Constant)
         and program.parent(made) is program.tree
     )
     return made if is_plain and isinstance(made, ast.Assign) else None
+
+
+@lru_cache(maxsize=1)
+def _given_names(program: Program) -> dict[str, list[ast.AST]]:
+    """Where each name of the file gets a value."""
+    found: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(program.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.arg):
+            found.setdefault(node.arg, []).append(node)
+        elif isinstance(node, ast.alias):
+            found.setdefault(node.asname or node.name, []).append(node)
+    return found
 
 
 def _last_word(node: ast.AST) -> str:

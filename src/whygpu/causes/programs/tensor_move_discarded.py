@@ -65,6 +65,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from whygpu.causes.evidence.runtime_starts import may_be_cuda
 from whygpu.causes.evidence.torch_tensors import is_tensor
@@ -105,7 +106,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             # torch.ones(1).cuda() alone warms up or tests the GPU.
             continue
         name = moved.id
-        if _may_move_in_place(call.receiver) or _is_unpacked(call, name):
+        if _may_move_in_place(call.receiver) or name in _unpacked_names(program):
             continue
         start = program.place(statement).start
         yield CAUSE.in_code(
@@ -126,14 +127,13 @@ def _may_move_in_place(value: Value) -> bool:
     return isinstance(value, Result) and "collate_fn" in value.call.keywords
 
 
-def _is_unpacked(call: Call, name: str) -> bool:
-    """model(**x) in the same function: then x is a mapping, whose own .to() moves it."""
-    return any(
-        isinstance(node, ast.keyword)
-        and node.arg is None
-        and isinstance(node.value, ast.Name)
-        and node.value.id == name
-        for node in ast.walk(call.scope)
+@lru_cache(maxsize=1)
+def _unpacked_names(program: Program) -> frozenset[str]:
+    """The x of model(**x): a mapping, whose own .to() moves it."""
+    return frozenset(
+        node.value.id
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.keyword) and node.arg is None and isinstance(node.value, ast.Name)
     )
 
 
