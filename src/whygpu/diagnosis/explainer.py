@@ -53,22 +53,24 @@ _ENOUGH_LINES = 3
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     """The whole judgement. It is pure: the same log and catalogue give the same answer.
 
-    If the log as it is shows no cause, its lines may have been wrapped.
+    If the log as it is shows no cause, its lines may have been wrapped, or typed with mistakes.
     """
     answer = _explain(log, causes)
     if answer.verdict in ("found", "nothing-wrong"):
         return answer
-    readings = (
-        reading._replace(unread=log.unread, memory=log.memory, processor=log.processor)
-        for reading in log.other_readings
-    )
-    others = (_explain(reading, causes) for reading in readings)
-    return next((other for other in others if _answers(other)), answer)
+    for reading in log.other_readings:
+        reading = reading._replace(unread=log.unread, memory=log.memory, processor=log.processor)
+        other = _explain(reading, causes)
+        if _answers(other, guesses=reading.corrected):
+            return other
+    return answer
 
 
-def _answers(explanation: Explanation) -> bool:
-    """Whether it is more than a guess."""
-    return explanation.verdict == "found" and explanation.root_causes[0].confidence != "possible"
+def _answers(explanation: Explanation, *, guesses: bool) -> bool:
+    """Whether it has a cause. Lines that were joined by mistake may seem to have one."""
+    if explanation.verdict != "found":
+        return False
+    return guesses or explanation.root_causes[0].confidence != "possible"
 
 
 def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:

@@ -33,6 +33,7 @@ from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
 from whygpu.readers.traceback_code import with_programs
 from whygpu.readers.tracebacks import raised
+from whygpu.readers.typed_messages import corrected
 from whygpu.readers.unpacking import Unpacked
 from whygpu.readers.versions import versions
 from whygpu.readers.work_progress import progress
@@ -124,7 +125,8 @@ def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
 def read(sifted: Sifted, name: str = "") -> Log:
     """Read the lines that a sieve has kept.
 
-    A short log may not show whether its lines were wrapped. Then the other readings are kept too.
+    A short log may not show whether its lines were wrapped, or that somebody has typed it. Then
+    the other readings are kept too.
     """
     kept = without_repetition(without_listings(without_programs(sifted.lines)))
     shown = without_margin([(number, text) for number, raw in kept for text in cleaned(raw)])
@@ -132,10 +134,14 @@ def read(sifted: Sifted, name: str = "") -> Log:
     wrapping = wrapping_of(texts)
     if wrapping is not None:
         return _of_last_run(joined(shown, wrapping), sifted, name)
-    others = possible_wrappings(texts) if len(sifted.lines) <= FEW_LINES else ()
-    return _of_last_run(shown, sifted, name)._replace(
-        other_readings=tuple(_of_last_run(joined(shown, other), sifted, name) for other in others)
-    )
+    others: list[Log] = []
+    if len(sifted.lines) <= FEW_LINES:
+        wrappings = possible_wrappings(texts)
+        others += [_of_last_run(joined(shown, other), sifted, name) for other in wrappings]
+        spelt = corrected(shown)
+        if spelt is not None:
+            others.append(_of_last_run(spelt, sifted, name)._replace(corrected=True))
+    return _of_last_run(shown, sifted, name)._replace(other_readings=tuple(others))
 
 
 def _of_last_run(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
