@@ -402,9 +402,13 @@ def _shown_of_devices(log: Log) -> str:
 
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
     answered = amid_output and log.reports_gpu_at_work()
+    # A value in a sentence is a person's statement, too.
+    stated = {shown.line for shown in log.shown if shown.asked == shown.line}
     before = ""
     for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
-        person = is_of_a_person(line.text) or goes_on_after(before, line.text)
+        person = (
+            is_of_a_person(line.text) or line.number in stated or goes_on_after(before, line.text)
+        )
         before = line.text if person else ""
         if line.level == "none" and (person or not amid_output):
             said = complaint_in(line.text)

@@ -47,7 +47,7 @@ _DONE = (
     r"|rebooted|restarted|created|built|tried"
 )
 _BUT_NOW = re.compile(
-    rf"\b(?:{_DONE})\b[^\n]{{0,200}}\b(?:now|today|after that|then)\b"
+    rf"\b(?:{_DONE})\b[^\n]{{0,200}}\b(?:now|today|after that|then)\b(?! ?\?)"
     r"|\b(?:[Nn]ow|[Tt]oday|[Aa]fter that)(?:,? (?:I (?:get|got|have|see)|it (?:runs|says|fails"
     r"|works|gives|prints)|the error|there is|with)\b| ?:)"
     r"|\b(?:jetzt (?:bekomme|kommt|erscheint|sagt)|maintenant (?:j['’]ai|il)"
@@ -87,8 +87,10 @@ def _of_earlier_attempts(log: Log) -> tuple[frozenset[int], int]:
 
 def _complains_from(log: Log, turn: int) -> bool:
     """Whether the log shows what happens now, good or bad."""
-    seen = (*log.statuses, *log.libraries, *log.reports, *log.failures, *log.allocations)
-    return any(each.line >= turn for each in seen)
+    seen = (*log.statuses, *log.libraries, *log.reports, *log.allocations)
+    # The sentence may have been read as a part of the message before it.
+    ends = [failure.last for failure in log.failures]
+    return any(last >= turn for last in (*ends, *(each.line for each in seen)))
 
 
 def _ends(log: Log) -> list[tuple[int, int]]:
