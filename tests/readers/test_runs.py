@@ -82,7 +82,7 @@ TOO_OLD = "RuntimeError: The NVIDIA driver on your system is too old (found vers
     ("text", "roots"),
     [
         (
-            f'First I got "{NOT_COMPILED}".\nThen I reinstalled it with pip and now I get\n{TOO_OLD}',
+            f'First I got "{NOT_COMPILED}".\nThen I reinstalled it and now I get\n{TOO_OLD}',
             ["driver-too-old-for-cuda"],
         ),
         (

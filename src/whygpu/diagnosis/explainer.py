@@ -29,6 +29,7 @@ from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Failure, Log
 from whygpu.readers.cut_off import cut_off
+from whygpu.readers.test_results import all_tests_passed
 from whygpu.readers.work_progress import lost_numbers
 from whygpu.tables.gpu_vocabulary import message_is_about_gpu
 
@@ -94,6 +95,12 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
     doubt = _doubt(log, roots, noise) if without_failure and not missing else None
     weighty = any(root.severity != "info" for root in roots)
+    passed = None
+    if verdict in ("found", "unknown", "not-gpu") and not missing:
+        # What a test prints, or raises on purpose, is no fault.
+        passed = all_tests_passed(log)
+    if passed is not None:
+        verdict, doubt = "nothing-wrong", None
     if doubt is not None or (missing and not (verdict == "found" and weighty)):
         verdict = "unknown"
     on_cpu_because = _reason_for_cpu(roots) if verdict == "nothing-wrong" else None
@@ -112,7 +119,9 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         + (_of_time_limit(overtime) if verdict == "found" else "")
         + (
             _work_on_cpu(on_cpu_because)
-            if on_cpu_because is not None
+            if on_cpu_because is not None and passed is None
+            else _TESTS_PASSED.format(passed)
+            if passed is not None
             else _headline(log, verdict, roots, unexplained, guidance, noise)
         ),
         root_causes=tuple(roots),
@@ -126,6 +135,9 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         unread=log.unread,
         on_cpu=on_cpu_because is not None,
     )
+
+
+_TESTS_PASSED = "all tests passed, line {}; no error that they printed made one of them fail"
 
 
 def _not_read(log: Log, crashed: Sequence[str]) -> str:

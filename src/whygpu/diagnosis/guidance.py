@@ -229,7 +229,7 @@ def for_unknown(
         return _for_failure(log, failures[-1])
     if not log.lines:
         return Guidance(
-            "it is empty",
+            "it has no message of a program" if log.lines_read else "it is empty",
             ask="Did the output go elsewhere, to standard error or to a file?",
             steps=(_WHOLE_OUTPUT,),
         )

@@ -1,5 +1,5 @@
-"""Leaves out source code, because its strings are no messages: what pytest prints around an error,
-and programs that a page or a report in Markdown shows."""
+"""Leaves out what only looks like messages: source code that pytest prints around an error,
+programs that a page or a report in Markdown shows, and earlier answers of whygpu."""
 
 from __future__ import annotations
 
@@ -77,4 +77,29 @@ def without_listings(lines: Sequence[Raw]) -> list[Raw]:
             elif not _STATEMENT.match(starts[above]):
                 # The statement that failed belongs to the error; it may go on over several lines.
                 break
+    return [line for place, line in enumerate(lines) if place not in dropped]
+
+
+_CAUSE_OF_OURS = re.compile(
+    rb"\d{1,2}\. WG\d{3} [a-z][\w-]{2,60}  (?:certain|likely|possible)?\s{0,4}$"
+)
+_END_OF_OURS = re.compile(rb"Details: whygpu rule WG\d{3}\s{0,4}$")
+_MARKED = re.compile("(?:✗|✘|✖|x|!|\\?|·|✓|FAIL|\\[.\\]) ".encode())
+_HEADLINE_OF_OURS = 8
+"""The most lines of a headline above the first cause."""
+
+
+def without_own_answers(lines: Sequence[Raw]) -> list[Raw]:
+    """The lines, without earlier answers of `explain`, whose words are those of causes."""
+    dropped: set[int] = set()
+    begin: int | None = None
+    for place, (_, raw) in enumerate(lines):
+        head = raw[:_ENOUGH]
+        if begin is None and b"WG" in head and _CAUSE_OF_OURS.match(head):
+            above = range(place - 1, max(-1, place - 1 - _HEADLINE_OF_OURS), -1)
+            marked = (at for at in above if _MARKED.match(lines[at][1][:_ENOUGH]))
+            begin = next(marked, place)
+        elif begin is not None and _END_OF_OURS.match(head):
+            dropped.update(range(begin, place + 1))
+            begin = None
     return [line for place, line in enumerate(lines) if place not in dropped]

@@ -24,7 +24,7 @@ from whygpu.readers.layout import (
     wrapping_of,
 )
 from whygpu.readers.libraries import events
-from whygpu.readers.listings import without_listings, without_programs
+from whygpu.readers.listings import without_listings, without_own_answers, without_programs
 from whygpu.readers.records import records
 from whygpu.readers.repetition import without_repetition
 from whygpu.readers.runs import lines_of_earlier_runs
@@ -128,7 +128,8 @@ def read(sifted: Sifted, name: str = "") -> Log:
     A short log may not show whether its lines were wrapped, or that somebody has typed it. Then
     the other readings are kept too.
     """
-    kept = without_repetition(without_listings(without_programs(sifted.lines)))
+    own = without_own_answers(without_programs(sifted.lines))
+    kept = without_repetition(without_listings(own))
     shown = without_margin([(number, text) for number, raw in kept for text in cleaned(raw)])
     texts = [text for _, text in shown]
     wrapping = wrapping_of(texts)
