@@ -121,3 +121,24 @@ def test_an_earlier_answer_is_no_log() -> None:
     # What stands around it counts.
     around = explained(f"{answer}\nRuntimeError: CUDA error: invalid device ordinal\n")
     assert [root.cause for root in around.root_causes] == ["invalid-device-ordinal"]
+
+
+PROGRAM = """\
+import tensorflow as tf
+
+try:
+    model.fit(x_train, y_train)
+except tf.errors.ResourceExhaustedError as e:
+    print(f"CUDA out of memory error: {e}")
+"""
+
+
+def test_the_source_of_a_program_is_no_log() -> None:
+    answer = explained(PROGRAM)
+    assert answer.verdict == "unknown"
+    assert "source of a program" in answer.headline
+    # With what it printed, it is one.
+    assert explained(f"{PROGRAM}\nCUDA out of memory error: OOM\n").verdict == "found"
+    cell = "import torch\nprint(torch.version.cuda)\nNone\n"
+    assert explained(cell).root_causes[0].cause == "cpu-only-build"
+    assert explained("torch.zeros(1).cuda()\nprint(1)").guidance is not None

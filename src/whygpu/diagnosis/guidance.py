@@ -227,6 +227,18 @@ def for_unknown(
     """For a log without a known cause. `failures` are those that no finding explains."""
     if failures:
         return _for_failure(log, failures[-1])
+    if log.is_source:
+        return Guidance(
+            "it is the source of a program, and not what the program printed",
+            ask="What does it print, with its errors?",
+            steps=(
+                Remedy(
+                    "Look in the source for mistakes about the GPU.",
+                    command_line("whygpu lint PROGRAM.py"),
+                ),
+                _WHOLE_OUTPUT,
+            ),
+        )
     if not log.lines:
         return Guidance(
             "it has no message of a program" if log.lines_read else "it is empty",

@@ -248,6 +248,8 @@ class Log(NamedTuple):
     other_readings: tuple[Log, ...] = ()
     """The same log with lines joined that may have been wrapped, or with messages corrected that
     somebody typed."""
+    is_source: bool = False
+    """Whether all of it is the source of a program, which then is not read as a log."""
     corrected: bool = False
     """Whether this is a reading with corrected messages."""
     memory: MemoryEnd | None = None

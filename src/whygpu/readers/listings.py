@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
 
 _TIME = r"(?:\d{4}-\d\d-\d\dT[\d:.]{8,18}Z )?"
 _ERROR = re.compile(_TIME + r"E {3,16}\S")
@@ -43,21 +47,55 @@ def without_programs(lines: Sequence[Raw]) -> list[Raw]:
     return [line for place, line in enumerate(lines) if place not in dropped]
 
 
-def _is_program(text: bytes) -> bool:
-    """Whether it is Python with an import or a call, which no message is."""
+def is_whole_program(lines: Sequence[Raw]) -> bool:
+    """Whether all of it is the source of a program: it imports something, and prints no value.
+
+    In a cell of a notebook with its output, a value stands between the statements.
+    """
+    import ast
+
+    if not any(raw.lstrip().startswith((b"import ", b"from ")) for _, raw in lines):
+        return False
+    tree = _parsed(b"\n".join(raw for _, raw in lines))
+    if tree is None:
+        return False
+    imports = [isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body]
+    return any(imports) and not all(imports) and not any(map(_is_value, tree.body))
+
+
+def _is_value(statement: ast.stmt) -> bool:
+    import ast
+
+    if not isinstance(statement, ast.Expr):
+        return False
+    value = statement.value
+    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return not is_text and not isinstance(value, ast.Call | ast.Await)
+
+
+def _parsed(text: bytes) -> ast.Module | None:
     import ast
     import textwrap
     import warnings
 
     if len(text) > _LONGEST_PROGRAM:
-        return False
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(textwrap.dedent(text.decode("utf-8")))
+            return ast.parse(textwrap.dedent(text.decode("utf-8")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(isinstance(node, ast.Import | ast.ImportFrom | ast.Call) for node in ast.walk(tree))
+        return None
+
+
+def _is_program(text: bytes) -> bool:
+    """Whether it is Python with an import or a call, which no message is."""
+    import ast
+
+    tree = _parsed(text)
+    return tree is not None and any(
+        isinstance(node, ast.Import | ast.ImportFrom | ast.Call) for node in ast.walk(tree)
+    )
 
 
 def without_listings(lines: Sequence[Raw]) -> list[Raw]:

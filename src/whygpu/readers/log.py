@@ -24,7 +24,12 @@ from whygpu.readers.layout import (
     wrapping_of,
 )
 from whygpu.readers.libraries import events
-from whygpu.readers.listings import without_listings, without_own_answers, without_programs
+from whygpu.readers.listings import (
+    is_whole_program,
+    without_listings,
+    without_own_answers,
+    without_programs,
+)
 from whygpu.readers.records import records
 from whygpu.readers.repetition import without_repetition
 from whygpu.readers.runs import lines_of_earlier_runs
@@ -102,6 +107,7 @@ _FRAMEWORKS = (
 )
 
 
+_MOST_LINES_OF_SOURCE = 2_000
 _SHARED_WITH_XLA = late(r"\bcuda_dnn\.cc")
 """A source file that JAX also uses: it counts for TensorFlow if nothing else names a framework."""
 _IN_SENTENCES = (("jax", late(r"\bJAX\b")), ("tensorflow", late(r"\bTensorFlow\b")))
@@ -128,6 +134,8 @@ def read(sifted: Sifted, name: str = "") -> Log:
     A short log may not show whether its lines were wrapped, or that somebody has typed it. Then
     the other readings are kept too.
     """
+    if sifted.lines_read <= _MOST_LINES_OF_SOURCE and is_whole_program(sifted.lines):
+        return Log((), name=name, lines_read=sifted.lines_read, is_source=True)
     own = without_own_answers(without_programs(sifted.lines))
     kept = without_repetition(without_listings(own))
     shown = without_margin([(number, text) for number, raw in kept for text in cleaned(raw)])

@@ -87,10 +87,13 @@ def _of_earlier_attempts(log: Log) -> tuple[frozenset[int], int]:
 
 def _complains_from(log: Log, turn: int) -> bool:
     """Whether the log shows what happens now, good or bad."""
-    seen = (*log.statuses, *log.libraries, *log.reports, *log.allocations)
     # The sentence may have been read as a part of the message before it.
-    ends = [failure.last for failure in log.failures]
-    return any(last >= turn for last in (*ends, *(each.line for each in seen)))
+    lines = [failure.last for failure in log.failures]
+    lines += [each.line for each in log.statuses]
+    lines += [each.line for each in log.libraries]
+    lines += [each.line for each in log.reports]
+    lines += [each.line for each in log.allocations]
+    return any(line >= turn for line in lines)
 
 
 def _ends(log: Log) -> list[tuple[int, int]]:
