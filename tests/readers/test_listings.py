@@ -123,7 +123,7 @@ def test_an_earlier_answer_is_no_log() -> None:
     assert [root.cause for root in around.root_causes] == ["invalid-device-ordinal"]
 
 
-PROGRAM = """\
+SOURCE = """\
 import tensorflow as tf
 
 try:
@@ -134,11 +134,11 @@ except tf.errors.ResourceExhaustedError as e:
 
 
 def test_the_source_of_a_program_is_no_log() -> None:
-    answer = explained(PROGRAM)
+    answer = explained(SOURCE)
     assert answer.verdict == "unknown"
     assert "source of a program" in answer.headline
     # With what it printed, it is one.
-    assert explained(f"{PROGRAM}\nCUDA out of memory error: OOM\n").verdict == "found"
+    assert explained(f"{SOURCE}\nCUDA out of memory error: OOM\n").verdict == "found"
     cell = "import torch\nprint(torch.version.cuda)\nNone\n"
     assert explained(cell).root_causes[0].cause == "cpu-only-build"
     assert explained("torch.zeros(1).cuda()\nprint(1)").guidance is not None
