@@ -25,12 +25,12 @@ _LARGEST = 1 << 19
 _HIGHEST = 6
 """How many folders above a file may be the top of its project."""
 _TEXT = re.compile(
-    r"(?:.*\.(?:md|rst|example|sample|dist|sh|bash|mk|ya?ml|json|toml|py|cfg|ini|bat|ps1|env|sbatch|slurm|pbs|tf|hcl)"
+    r"\A(?:.*\.(?:md|rst|example|sample|dist|sh|bash|mk|ya?ml|json|toml|py|cfg|ini|bat|ps1|env|sbatch|slurm|pbs|tf|hcl)"
     r"|makefile|readme[\w.-]*|justfile|jenkinsfile|\.env[\w.-]*|install[\w.-]*|[\w-]*dockerfile[\w.-]*)",
     re.IGNORECASE,
 )
 _DATA = re.compile(
-    r".*\.(?:png|jpe?g|gif|svg|csv|tsv|npy|npz|pkl|h5|pt|pth|bin|onnx|zip|gz|tar|pdf|txt|ipynb"
+    r"\A.*\.(?:png|jpe?g|gif|svg|csv|tsv|npy|npz|pkl|h5|pt|pth|bin|onnx|zip|gz|tar|pdf|txt|ipynb"
     r"|c|cc|cpp|cu|h|hpp|js|ts|tsx|jsx|css|html|lock|go|rs|java|wav|mp[34]|ttf|woff2?|so|xml)",
     re.IGNORECASE,
 )
