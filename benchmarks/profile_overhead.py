@@ -1,14 +1,15 @@
 """What the sampling of `whygpu run --profile` costs, outside the frameworks' own profilers.
 
-    python -m benchmarks.profile_overhead [--pairs 150] [--seconds 0.2] [torch jax tensorflow keras]
+    python -m benchmarks.profile_overhead [--blocks 3000] [torch jax tensorflow keras]
     python -m benchmarks.profile_overhead --device gpu --json rows.jsonl \\
         --python torch=/venvs/torch/bin/python --python tensorflow=/venvs/tf/bin/python
     python -m benchmarks.profile_overhead --tools --python torch=/venvs/tools/bin/python
 
-One process trains all the time. When the sampler has settled, sampling waits and goes on in turns,
-and each stretch with it is compared with the one before: so other work on the machine disturbs both
-alike. The hooks that mark the steps work throughout. The processor time of the whole process,
-sampler included, is compared as well, because it depends less on other programs.
+One process trains all the time. When the sampler has settled, blocks of steps are drawn by lot: in
+one half of them one sample is taken, and in the other half none. What a sample costs is the
+processor time of the whole process, sampler included, that such a block takes longer. Each block is
+short and there are thousands, so that the interval is narrow although other programs disturb both
+halves. The hooks that mark the steps are called by themselves, many times.
 
 With --tools, whole runs of one PyTorch program are compared instead: as it is, under whygpu, and
 with gpuprof and TraceML if that interpreter has them. Programs whose row is in the file of --json
@@ -19,24 +20,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from benchmarks import machine
 
 BOOTSTRAP = pathlib.Path(__file__).parents[1] / "src/whygpu/launch/bootstrap"
 WARM_UP = 60.0
-"""Seconds at most, until there are enough samples for the sampler to settle."""
+"""Seconds of steps at most, until there are enough samples for the sampler to settle."""
 TARGETS = {"torch": "torch", "jax": "jax", "tensorflow": "tensorflow-2.21", "keras": "keras-all"}
 FRAMEWORK_OF = {"keras": "tensorflow"}
 """The framework whose interpreter has it."""
-LONGEST = 300.0
+LONGEST = 1800.0
+STEPS_OF_A_BLOCK = 0.012
+"""Seconds of processor time: as many steps as take that long."""
+HOOK_CALLS = 20000
 
 STEPS = {
     "torch": """
@@ -106,58 +111,130 @@ def finish():
 """,
 }
 
+HOOKS = {
+    "torch": "hooks._stepped(optimizer, (), {})",
+    "jax": "hooks._executed(train_step)",
+    "tensorflow": "around_nothing(train_step)",
+    "keras": "around_nothing(train_step); recorder.mark('keras fit')",
+}
+"""What is called in each step. A batch of Keras is a call of a tf.function, too."""
+
 MEASURE = """
-import importlib, json, sys, tempfile, threading, time
+import importlib, json, random, sys, tempfile, _thread, time
 sys.path.append({bootstrap!r})
 from whygpu_bootstrap.profile import recorder, sampler
-sampling = threading.Event()
-period = sampler.Sampler._period
-
-def wait_for_turn(instance):
-    sampling.wait()
-    return period(instance)
-
-sampler.Sampler._period = wait_for_turn
-sampling.set()
-usual = sys.getswitchinterval()
 recorder.begin(tempfile.mkdtemp())
-importlib.import_module("whygpu_bootstrap.profile.{name}").start(module)
-began = time.perf_counter()
+hooks = importlib.import_module("whygpu_bootstrap.profile.{name}")
+hooks.start(module)
 taken = recorder._state["sampler"]
-while taken.taken < taken._settles_at and time.perf_counter() - began < {warm_up}:
+began = time.process_time()
+while taken.taken < taken._settles_at and time.process_time() - began < {warm_up}:
     step()
+finish()
+rate = 1 / taken._period()
+own, samples = taken._usual
 
-def stretch():
-    count, wall, cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - wall < {seconds}:
-        for _ in range(5):
-            step()
-        finish()
-        count += 5
-    return [(time.perf_counter() - wall) / count, (time.process_time() - cpu) / count]
+# From here on, the sampler sleeps and takes a sample only when it is told to.
+turn = _thread.allocate_lock()
+turn.acquire()
+waits = [False]
 
-for _ in range({pairs}):
-    sampling.clear()
-    sys.setswitchinterval(usual)
-    off = stretch()
-    sampling.set()
-    sys.setswitchinterval(sampler.SWITCH_INTERVAL)
-    on = stretch()
-    print(json.dumps([off, on]), flush=True)
+def period(instance):
+    waits[0] = True
+    turn.acquire()
+    waits[0] = False
+    return {block} / 4
+
+sampler.Sampler._period = period
+while not waits[0]:
+    step()
+steps, before = 0, time.process_time()
+while time.process_time() - before < 2:
+    step()
+    steps += 1
+finish()
+usual = max(1, round(steps * {block} / (time.process_time() - before)))
+
+wanted = usual
+for _ in range({blocks}):
+    sampled = random.random() < 0.5
+    before, steps = time.process_time(), 0
+    if sampled:
+        number = taken.taken
+        turn.release()
+    # The sampler may be late. The blocks without a sample are as long as the last one with one.
+    while steps < (usual if sampled else wanted) or (
+        sampled and (taken.taken == number or not waits[0])
+    ):
+        step()
+        steps += 1
+    finish()
+    if sampled:
+        wanted = steps
+    print(json.dumps([sampled, steps, time.process_time() - before]), flush=True)
+
+if {name!r} in ("tensorflow", "keras"):
+    from whygpu_bootstrap.profile import tensorflow as functions
+    around_nothing = functions._marking_call(lambda instance: None)
+    train_step = globals().get("train_step") or model.train_function
+before = time.process_time()
+for _ in range({calls}):
+    {hook}
+hook = (time.process_time() - before) / {calls}
+print(json.dumps([hook, rate, own / samples, 0]), flush=True)
 """
 
 
-def measured(name: str, python: str, options: argparse.Namespace) -> list[Any]:
-    """[[seconds of a step, its processor time] without, the same with sampling] of each pair."""
+class Cost(NamedTuple):
+    """What sampling and the hooks cost, in seconds of processor time."""
+
+    step: float
+    sample: float
+    error: float
+    """Of the cost of a sample: two standard errors."""
+    own: float
+    """The part of it that the thread of the sampler spends, by its own clock."""
+    rate: float
+    """Samples a second, once the sampler has settled."""
+    hook: float
+
+    def row(self, name: str) -> str:
+        share, error = (100 * self.rate * each for each in (self.sample, self.error))
+        return (
+            f"| {name} | {self.step * 1e3:.2f} ms | {self.sample * 1e6:.0f} us "
+            f"(\u00b1 {self.error * 1e6:.0f}), {self.own * 1e6:.0f} us of it in its thread "
+            f"| {self.rate:.0f} | {share:+.2f} % (\u00b1 {error:.2f}) "
+            f"| {self.hook * 1e6:.1f} us | {100 * self.hook / self.step:+.2f} % |"
+        )
+
+
+def measured(name: str, python: str, options: argparse.Namespace) -> Cost:
     program = f"ON_GPU = {options.device == 'gpu'}\n{STEPS[name]}" + MEASURE.format(
         bootstrap=str(BOOTSTRAP),
         name=name,
-        seconds=options.seconds,
-        pairs=options.pairs,
+        block=STEPS_OF_A_BLOCK,
+        blocks=options.blocks,
         warm_up=WARM_UP,
+        hook=HOOKS[name],
+        calls=HOOK_CALLS,
     )
-    output = _output([python, "-c", program])
-    return [json.loads(line) for line in output.splitlines() if line.startswith("[[")]
+    lines = [json.loads(line) for line in _output([python, "-c", program]).splitlines() if line]
+    return cost([tuple(line) for line in lines if len(line) == 3], *lines[-1][:3])
+
+
+def cost(blocks: Sequence[tuple[bool, int, float]], hook: float, rate: float, own: float) -> Cost:
+    """A block is (a sample was taken, steps, processor time). The slowest twentieth of each kind,
+    in which something else happened, is left out."""
+    plain = _usual([seconds for sampled, _, seconds in blocks if not sampled])
+    more = _usual([seconds for sampled, _, seconds in blocks if sampled])
+    error = math.hypot(*(statistics.stdev(each) / len(each) ** 0.5 for each in (plain, more)))
+    step = statistics.median(seconds / steps for sampled, steps, seconds in blocks if not sampled)
+    return Cost(step, statistics.fmean(more) - statistics.fmean(plain), 2 * error, own, rate, hook)
+
+
+def _usual(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return ordered[: len(ordered) - len(ordered) // 20]
 
 
 def _output(words: list[str], **environ: str) -> str:
@@ -166,18 +243,6 @@ def _output(words: list[str], **environ: str) -> str:
         words, env=everything, capture_output=True, text=True, check=True, timeout=LONGEST
     )
     return done.stdout
-
-
-def row(name: str, pairs: list[Any]) -> str:
-    ratios = [[on[part] / off[part] for off, on in pairs] for part in (0, 1)]
-    texts = []
-    for each in ratios:
-        low, middle, high = statistics.quantiles(each, n=4)
-        texts.append(
-            f"{100 * (middle - 1):+.1f} % ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
-        )
-    step = statistics.median(off[0] for off, _ in pairs)
-    return f"| {name} | {step * 1e3:.1f} ms | {texts[0]} | {texts[1]} |"
 
 
 PROGRAM = """
@@ -282,23 +347,25 @@ def compare_tools(options: argparse.Namespace, python: str) -> None:
 
 def compare_sampling(options: argparse.Namespace, python_for: Callable[[str], str]) -> None:
     done = _names_in(options.json, options.device)
-    print("| steps of | a step | time: median (quartiles) | processor time |")
-    print("| --- | ---: | ---: | ---: |", flush=True)
+    print(
+        "| steps of | a step | one sample | samples a second | sampling | hooks of a step | hooks |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for name in options.names:
         if name in done:
             continue
         framework = FRAMEWORK_OF.get(name, name)
         problem = machine.why_unusable(python_for(name), framework, options.device)
         try:
-            pairs = [] if problem else measured(name, python_for(name), options)
-        except subprocess.SubprocessError as error:
-            pairs, problem = [], f"{name}: {error}"
-        if len(pairs) < 2:
-            print(f"left out: {problem or name}", file=sys.stderr, flush=True)
+            found = None if problem else measured(name, python_for(name), options)
+        except (subprocess.SubprocessError, statistics.StatisticsError) as error:
+            found, problem = None, f"{name}: {error}"
+        if found is None:
+            print(f"left out: {problem}", file=sys.stderr, flush=True)
             continue
-        print(row(name, pairs), flush=True)
+        print(found.row(name), flush=True)
         if options.json:
-            _append(options.json, {"name": name, "device": options.device, "pairs": pairs})
+            _append(options.json, {"name": name, "device": options.device, **found._asdict()})
 
 
 def _append(path: pathlib.Path, found: dict[str, Any]) -> None:
@@ -318,8 +385,7 @@ def parsed() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", default=list(STEPS), help="default: all")
-    parser.add_argument("--pairs", type=int, default=150)
-    parser.add_argument("--seconds", type=float, default=0.2, help="of each stretch")
+    parser.add_argument("--blocks", type=int, default=3000)
     parser.add_argument("--tools", action="store_true", help="compare whole runs with other tools")
     parser.add_argument("--rounds", type=int, default=3, help="of --tools")
     parser.add_argument("--steps", type=int, default=3000, help="of --tools")

@@ -74,6 +74,8 @@ def test_the_libraries_of_a_driver_are_no_gpu(state: DriverState, place: str) ->
     report = diagnose(machine, catalogue())
     assert report.findings == ()
     assert report.verdict == "no-gpu"
+    # Nothing shows a card that has no power.
+    assert ("although NVIDIA's driver is installed" in report.headline) is (place == "bare")
 
 
 def test_a_wsl_machine_without_traces_of_nvidia_is_left_undetermined() -> None:

@@ -139,3 +139,28 @@ def test_what_users_report_about_a_gpu_is_said(capability: str, reported: bool) 
     (finding,) = run(COMPILED, machine(gpu(capability, *codes, framework="tensorflow"))).findings
     assert ("users report that it fails" in finding.message) is reported
     assert ("nvcr.io" in finding.remedies[0].text) is reported
+
+
+def test_jax_keeps_its_release_with_the_plugin_that_still_has_the_gpu() -> None:
+    snapshot = machine("""
+        only = ["jax"]
+        [driver.gpus.0]
+        name = "Tesla V100-SXM2-16GB"
+        compute_capability = "7.0"
+        [target.frameworks.jax]
+        version = "0.8.0"
+        plugins = [
+            {name = "jax-cuda13-plugin", version = "0.8.0"},
+            {name = "jax-cuda13-pjrt", version = "0.8.0"},
+        ]
+        [target.frameworks.jax.build]
+        cuda = "13"
+        architectures = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120", "compute_120"]
+        [target.packages.jax]
+        version = "0.8.0"
+    """)
+    (finding,) = run(cause_named("compute-capability-too-old"), snapshot).findings
+    assert command_of(finding.remedies[0], snapshot) == (
+        "python -m pip uninstall -y jax-cuda13-plugin jax-cuda13-pjrt && "
+        "python -m pip install 'jax[cuda12]==0.8.0' nvidia-cudnn-cu12==9.10.2.21"
+    )

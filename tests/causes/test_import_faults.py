@@ -6,6 +6,8 @@ import pytest
 
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
+from whygpu.causes import catalogue
+from whygpu.diagnosis.engine import diagnose
 
 # Raised by TensorFlow 2.21.0 with these releases of protobuf, or by older TensorFlow releases.
 PROTOBUF = [
@@ -290,3 +292,67 @@ def test_a_build_whose_needs_are_not_on_record_is_a_gap_beside_the_finding() -> 
     outcome = run(cause_named("avx-missing-sigill"), machine(text))
     assert [finding.subject for finding in outcome.findings] == ["tensorflow"]
     assert outcome.reasons == ("not on record",)
+
+
+GONE = """
+[target.interpreter]
+modules = [
+    {{name = "torch", place = {torch}}},
+    {{name = "numpy", place = {numpy}}},
+]
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "{how}"
+"""
+OF_ITSELF = "AttributeError: module 'torch' has no attribute '__version__'"
+OF_NUMPY = "AttributeError: module 'numpy' has no attribute 'ndarray'"
+THERE, GONE_FILES = '"~/venv/site-packages"', '{absent = "the target"}'
+FROM_NOWHERE = "ImportError: cannot import name 'a' from 'google.protobuf' (unknown location)"
+
+
+@each(
+    ("torch", "numpy", "how", "command"),
+    [
+        (
+            GONE_FILES,
+            THERE,
+            OF_ITSELF,
+            "python -m pip install --force-reinstall --no-deps torch==2.8.0",
+        ),
+        (
+            THERE,
+            GONE_FILES,
+            OF_NUMPY,
+            "python -m pip install --force-reinstall --no-deps numpy==2.1.3",
+        ),
+        # NumPy is there, and lacks something that this release of PyTorch needs.
+        (THERE, THERE, OF_NUMPY, "python -m pip check"),
+        # The package of a module may have another name.
+        (THERE, THERE, FROM_NOWHERE, None),
+    ],
+)
+def test_a_package_of_which_only_the_folder_is_left(
+    torch: str, numpy: str, how: str, command: str | None
+) -> None:
+    snapshot = machine('only = ["torch"]\n' + GONE.format(torch=torch, numpy=numpy, how=how))
+    (finding,) = run(cause_named("framework-import-fails"), snapshot).findings
+    assert command_of(finding.remedies[0]) == command
+
+
+def test_keras_fails_because_its_backend_does() -> None:
+    failing_backend = GONE.format(torch=GONE_FILES, numpy=THERE, how=OF_ITSELF)
+    text = f"""only = ["keras", "torch"]
+{failing_backend}
+[target.frameworks.keras.keras]
+backend = "torch"
+generation = "keras-3"
+[probes.keras]
+ended = "exception"
+stage = "import"
+how = "ModuleNotFoundError: No module named 'torch.utils'"
+facts = [["backend", "torch"]]
+"""
+    report = diagnose(machine(text), catalogue())
+    roots = [(finding.code, finding.subject) for finding in report.root_causes]
+    assert roots == [("WG314", "torch")]

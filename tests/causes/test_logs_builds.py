@@ -746,3 +746,71 @@ def test_the_name_of_a_gpu_is_no_part_of_the_sentence_before_it() -> None:
         "with the current PyTorch installation."
     )
     assert "no code for NVIDIA GeForce RTX 5090" in explained(message).headline
+
+
+def test_an_extension_that_was_compiled_for_newer_gpus() -> None:
+    log = "OSError: Could not find compatible tinycudann extension for compute capability 61."
+    (root,) = explained(log).root_causes
+    assert root.cause == OLD
+    assert "TCNN_CUDA_ARCHITECTURES" in (command_of(root.remedies[0]) or "")
+
+
+def test_a_build_that_pip_starts_needs_pytorch_with_cuda() -> None:
+    pip = "error: subprocess-exited-with-error\n  exit code: 1\n"
+    reason = (
+        "      OSError: Unknown compute capability. Specify the target compute capabilities in the "
+        "TCNN_CUDA_ARCHITECTURES environment variable or install PyTorch with the CUDA backend to "
+        "detect it automatically."
+    )
+    assert causes(pip + reason) == ["cpu-only-build"]
+    assert explained(pip).verdict == "unknown"
+    other = "      ModuleNotFoundError: No module named 'setuptools'"
+    assert explained(pip + other).verdict == "not-gpu"
+
+
+OPERATOR = (
+    "`{name}` is not supported because:\n"
+    "    xFormers wasn't build with CUDA support\n"
+    "    requires device with capability > (8, 0) but your GPU has capability (7, 5) (too old)\n"
+)
+
+
+def test_an_extension_without_gpu_code_comes_before_what_one_of_its_operators_needs() -> None:
+    head = "NotImplementedError: No operator found for `memory_efficient_attention_forward`:\n"
+    assert causes(head + OPERATOR.format(name="flshattF"))[0] == "cpu-only-build"
+    with_cuda = OPERATOR.replace("    xFormers wasn't build with CUDA support\n", "")
+    assert causes(head + with_cuda.format(name="flshattF"))[0] == OLD
+
+
+def test_versions_below_a_message_are_no_requirement() -> None:
+    log = (
+        "TypeError: __init__() got an unexpected keyword argument 'gpus'\n"
+        "PyTorch version: 2.0.1+cu118\n"
+        "CUDA used to build PyTorch: 11.8"
+    )
+    assert explained(log).verdict == "not-gpu"
+    stated = "RuntimeError: this CUDA extension expected CUDA 12.1 and found 11.8"
+    assert causes(stated) == ["cuda-version-mismatch"]
+
+
+def test_condas_selection_of_the_build_for_the_cpu() -> None:
+    log = (
+        "pytorch_lightning.utilities.exceptions.MisconfigurationException:\n"
+        "You requested GPUs: [0]\n"
+        "But your machine only has: []\n"
+        "_pytorch_select           0.1                       cpu_0  \n"
+    )
+    assert causes(log)[0] == "cpu-only-build"
+
+
+def test_a_lone_line_about_an_operator_is_not_certain() -> None:
+    line = "requires device with capability > (8, 0) but your GPU has capability (7, 5) (too old)"
+    (root,) = explained(line).root_causes
+    assert (root.cause, root.confidence) == (OLD, "likely")
+    head = "NotImplementedError: No operator found for `memory_efficient_attention_forward`"
+    assert explained(head).verdict == "unknown"
+
+
+def test_the_version_of_other_software_is_no_requirement_either() -> None:
+    log = "RuntimeError: CUDA > 11 is supported by a@0.0.0\npython 3.9 of conda"
+    assert "cuda-version-mismatch" not in causes(log)

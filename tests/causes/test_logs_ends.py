@@ -119,3 +119,35 @@ def test_a_job_without_the_gpu_reaches_its_time_limit_because_of_that(
 ) -> None:
     answer = explained("\n".join(lines))
     assert (answer.verdict, headline in answer.headline) == (verdict, True), answer.headline
+
+
+def test_an_announced_error_is_the_next_line() -> None:
+    missing = (
+        "Could not load dynamic library 'cudart64_110.dll'; dlerror: cudart64_110.dll not found"
+    )
+    head = f"2022-05-05 05:05:05.000001: W tensorflow/dso_loader.cc:64] {missing}\n"
+    for announced in (
+        "Error occurred:",
+        "An error has ocurred!",
+        "Error occurred when executing A:",
+    ):
+        log = f"{head}{announced}\n\nThe folder with the data does not exist\n"
+        assert explained(log).verdict == "not-gpu", announced
+
+
+@each(
+    ("summary", "verdict"),
+    [
+        ("============ 12 passed in 3.41s ============", "nothing-wrong"),
+        ("12 passed, 3 skipped, 1 warning in 63.41s (0:01:03)", "nothing-wrong"),
+        ("Ran 12 tests in 3.201s\n\nOK", "nothing-wrong"),
+        ("Ran 12 tests in 3.201s\n\nOK (skipped=2)", "nothing-wrong"),
+        ("100% tests passed, 0 tests failed out of 12", "nothing-wrong"),
+        ("======== 1 failed, 12 passed in 3.41s ========", "found"),
+        ("Ran 12 tests in 3.201s\n\nFAILED (errors=1)", "found"),
+        ("12 passed in 3.41s\nRuntimeError: CUDA error: device-side assert triggered", "found"),
+    ],
+)
+def test_errors_of_tests_that_passed_were_raised_on_purpose(summary: str, verdict: str) -> None:
+    log = f"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n{summary}\n"
+    assert explained(log).verdict == verdict

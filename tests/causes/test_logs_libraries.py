@@ -465,3 +465,34 @@ def test_a_damaged_file_of_a_framework_is_installed_again(
     assert root.cause == "library-file-broken"
     assert "again" in root.remedies[-1].text
     assert command_of(root.remedies[-1]) == command
+
+
+AT_USE = (
+    "RuntimeError: Library cublas64_12.dll is not found or cannot be loaded",
+    "Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open "
+    "shared object file: No such file or directory",
+    "Could not locate cublasLt64_12.dll. Please make sure it is in your library path!",
+)
+
+
+@each("message", AT_USE)
+def test_a_library_that_is_loaded_when_it_is_needed_ends_the_program(message: str) -> None:
+    root = explained(message).root_causes[0]
+    assert root.effect == "broken"
+    assert "fails where it needs it" in root.message
+
+
+def test_what_fails_for_want_of_a_library_that_the_program_reported() -> None:
+    printed = "Error in the file: Library cublas64_12.dll is not found or cannot be loaded"
+    later = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/ui/blocks.py", line 1371, in validate_outputs\n'
+        "ValueError: A handler returned too few values"
+    )
+    assert [r.cause for r in explained(f"{printed}\n{later}").root_causes][:1] == [
+        "cuda-runtime-missing"
+    ]
+    worked = f"{printed}\nEpoch 1/5 loss: 0.4711\nEpoch 2/5 loss: 0.4011\n{later}"
+    assert explained(worked).verdict == "not-gpu", "it worked in between"
+    warned = MISSES.format("libcudart.so.11.0")
+    assert explained(f"{warned}\n{later}").verdict == "not-gpu", "TensorFlow goes on without"

@@ -472,3 +472,25 @@ def test_a_compiler_that_is_too_new_for_nvcc_is_named_as_the_reason() -> None:
         "version! Only the versions between 2017 and 2022 (inclusive) are supported!"
     ).root_causes
     assert other.message.endswith("the CUDA toolkit (nvcc) supports")
+
+
+@each(
+    ("text", "roots"),
+    [
+        (
+            "I have a Radeon RX 6700 XT on Windows 10. Tensorflow does not find my gpu.",
+            ["non-nvidia-backend"],
+        ),
+        (
+            "torch.cuda.is_available() returns False on my laptop with Intel Iris Xe graphics.",
+            ["non-nvidia-backend"],
+        ),
+        # It has one of NVIDIA, too.
+        ("torch.cuda.is_available() is False. Intel UHD Graphics, GeForce MX450", None),
+        # A processor, and not a card.
+        ("torch.cuda.is_available() is False. AMD Ryzen 7 5800H with Radeon Graphics", None),
+    ],
+)
+def test_a_card_of_another_maker_that_a_person_names(text: str, roots: list[str] | None) -> None:
+    found = [root.cause for root in explained(text).root_causes]
+    assert "non-nvidia-backend" not in found if roots is None else found == roots

@@ -368,11 +368,11 @@ def test_a_forked_process_however_it_is_written(line: str) -> None:
 
 
 STARTS = (
-    "2018-07-11 23:47:49.707014: I tensorflow/core/platform/cpu_feature_guard.cc:140] Your CPU "
+    "2018-05-05 05:05:05.000001: I tensorflow/core/platform/cpu_feature_guard.cc:140] Your CPU "
     "supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA"
 )
 MAPPED = (
-    "2018-07-11 23:47:49.707880: I tensorflow/core/common_runtime/direct_session.cc:284] Device "
+    "2018-05-05 05:05:05.000002: I tensorflow/core/common_runtime/direct_session.cc:284] Device "
     "mapping: no known devices."
 )
 NO_DRIVER = "E tensorflow/stream_executor/cuda/cuda_driver.cc:406] failed call to cuInit: {}"

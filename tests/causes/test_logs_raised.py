@@ -125,3 +125,13 @@ def test_the_line_that_ipython_points_at_is_the_code() -> None:
         "ImportError: cannot import name 'Node'\n"
     )
     assert answer(log) == "keras-tf-version-mismatch"
+
+
+def test_ipython_names_in_its_header_what_is_raised_below() -> None:
+    log = (
+        "UnfilteredStackTrace                      Traceback (most recent call last)\n"
+        "9 frames\n"
+        "UnfilteredStackTrace: RuntimeError: INTERNAL: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n"
+    )
+    assert explained(log).root_causes[0].cause == "oom-model-too-big"
+    assert explained(log.partition("9 frames")[0]).verdict == "unknown", "its message is missing"

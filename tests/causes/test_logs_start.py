@@ -463,3 +463,41 @@ def test_a_server_that_searched_and_found_no_library_of_the_driver(text: str) ->
     assert cause_of("libcuda.so", "[]") == ["no-nvidia-driver"]
     assert cause_of("libcuda.so", "[/usr/lib/libcuda.so.1]") == []
     assert cause_of("librocm_smi64.so", "[]") == []
+
+
+@each(
+    ("value", "expected"),
+    [
+        ("1", "visible-devices-hides-gpu"),
+        ("3,0", "visible-devices-hides-gpu"),
+        ("0", "cpu-only-build"),
+        ("0,1", "cpu-only-build"),
+    ],
+)
+def test_a_number_that_may_not_exist_hides_the_gpu(value: str, expected: str) -> None:
+    log = f"export CUDA_VISIBLE_DEVICES={value}\n>>> torch.cuda.is_available()\nFalse\n"
+    assert said(log).root_causes[0].cause == expected
+
+
+READY = (
+    "2018-05-05 05:05:05.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1053] Created "
+    "TensorFlow device (/device:GPU:0 with 4000 MB memory) -> physical GPU (device: 0, name: "
+    "NVIDIA Tegra X2, pci bus id: 0000:00:00.0, compute capability: 6.2)"
+)
+SECOND = (
+    "E tensorflow/core/common_runtime/direct_session.cc:154] Internal: CUDA runtime implicit "
+    "initialization on GPU:0 failed. Status: unknown error"
+)
+
+
+def test_a_second_session_that_fails_says_nothing_of_the_kernel_module() -> None:
+    assert said(SECOND).root_causes[0].cause == "nvidia-kernel-module-state"
+    assert said(READY, SECOND).verdict == "unknown"
+
+
+def test_jax_asks_for_versions_before_it_starts_cuda() -> None:
+    text = (
+        "CUDA backend failed to initialize: jaxlib/cuda/versions_helpers.cc:90: operation "
+        "gpuDeviceGetAttribute(&major) failed: CUDA_ERROR_NOT_INITIALIZED"
+    )
+    assert "cuda-fork-multiprocessing" not in [root.cause for root in said(text).root_causes]

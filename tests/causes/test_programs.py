@@ -261,6 +261,11 @@ def test_a_variable_that_has_no_effect_is_found(name: str, value: str) -> None:
 
 
 QUIET = {
+    "a training that asks for CUDA and uses the CPU": (
+        TORCH + "use_cuda = torch.cuda.is_available()\nfor x in loader:\n"
+        "    loss = model(x).mean()\n    loss.backward()\n    print(loss.item())\n"
+    ),
+    "a log level above the highest": "import os\nos.environ['TF_CPP_MIN_LOG_LEVEL'] = '4'\n",
     "a name that the program reads itself": (
         "import os\nos.environ['CUDA_VISIBLE_DEVICE'] = '1'\nos.environ['CUDA_VISIBLE_DEVICE']\n"
     ),

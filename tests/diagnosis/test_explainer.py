@@ -704,6 +704,41 @@ def test_a_log_without_a_fault_says_what_works(lines: tuple[str, ...], works: st
         assert (explanation.verdict, explanation.headline) == ("nothing-wrong", headline)
 
 
+SMI = "| N/A   34C    P0    62W / 400W |  38512MiB / 40960MiB |      {}%      Default |"
+QUERY = "timestamp, name, utilization.gpu [%], memory.used [MiB]"
+ROW = "2024/05/01 10:00:0{}.000, Tesla V100-SXM2-16GB, {} %, 15200 MiB"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        (SMI.format(3),),
+        ("[0] NVIDIA GeForce RTX 2080 Ti | 38'C,   3 % |  9876 / 11264 MB | me(9870M)",),
+        (" GPU[|                 3%] MEM[|||||||||||||22.1Gi/24.0Gi]",),
+        (QUERY, ROW.format(1, 3), ROW.format(2, 2)),
+        ("GPU utilization: 3%", "GPU utilization: 2%"),
+    ],
+)
+def test_a_table_of_a_gpu_that_hardly_works_is_not_fine_wherever_it_was_pasted(
+    pasted: tuple[str, ...],
+) -> None:
+    explanation = meaning(*pasted, WORK, WORK)
+    assert explanation.verdict == "unknown"
+    assert "GPU was busy for only 3 % of the time" in explanation.headline
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        (SMI.format(97),),
+        (QUERY, ROW.format(1, 3), ROW.format(2, 92)),
+        ("GPU utilization: 0%", "GPU utilization: 0%"),
+    ],
+)
+def test_a_busy_gpu_or_one_that_has_not_begun_is_fine(pasted: tuple[str, ...]) -> None:
+    assert meaning(*pasted, WORK, WORK).verdict == "nothing-wrong"
+
+
 def test_a_gpu_that_hardly_works_is_not_said_to_be_fine() -> None:
     explanation = meaning(WORK, "GPU utilization: 3%", WORK, "GPU utilization: 7%")
     assert explanation.verdict == "unknown"

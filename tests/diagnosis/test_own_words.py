@@ -39,6 +39,15 @@ DESCRIBED = (
     ("How do I turn off cuDNN in Keras", "how to run a program without cuDNN"),
     ("Why does TensorFlow detect my GPU but Keras does not?", "Keras does not use the GPU that"),
     ("Keras does not see my GPU, TensorFlow does", "Keras does not use the GPU that"),
+    (
+        "tf.test.is_gpu_available() gives True but keras only uses the CPU.",
+        "Keras does not use the GPU that",
+    ),
+    (
+        "Our IT says the GPU is not certified. Will tf.Session ignore that in TensorFlow 1?",
+        "how to use a GPU that does not meet the requirements",
+    ),
+    ("Why does it throw exceptions as soon as I switch to the GPU?", "fails when it uses the GPU"),
     ("tensorflow.keras does not use the GPU", "not done on the GPU"),
     ("How can I limit the GPU memory that Keras takes?", "how to limit the GPU memory"),
     ("How do I run this without the GPU?", "how to run a program without"),

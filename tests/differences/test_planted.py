@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.cases import each
+from tests.causes.driver_machines import on_the_cpu
 from tests.differences.noise import noisy
 from tests.kit import machine, machine_causes, machine_examples
 from tests.test_recorded_machines import FOLDER
@@ -367,3 +368,28 @@ def test_a_verdict_that_was_unknown_before_is_not_called_the_same() -> None:
         "unknown); there is a new problem: because of the driver"
     )
     assert found.standing == "attention"
+
+
+def test_another_finding_of_the_same_cause_is_no_sign_of_the_fault() -> None:
+    """A card beside the one in use is a warning of WG103, and no reason for a lost GPU."""
+    after = machine("""
+        only = ["torch"]
+        [[graphics]]
+        vendor = "nvidia"
+        address = "0000:01:00.0"
+        device_id = "2684"
+        kernel_driver = {absent = "no driver"}
+        [driver]
+        state = "not-loaded"
+        version = {unknown = "not loaded"}
+        cuda = {unknown = "not loaded"}
+        gpus = {unknown = "not loaded"}
+        kernel_module = {absent = "/proc/driver/nvidia/version"}
+        uvm = false
+        device_nodes = {absent = "/dev/nvidia*"}
+    """)
+    before = machine('only = ["torch"]')
+    found = compared(before, on_the_cpu(after, "100 CUDA_ERROR_NO_DEVICE"))
+    (reason,) = (each for each in found.reasons if each.finding is not None)
+    assert all("the driver" in names for names in titles(found, reason))
+    assert titles(found, reason)

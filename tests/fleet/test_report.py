@@ -21,7 +21,7 @@ from whygpu.fleet.drift import drift_of
 from whygpu.fleet.expected import compared
 from whygpu.fleet.summary import node_report, summarise
 from whygpu.model.codec import decode
-from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport
+from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport, OddValue
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.snapshot import Snapshot
 from whygpu.render.fleet_text import render
@@ -226,6 +226,22 @@ def test_what_is_unknown_is_said_once_for_each_reason() -> None:
     assert row == ("the kernel log: not permitted", ("Xids",), ("b", "c"))
     assert report.standing == "fine"
     assert "Xids on 2 nodes: the kernel log: not permitted" in render(report, width=80, color=False)
+
+
+def test_cards_of_one_name_with_other_memory_are_odd() -> None:
+    """As of the GeForce RTX 3060. A few megabytes are the driver's; main memory is everyone's."""
+    sizes = {"n1": 48 << 30, "n2": (48 << 30) - (200 << 20), "n3": 48 << 30, "n4": 32 << 30}
+    nodes = [
+        node(name, f"[driver.gpus.0]\nmemory_total_bytes = {size}\n")
+        for name, size in sizes.items()
+    ]
+    (drift,) = (each for each in summary(*nodes).drift if each.fact == "GPU memory")
+    assert (drift.usual, drift.others) == ("48 GiB", (OddValue("32 GiB", ("n4",)),))
+    shared = [
+        node(name, f"[driver.gpus.0]\ncompute_capability = '12.1'\nmemory_total_bytes = {size}\n")
+        for name, size in sizes.items()
+    ]
+    assert not [each for each in summary(*shared).drift if each.fact == "GPU memory"]
 
 
 def test_an_unknown_fact_is_not_odd() -> None:

@@ -320,6 +320,18 @@ def test_places_that_are_too_many_are_of_unknown_kind() -> None:
     assert places.all()[places.of(sys._getframe(), True)] == code_places.NOT_KEPT
 
 
+def test_a_replacement_of_a_function_counts_as_a_library() -> None:
+    """Under --tf1, the time in np.array() was of unknown kind, as if the sampler had taken it."""
+    kinds = {}
+    for name in ("tf1/numpy_names.py", "profile/recorder.py"):
+        frames: dict[str, Any] = {}
+        code = compile("frame = sys._getframe()", os.path.join(code_places.OWN, name), "exec")
+        exec(code, {"sys": sys}, frames)
+        places = code_places.Places()
+        kinds[name] = places.all()[places.of(frames["frame"], True)]["origin"]
+    assert kinds == {"tf1/numpy_names.py": "library", "profile/recorder.py": "whygpu"}
+
+
 def test_steps_of_many_threads_are_marked_while_the_sampling_ends(tmp_path: Any) -> None:
     """An error here would be one of the program: its optimizer's step would raise it."""
     errors: list[BaseException] = []

@@ -335,6 +335,10 @@ NAMES = part("name_tables")
         ("tf.keras.backend.tensorflow_backend", "tf.keras.backend"),
         ("tf.keras.layers.core", "tf.keras.layers"),
         ("tf.keras.utils.np_utils", "tf.keras.utils"),
+        ("tf.python.estimator.model_fn", "tf.estimator"),
+        ("tf.python.estimator.canned.head", "tf.estimator"),
+        ("tf.python.estimator.inputs.numpy_io", "tf.estimator.inputs"),
+        ("tf.python.layers.normalization", "tf.layers"),
     ],
 )
 def test_old_homes_of_modules(path: str, home: str) -> None:

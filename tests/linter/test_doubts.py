@@ -91,6 +91,13 @@ def test_other_comments_change_nothing(comment: str) -> None:
     assert severities("import torch\n" + MOVE.format(comment + "\n")) == FOUND
 
 
+def test_a_comment_that_names_the_machine_makes_a_note() -> None:
+    text = "import torch\n{}torch.cuda.set_device(3)\n"
+    assert severities(text.format("")) == [("WG720", "warning")]
+    assert severities(text.format("# suppose you have four cards\n")) == [("WG720", "info")]
+    assert severities(text.format("# assume nothing\n")) == [("WG720", "warning")]
+
+
 GOOD = "\n\ndef good_move(x):\n    return x.to('cuda')\n"
 
 

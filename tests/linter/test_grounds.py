@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 
 import pytest
@@ -61,11 +62,63 @@ def test_names_inside_modules_that_remain_are_names_of_tensorflow_1_as_well(
     assert found(tmp_path, text, README_md="Needs TensorFlow 1.4.") == []
 
 
+def test_neighbours_for_tensorflow_1_contradict_a_readme(tmp_path: pathlib.Path) -> None:
+    old = "import tensorflow as tf\ntf.contrib.layers.flatten(x)\n"
+    readme = {"README_md": "Needs TensorFlow 2.4."}
+    assert found(tmp_path, SESSION, one_py=SESSION, two_py=SESSION, **readme) == [
+        ("WG704", "warning")
+    ]
+    assert found(tmp_path, SESSION, one_py=old, two_py=old, **readme) == [("WG704", "info")]
+
+
 def test_a_module_of_old_keras_shows_that_a_file_is_for_tensorflow_1(
     tmp_path: pathlib.Path,
 ) -> None:
     old = "from keras.backend.tensorflow_backend import set_session\nset_session(sess)\n"
     assert found(tmp_path, SESSION + old) == []
+
+
+def test_a_program_far_below_the_requirements_may_be_for_another_release(
+    tmp_path: pathlib.Path,
+) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.10.0\n")
+    text = (
+        "import tensorflow as tf\n" + "tf.contrib.layers.flatten(tf.placeholder(tf.float32))\n" * 10
+    )
+    codes = []
+    for folder in ("a/b/c", "a/b/c/d"):
+        file = tmp_path / folder / "main.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+        report = lint_files([str(file)], Settings())
+        codes.append([(each.finding.code, each.finding.severity) for each in report.findings])
+    assert codes == [[("WG704", "warning")], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "guarded", "severity"),
+    [
+        ("main.py", False, "error"),
+        ("main.py", True, "warning"),
+        ("main.ipynb", False, "error"),
+        ("main.ipynb", True, "info"),
+    ],
+)
+def test_a_late_setting_whose_error_is_caught_is_less_than_an_error(
+    tmp_path: pathlib.Path, name: str, guarded: bool, severity: str
+) -> None:
+    setting = "tf.config.set_visible_devices([], 'GPU')"
+    if guarded:
+        setting = f"try:\n    {setting}\nexcept RuntimeError as error:\n    print(error)"
+    text = f"import tensorflow as tf\ntf.constant(1)\n{setting}\n"
+    if name.endswith(".ipynb"):
+        cells = [{"cell_type": "code", "source": text}]
+        text = json.dumps({"cells": cells, "nbformat": 4})
+    (tmp_path / name).write_text(text)
+    report = lint_files([str(tmp_path / name)], Settings())
+    assert [(each.finding.code, each.finding.severity) for each in report.findings] == [
+        ("WG701", severity)
+    ]
 
 
 def test_names_of_both_are_an_error_only_if_one_run_needs_both(tmp_path: pathlib.Path) -> None:
@@ -126,6 +179,7 @@ def test_memory_variables_of_gpus_are_a_note_in_a_program_for_tpus(tmp_path: pat
     )
     assert found(tmp_path, text.format("")) == [("WG710", "error")]
     assert found(tmp_path, text.format("  # the TPU")) == [("WG710", "info")]
+    assert found(tmp_path, text.format("  # TPU\u30e1\u30e2\u30ea")) == [("WG710", "info")]
 
 
 def test_a_list_of_losses_is_a_note_and_their_sum_a_warning(tmp_path: pathlib.Path) -> None:
@@ -139,9 +193,13 @@ def test_a_list_of_losses_is_a_note_and_their_sum_a_warning(tmp_path: pathlib.Pa
 def test_running_eagerly_is_a_note_if_the_model_needs_it(tmp_path: pathlib.Path) -> None:
     text = (
         "import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n"
-        "def loss(y_true, y_pred):\n    return y_true{}\n"
+        "def loss(y_true, y_pred):\n    return y_true{}\nmodel.fit(x)\n"
     )
     assert found(tmp_path, text.format("")) == [("WG410", "warning")]
+    step = "class Model(tf.keras.Model):\n    def train_step(self, data):\n        return {}\n"
+    assert found(tmp_path, text.format("") + step) == [("WG410", "info")]
+    alone = text.replace("model.fit(x)\n", "")
+    assert found(tmp_path, alone.format("")) == [("WG410", "info")]
     assert found(tmp_path, text.format(".numpy()")) == [("WG410", "info")]
 
 

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+import whygpu
 from tests.linter.test_deployment import project
 
 CUDA = "FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04\nRUN apt-get install -y python3-pip\n"
@@ -164,7 +165,7 @@ def test_gpus_that_another_file_gives_to_a_pod(
 
 
 def test_a_project_that_is_too_large_to_look_through(tmp_path: pathlib.Path) -> None:
-    files = {f"data/{number}.json": "{}" for number in range(2001)}
+    files = {f"data/{number}.json": "{}" for number in range(5001)}
     assert levels(tmp_path, {"compose.yaml": VLLM, **files}) == [("WG811", "info")]
 
 
@@ -359,6 +360,51 @@ def test_the_package_with_the_gpu_build_stays(
     report = project(tmp_path, {"requirements.txt": lines})
     fixes = [i.finding.remedies[0].text for i in report.findings if i.finding.code == "WG311"]
     assert fixes == expected
+
+
+@pytest.mark.parametrize(
+    ("package", "expected"),
+    [("protobuf", [("WG311", "warning")]), ("tensorflow", [])],
+)
+def test_a_package_that_is_uninstalled_on_purpose(
+    tmp_path: pathlib.Path, package: str, expected: list[tuple[str, str]]
+) -> None:
+    dockerfile = (
+        "FROM python:3.6\nRUN pip install tensorflow==1.12.0 tensorflow-gpu==1.12.0\n"
+        f"RUN pip uninstall -y {package}\nRUN pip install six\n"
+    )
+    assert levels(tmp_path, {"Dockerfile": dockerfile}) == expected
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({}, [("WG318", "error")]),
+        ({"README.md": "conda install --file requirements.txt\n"}, []),
+        ({"README.md": "conda install --file conda-requirements.txt\n"}, [("WG318", "error")]),
+    ],
+)
+def test_a_list_that_conda_installs_has_the_names_of_conda(
+    tmp_path: pathlib.Path, others: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    assert levels(tmp_path, {"requirements.txt": "tensorflow-gpu\n", **others}) == expected
+
+
+@pytest.mark.parametrize(("other", "expected"), [("six", "warning"), ("faster-whisper", "info")])
+def test_a_gpu_may_be_for_another_package_than_the_cpu_build(
+    tmp_path: pathlib.Path, other: str, expected: str
+) -> None:
+    dockerfile = f"{CUDA}{CPU_TORCH}RUN pip3 install {other}\n"
+    assert levels(tmp_path, {"Dockerfile": dockerfile}) == [("WG301", expected)]
+
+
+def test_files_of_a_driver_matter_if_the_host_has_another_one(tmp_path: pathlib.Path) -> None:
+    dockerfile = CUDA + "RUN apt-get install -y nvidia-driver-550\nENV NVIDIA_VISIBLE_DEVICES=all\n"
+    (tmp_path / "Dockerfile").write_text(dockerfile)
+    found = whygpu.lint(tmp_path).findings
+    assert [(each.finding.code, each.finding.severity) for each in found] == [("WG813", "info")]
+    known = whygpu.lint(tmp_path, driver="535.54").findings
+    assert ("WG813", "warning") in [(each.finding.code, each.finding.severity) for each in known]
 
 
 def test_parts_of_a_lock_that_nobody_installs_together(tmp_path: pathlib.Path) -> None:

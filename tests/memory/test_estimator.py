@@ -177,6 +177,14 @@ def test_a_function_is_called_and_not_trained() -> None:
     assert "the function takes no batch_size" in shown
 
 
+@each("needs", [1 * GIB, 100 * GIB])
+def test_memory_that_depends_on_a_value_gives_no_verdict(needs: int) -> None:
+    end = ended(estimate(32, needs, depends_on="net.py:7"))
+    found = judge(Wanted("net.py", WHAT, 32, room=gpu_rooms.of_limit(10 * GIB)), end)
+    assert found.verdict == "unknown"
+    assert "net.py:7" in found.why
+
+
 @each(
     ("ending", "how", "words"),
     [

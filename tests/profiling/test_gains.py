@@ -59,6 +59,13 @@ def test_workers_that_wait_are_not_limited_by_the_cores() -> None:
     assert gain.change == "num_workers=8 in the DataLoader"
 
 
+def test_workers_that_wait_for_a_core_are_limited_by_the_cores() -> None:
+    """On a busy machine they look as if they waited for storage, which could serve more of them."""
+    profile = with_workers(2, 0.1, cores=2)
+    starved = [each._replace(waited=tuple(0.8 * t for t in each.times)) for each in profile.workers]
+    assert gains(profile._replace(workers=tuple(starved))) == ()
+
+
 def test_own_code_has_a_limit_and_no_promise() -> None:
     (gain,) = gains(made.profile([(made.COMPUTING, 5), (made.own("rewards"), 5)]))
     assert gain.at_most
@@ -71,11 +78,12 @@ def test_evaluation_half_as_often_saves_half_of_it() -> None:
 
 
 def test_what_is_done_rarely_may_cost_nothing_at_all() -> None:
-    """Files are written while the program goes on; in each step, it waited for the disk."""
+    """Files are written while the program goes on; in each step, it waited for the disk. And the
+    rest of a step finds its data in the caches."""
     (gain,) = gains(made.profile([(made.COMPUTING, 10), (made.own("write_checkpoint"), 10)]))
-    assert gain.to_low == pytest.approx(0.05, rel=0.05)
+    assert gain.to_low == pytest.approx(0.04, rel=0.05)
     assert gain.to_high == pytest.approx(0.064, rel=0.05)
-    assert gain_text(gain).startswith("save a tenth as often: 1.6 to 2.0 x faster or more (a step")
+    assert gain_text(gain).startswith("save a tenth as often: 1.6 to 2.5 x faster or more (a step")
 
 
 def test_what_is_not_seen_without_compiling_has_no_limit() -> None:

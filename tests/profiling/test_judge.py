@@ -389,6 +389,122 @@ def test_a_crowded_machine_is_mentioned() -> None:
     assert not [note for note in answer(profile).notes if "core" in note]
 
 
+def test_one_compilation_that_takes_longer_than_all_steps_came_once() -> None:
+    """As a first evaluation in JAX does in a short run."""
+    tracing = CodePlace("library", "jax/_src/compiler.py", "compile", 5)
+    short = made.profile([(made.COMPUTING, 5)])
+    long = made.profile([((tracing, made.LOOP), 400)], steps=1)
+    moved, half = len(short.places), len(short.times) // 2
+    seconds = long.times[-1]
+    middle = short.times[half]
+    times = (
+        *short.times[: half + 1],
+        *(middle + time for time in long.times[1:]),
+        *(seconds + time for time in short.times[half + 1 :]),
+    )
+    stack_of = (*short.stack_of[: half + 1], *[1] * 400, *short.stack_of[half + 1 :])
+    ends = short.marks[0].times
+    marks = short.marks[0]._replace(
+        times=tuple(time if time <= middle else time + seconds for time in ends)
+    )
+    found = answer(
+        short._replace(
+            seconds=times[-1],
+            places=short.places + long.places,
+            stacks=(*short.stacks, tuple(place + moved for place in long.stacks[0])),
+            times=times,
+            stack_of=stack_of,
+            thread_seconds=times,
+            process_seconds=times,
+            marks=(marks,),
+        )
+    )
+    assert found.verdict == "computing"
+    assert any("of compilation came once" in note for note in found.notes)
+
+
+def test_a_progress_bar_around_a_loader_waits_for_the_loader() -> None:
+    """It was called logging, because the bar is on the stack whenever the next batch is made."""
+    bar = CodePlace("library", "tqdm/std.py", "__iter__", 1181)
+    shown = CodePlace("library", "tqdm/std.py", "display", 1495)
+    loop = CodePlace("program", "/home/me/train.py", "<module>", 20, "for x in tqdm(loader):")
+    loading = (*made.ONE_PROCESS[:-1], bar, loop)
+    found = answer(made.profile([(made.COMPUTING, 4), (loading, 6)]))
+    assert found.shares[0].category == "input"
+    assert found.shares[0].detail == "the DataLoader has no worker processes"
+    found = answer(made.profile([(made.COMPUTING, 4), ((shown, bar, loop), 6)]))
+    assert found.shares[0].category == "logging"
+
+
+def expression_at(text: str, *between: CodePlace) -> tuple[CodePlace, ...]:
+    """A generator expression of the program, made or taken on this line of the training loop."""
+    file = "/home/me/train.py"
+    made_here = CodePlace("program", file, "<genexpr>", 21, "cost(x)", generator=True)
+    return (made_here, *between, CodePlace("program", file, "<module>", 21, text))
+
+
+@each("text", ["for x, y in batches:", "x, y = next(batches)"])
+def test_batches_may_come_from_a_generator_expression(text: str) -> None:
+    found = answer(made.profile([(made.COMPUTING, 4), (expression_at(text), 6)]))
+    assert found.shares[0].category == "input"
+
+
+def test_a_generator_expression_is_a_part_of_the_code_around_it() -> None:
+    """A sum in a function that computes rewards was called input."""
+    rewards = CodePlace("program", "/home/me/train.py", "rewards", 7, "sum(cost(x) for x in found)")
+    for stack in (
+        expression_at("rewards()", rewards),
+        expression_at("sum(cost(x) for x in found)"),
+    ):
+        found = answer(made.profile([(made.COMPUTING, 4), (stack, 6)]))
+        assert found.shares[0].category == "program"
+
+
+def test_a_generator_that_a_function_of_the_step_uses_is_a_part_of_it() -> None:
+    file = "/home/me/train.py"
+    walk = CodePlace("program", file, "walk", 3, "yield node", generator=True)
+    rewards = CodePlace("program", file, "rewards", 7, "for node in walk(tree):")
+    loop = CodePlace("program", file, "<module>", 21, "rewards()")
+    found = answer(made.profile([(made.COMPUTING, 4), ((walk, rewards, loop), 6)]))
+    assert found.shares[0].category == "program"
+
+
+def waiting_for_cores(profile: ProcessProfile, share: float) -> ProcessProfile:
+    """While it waits for something, the thread computes nothing."""
+    waited = WorkerUse(1, profile.times, tuple(share * time for time in profile.times))
+    return profile._replace(waited=waited, thread_seconds=(0.0,) * len(profile.times))
+
+
+def test_time_for_which_the_thread_may_have_waited_for_a_core_is_not_named() -> None:
+    profile = made.profile([(made.COMPUTING, 6), (made.WORKERS, 4)])
+    assert answer(waiting_for_cores(profile, 0.2)).verdict == "waiting"
+    found = answer(waiting_for_cores(profile, 0.5))
+    assert (found.verdict, found.gains) == ("unclear", ())
+    assert "waited for a free core for 50 % of the time" in found.headline
+    assert "waited for input for 40 %" in found.headline
+
+
+def test_what_took_processor_time_is_named_on_a_crowded_machine_too() -> None:
+    profile = made.profile([(made.COMPUTING, 6), (made.own("rewards"), 4)])
+    crowded = waiting_for_cores(profile, 0.9)
+    half = tuple(time / 10 for time in profile.times)
+    assert answer(crowded).verdict == "unclear"
+    assert answer(crowded._replace(thread_seconds=half)).verdict == "waiting"
+
+
+def test_threads_that_make_batches_of_arrays_may_have_waited_for_a_core() -> None:
+    fit = CodePlace("program", "/home/me/train.py", "<module>", 9, "model.fit(x, y)")
+    step = CodePlace("library", "tensorflow/python/eager/context.py", "call_function", 7)
+    recorded = made.profile([((step, fit), 10)], key="keras fit")._replace(
+        framework=FrameworkProfile(1.0, 0.5), data_adapters=("ArrayDataAdapter",)
+    )
+    full = WorkerUse(0, recorded.times, tuple(0.1 * time for time in recorded.times))
+    assert answer(recorded).verdict == "waiting"
+    found = answer(recorded._replace(idle=full))
+    assert found.verdict == "unclear"
+    assert "no core of the machine was idle" in found.headline
+
+
 BROKEN = {
     "a stack that is not there": {"stack_of": (99,) * 401},
     "a place that is not there": {"stacks": ((99,),)},

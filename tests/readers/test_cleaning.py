@@ -278,3 +278,19 @@ def test_the_reason_of_a_line_of_json_follows_its_message() -> None:
     record = {"level": "error", "msg": "inference failed", "error": "CUDA error: out of memory"}
     expected = ["inference failed: CUDA error: out of memory"]
     assert cleaned(json.dumps(record).encode()) == expected
+
+
+@each(
+    ("line", "text"),
+    [
+        ("2024-05-05T05:05:05.1234567Z CUDA error: out of memory", "CUDA error: out of memory"),
+        ("2024-05-05T05:05:05.123456789Z stderr F Device mapping: none", "Device mapping: none"),
+        ("2024-05-05T05:05:05.123+00:00 box kernel: NVRM: Xid 79", "NVRM: Xid 79"),
+        ("2024-05-05T05:05:05.123+00:00 node-1 trainer: KeyError: 1", "KeyError: 1"),
+        ("2024-05-05T05:05:05.123+00:00 box trainer[12]: KeyError: 1", "KeyError: 1"),
+    ],
+)
+def test_two_words_before_a_colon_are_a_host_and_a_program_only_if_they_look_so(
+    line: str, text: str
+) -> None:
+    assert cleaned(line.encode()) == [text]

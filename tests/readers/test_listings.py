@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.cases import each
+from tests.kit import explained
 from whygpu.readers.listings import without_listings, without_programs
 from whygpu.readers.log import read_text
+from whygpu.render.explain_text import render
 
 FUNCTION = (
     "    def load(path):",
@@ -109,3 +111,34 @@ def test_the_strings_of_a_program_that_a_page_shows_are_no_errors() -> None:
     page = "\n".join(("A page about memory.", "", "```python", *PROGRAM, "```", ""))
     assert read_text(page).allocations == ()
     assert read_text(f"{page}\n{RAISED}").allocations != ()
+
+
+def test_an_earlier_answer_is_no_log() -> None:
+    text = "AssertionError: Torch not compiled with CUDA enabled"
+    answer = render(explained(text), width=80, color=False, verbose=False)
+    assert "WG301" in answer
+    assert explained(answer).verdict == "unknown"
+    # What stands around it counts.
+    around = explained(f"{answer}\nRuntimeError: CUDA error: invalid device ordinal\n")
+    assert [root.cause for root in around.root_causes] == ["invalid-device-ordinal"]
+
+
+SOURCE = """\
+import tensorflow as tf
+
+try:
+    model.fit(x_train, y_train)
+except tf.errors.ResourceExhaustedError as e:
+    print(f"CUDA out of memory error: {e}")
+"""
+
+
+def test_the_source_of_a_program_is_no_log() -> None:
+    answer = explained(SOURCE)
+    assert answer.verdict == "unknown"
+    assert "source of a program" in answer.headline
+    # With what it printed, it is one.
+    assert explained(f"{SOURCE}\nCUDA out of memory error: OOM\n").verdict == "found"
+    cell = "import torch\nprint(torch.version.cuda)\nNone\n"
+    assert explained(cell).root_causes[0].cause == "cpu-only-build"
+    assert explained("torch.zeros(1).cuda()\nprint(1)").guidance is not None

@@ -51,6 +51,6 @@ def test_the_framework_that_a_sentence_names(text: str, framework: str) -> None:
 
 
 def test_of_several_records_on_a_line_the_worst_is_quoted() -> None:
-    bar = "Epoch 0:   6%|#   | 32/500 [6:28:43<94:39:17,  1.37it/s]"
+    bar = "Epoch 0:   6%|#   | 55/500 [5:05:05<55:05:05,  1.55it/s]"
     log = read_text(f"{bar}[E ProcessGroupNCCL.cpp:458] Watchdog caught a timeout")
     assert [each.text for each in log.evidence(1)] == ["Watchdog caught a timeout"]

@@ -72,3 +72,37 @@ def test_the_next_command_of_a_session_is_no_part_of_a_message() -> None:
     for prompt in ("$ ", "me@box:~/x$ ", ">>> ", "C:\\Users\\me>", "(env) $ "):
         (raised,) = read_text(f"KeyError: 1\nmore\n{prompt}pip list\n").raised
         assert raised.message == "1\nmore"
+
+
+NOT_COMPILED = "AssertionError: Torch not compiled with CUDA enabled"
+TOO_OLD = "RuntimeError: The NVIDIA driver on your system is too old (found version 11040)."
+
+
+@each(
+    ("text", "roots"),
+    [
+        (
+            f'First I got "{NOT_COMPILED}".\nThen I reinstalled it and now I get\n{TOO_OLD}',
+            ["driver-too-old-for-cuda"],
+        ),
+        (
+            f"{NOT_COMPILED}\nI installed the build for CUDA. Now: {TOO_OLD}",
+            ["driver-too-old-for-cuda"],
+        ),
+        (
+            f"{NOT_COMPILED}\nIch habe es neu installiert, jetzt kommt\n{TOO_OLD}",
+            ["driver-too-old-for-cuda"],
+        ),
+        # It did not help.
+        (f"{NOT_COMPILED}\nI reinstalled it and now I still get the error", ["cpu-only-build"]),
+        # Nothing shows what happens now.
+        (f"{NOT_COMPILED}\nI reinstalled it, what now?", ["cpu-only-build"]),
+        # No attempt lies between them.
+        (f"{NOT_COMPILED}\nand in the other environment\n{TOO_OLD}", None),
+    ],
+)
+def test_of_attempts_that_a_person_describes_the_last_one_counts(
+    text: str, roots: list[str] | None
+) -> None:
+    found = [root.cause for root in explained(text).root_causes]
+    assert len(found) == 2 if roots is None else found == roots

@@ -119,9 +119,9 @@ def test_the_python_of_a_path_or_of_its_own_first_line(line: str, version: str |
     ("text", "of", "version"),
     [
         ("* **TensorFlow version (use command below)**: 1.7.0", "tensorflow", "1.7.0"),
-        ("- TensorFlow version (or commit): v2.4.0-49-g85c8b2a 2.4.1", "tensorflow", "2.4.0"),
+        ("- TensorFlow version (or commit): v2.4.0-49-g0123456 2.4.1", "tensorflow", "2.4.0"),
         ("### TensorFlow version\n\ntf 2.9\n\n### Custom code\n\nno", "tensorflow", "2.9"),
-        ("### Tensorflow Version\nv2.18.0-rc2-4-g6550e4bd802", "tensorflow", "2.18.0"),
+        ("### Tensorflow Version\nv2.18.0-rc2-4-g0123456789a", "tensorflow", "2.18.0"),
         ("### PyTorch version\n\n2.1.0+cu121", "torch", "2.1.0"),
         ("### Python version\n\nPython 3.10.10", "python", "3.10.10"),
         ("### TensorFlow version\n\nnightly\n\n### Python version\n3.9", "tensorflow", None),

@@ -158,3 +158,39 @@ def small_keras_model():
     return keras.Sequential(
         [keras.Input((32, 32, 3)), layers.Conv2D(64, 3), layers.Flatten(), layers.Dense(10)]
     )
+
+
+class Loops(nn.Module):
+    """As often as its input says."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(64, 64)
+
+    def forward(self, x):
+        for _ in range(int(x.abs().sum().item()) % 7 + 1):
+            x = torch.relu(self.dense(x))
+        return x
+
+
+def loops():
+    return Loops(), torch.randn(8, 1024, 64)
+
+
+class Checks(nn.Module):
+    """It stops at values that are no numbers, and logs a value."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(512, 512)
+        self.largest = 0.0
+
+    def forward(self, x):
+        if torch.isnan(x).any():
+            raise ValueError("not a number")
+        self.largest = float(x.max())
+        return self.dense(x)
+
+
+def checks():
+    return Checks(), torch.randn(8, 512)

@@ -167,6 +167,19 @@ def test_a_value_that_is_asked_for_is_told_with_its_place() -> None:
     assert any("estimate_modules.py:" in note and "value" in note for note in notes)
 
 
+def test_memory_that_depends_on_a_value_cannot_be_told() -> None:
+    found = of_module("loops", room=of_limit(10 << 30))
+    assert found.verdict == "unknown"
+    assert found.largest is None
+    assert "depends on a value that estimate_modules.py:" in found.why
+
+
+def test_a_value_that_is_only_checked_or_logged_leaves_the_verdict() -> None:
+    found = of_module("checks", room=of_limit(10 << 30))
+    assert found.verdict == "fits"
+    assert any("reads the value of a tensor" in note for note in found.notes)
+
+
 def test_sizes_that_depend_on_values_cannot_be_told() -> None:
     found = of_module("picks")
     assert (found.verdict, found.at) == ("unknown", None)

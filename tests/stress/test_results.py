@@ -111,6 +111,15 @@ def test_an_instance_of_mig_is_compared_with_no_data_sheet() -> None:
     assert all(rate.share is None for rate in test.value.rates)
 
 
+def test_a_gpu_without_memory_of_its_own_copies_over_no_link() -> None:
+    (card,) = machine().driver.gpus.value  # type: ignore[union-attr]
+    on_chip = card._replace(compute_capability=Known("12.1", "example"))
+    for gpu, kind in ((card, Known), (on_chip, Absent)):
+        test = stressed(gpu, "torch", TaskEnd("finished", "", whole())).test
+        assert isinstance(test, Known)
+        assert {rate.name: type(rate.peak) for rate in test.value.rates}["to-gpu"] is kind
+
+
 def test_a_gpu_that_ends_the_process_does_not_end_the_test_of_the_others() -> None:
     plan = LoadPlan("torch", ((0, StressGpu(ADDRESS, 1)), (1, StressGpu(OTHER, 1))), ())
     attempts: list[tuple[str, ...]] = []

@@ -9,11 +9,15 @@ from whygpu.tables.architectures import TEGRA
 from whygpu.tables.gpus import MODELS, find
 
 
-def test_every_row_has_nvidias_page_and_a_name_of_its_own() -> None:
+def test_every_row_has_a_source_and_a_name_of_its_own() -> None:
     assert len({model.name for model in MODELS}) == len(MODELS)
     for model in MODELS:
         assert model.source.startswith(
-            ("https://developer.nvidia.com/", "https://github.com/NVIDIA/")
+            (
+                "https://developer.nvidia.com/",
+                "https://github.com/NVIDIA/",
+                "https://pci-ids.ucw.cz/",
+            )
         )
         assert find(model.name) == (model,)
 
@@ -50,6 +54,10 @@ def test_no_gpu_since_turing_is_missing() -> None:
 
 
 FAMILIES = {
+    "Fermi, GF100 and GF110": ((2, 0), "GTX 480|GTX 580|GTX 590|Quadro 6000|Tesla M2090|C2050"),
+    "Fermi, small": ((2, 1), "GTX 460|GTS 450|GT 430|GT 520|GT 610|GT 540M|Quadro 2000|NVS 310"),
+    "Kepler, GK10x": ((3, 0), "GTX 680|GTX 660 Ti|GT 740|GT 650M|GTX 880M|Quadro K4000|GRID K520"),
+    "Kepler, GK110 and GK208": ((3, 5), "GTX 780|GT 720|GT 735M|Quadro K6000|Quadro K610M|K20X"),
     "Maxwell, laptops": ((5, 0), "GTX 960M|GTX 950M|940MX|940M|930MX|920MX|840M|MX110|MX130"),
     "Maxwell, GM107 desktops": ((5, 0), "GTX 750|GTX 750 Ti|Quadro K2200|Quadro M1200|Tesla M10"),
     "Maxwell, GM20x": ((5, 2), "GTX 980 Ti|GTX 970|GTX 980M|GTX 965M|Quadro M4000|Tesla M60|M40"),
@@ -141,3 +149,15 @@ def test_a_clear_name(typed: str, name: str) -> None:
 )
 def test_names_of_several_models_or_none(typed: str, capabilities: set[tuple[int, int]]) -> None:
     assert {model.capability for model in find(typed)} == capabilities
+
+
+@each(
+    ("name", "capabilities"),
+    [
+        ("GeForce GT 710", {(2, 1), (3, 5)}),
+        ("NVIDIA GeForce GT 730", {(2, 1), (3, 0), (3, 5)}),
+        ("GT 740M", {(3, 0), (3, 5)}),
+    ],
+)
+def test_a_name_of_several_chips_gives_each(name: str, capabilities: set[tuple[int, int]]) -> None:
+    assert {model.capability for model in find(name)} == capabilities

@@ -62,7 +62,7 @@ print("\n" + json.dumps({
     "platform": platform,
     "libc": libc,
     "modules": [{"name": name, "place": place_of(name)} for name in (
-        "tensorflow", "keras", "jax", "torch"
+        "tensorflow", "keras", "jax", "torch", "numpy"
     )],
 }))
 """

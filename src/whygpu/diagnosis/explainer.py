@@ -29,6 +29,7 @@ from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Failure, Log
 from whygpu.readers.cut_off import cut_off
+from whygpu.readers.test_results import all_tests_passed
 from whygpu.readers.work_progress import lost_numbers
 from whygpu.tables.gpu_vocabulary import message_is_about_gpu
 
@@ -39,6 +40,9 @@ _SUSPICIOUS = re.compile(
     re.IGNORECASE,
 )
 _MOST_UNEXPLAINED = 8
+_PRINTED_ERROR = re.compile(r"\W{0,4}(?:[Ee]rror|ERROR|[Ee]xception)\b")
+_SOON = 40
+"""The most lines from an error to the exception that follows from it, with its traceback."""
 _CLOSE = 3
 """The most lines between a message and the failure that directly follows it."""
 _ENOUGH_RECORDS = 2
@@ -50,22 +54,24 @@ _ENOUGH_LINES = 3
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     """The whole judgement. It is pure: the same log and catalogue give the same answer.
 
-    If the log as it is shows no cause, its lines may have been wrapped.
+    If the log as it is shows no cause, its lines may have been wrapped, or typed with mistakes.
     """
     answer = _explain(log, causes)
     if answer.verdict in ("found", "nothing-wrong"):
         return answer
-    readings = (
-        reading._replace(unread=log.unread, memory=log.memory, processor=log.processor)
-        for reading in log.other_readings
-    )
-    others = (_explain(reading, causes) for reading in readings)
-    return next((other for other in others if _answers(other)), answer)
+    for reading in log.other_readings:
+        reading = reading._replace(unread=log.unread, memory=log.memory, processor=log.processor)
+        other = _explain(reading, causes)
+        if _answers(other, guesses=reading.corrected):
+            return other
+    return answer
 
 
-def _answers(explanation: Explanation) -> bool:
-    """Whether it is more than a guess."""
-    return explanation.verdict == "found" and explanation.root_causes[0].confidence != "possible"
+def _answers(explanation: Explanation, *, guesses: bool) -> bool:
+    """Whether it has a cause. Lines that were joined by mistake may seem to have one."""
+    if explanation.verdict != "found":
+        return False
+    return guesses or explanation.root_causes[0].confidence != "possible"
 
 
 def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
@@ -89,6 +95,12 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
     doubt = _doubt(log, roots, noise) if without_failure and not missing else None
     weighty = any(root.severity != "info" for root in roots)
+    passed = None
+    if verdict in ("found", "unknown", "not-gpu") and not missing:
+        # What a test prints, or raises on purpose, is no fault.
+        passed = all_tests_passed(log)
+    if passed is not None:
+        verdict, doubt = "nothing-wrong", None
     if doubt is not None or (missing and not (verdict == "found" and weighty)):
         verdict = "unknown"
     on_cpu_because = _reason_for_cpu(roots) if verdict == "nothing-wrong" else None
@@ -107,7 +119,9 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         + (_of_time_limit(overtime) if verdict == "found" else "")
         + (
             _work_on_cpu(on_cpu_because)
-            if on_cpu_because is not None
+            if on_cpu_because is not None and passed is None
+            else _TESTS_PASSED.format(passed)
+            if passed is not None
             else _headline(log, verdict, roots, unexplained, guidance, noise)
         ),
         root_causes=tuple(roots),
@@ -121,6 +135,9 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         unread=log.unread,
         on_cpu=on_cpu_because is not None,
     )
+
+
+_TESTS_PASSED = "all tests passed, line {}; no error that they printed made one of them fail"
 
 
 def _not_read(log: Log, crashed: Sequence[str]) -> str:
@@ -278,6 +295,8 @@ def _verdict(
         if not any(_gives_reason(failure) for failure in strangers):
             # A failure without a reason may have any reason, including a GPU library.
             return "found" if weighty or _just_before(roots, strangers) else "unknown"
+        if _follow_from(weighty, strangers, log):
+            return "found"
         # The program continued after the messages about the GPU, and something else stopped it.
         return "not-gpu"
     if weighty and (log.failures or not log.progress or not _only_possible(weighty)):
@@ -302,6 +321,28 @@ def _just_before(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:
         for root in roots
         for failure in failures
         if failure.kind in ("exception", "fatal")
+    )
+
+
+def _follow_from(roots: Sequence[Finding], failures: Sequence[Failure], log: Log) -> bool:
+    """Whether each failure is the next one after an error that the program itself printed.
+
+    It caught the exception of a GPU library, went on without a result, and failed for want of it.
+    """
+    printed = [
+        e.line
+        for root in roots
+        if root.confidence != "possible" and root.effect == "broken"
+        for e in root.evidence
+        if e.line is not None and _PRINTED_ERROR.match(log.line(e.line).text)
+    ]
+    return all(
+        any(
+            0 < failure.line - line <= _SOON
+            and not any(line < n < failure.line for n in log.progress)
+            for line in printed
+        )
+        for failure in failures
     )
 
 

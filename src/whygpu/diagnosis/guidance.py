@@ -227,9 +227,21 @@ def for_unknown(
     """For a log without a known cause. `failures` are those that no finding explains."""
     if failures:
         return _for_failure(log, failures[-1])
+    if log.is_source:
+        return Guidance(
+            "it is the source of a program, and not what the program printed",
+            ask="What does it print, with its errors?",
+            steps=(
+                Remedy(
+                    "Look in the source for mistakes about the GPU.",
+                    command_line("whygpu lint PROGRAM.py"),
+                ),
+                _WHOLE_OUTPUT,
+            ),
+        )
     if not log.lines:
         return Guidance(
-            "it is empty",
+            "it has no message of a program" if log.lines_read else "it is empty",
             ask="Did the output go elsewhere, to standard error or to a file?",
             steps=(_WHOLE_OUTPUT,),
         )
@@ -402,9 +414,13 @@ def _shown_of_devices(log: Log) -> str:
 
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
     answered = amid_output and log.reports_gpu_at_work()
+    # A value in a sentence is a person's statement, too.
+    stated = {shown.line for shown in log.shown if shown.asked == shown.line}
     before = ""
     for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
-        person = is_of_a_person(line.text) or goes_on_after(before, line.text)
+        person = (
+            is_of_a_person(line.text) or line.number in stated or goes_on_after(before, line.text)
+        )
         before = line.text if person else ""
         if line.level == "none" and (person or not amid_output):
             said = complaint_in(line.text)

@@ -220,8 +220,21 @@ def _no_gpu(machine: Snapshot) -> str:
     other = next(filter(can_compute, graphics), None)
     if other is None:
         # Nothing in WSL shows which GPUs Windows has.
-        return f"{'this machine' if isinstance(machine.system.wsl, Absent) else 'WSL'} has no GPU"
+        place = "this machine" if isinstance(machine.system.wsl, Absent) else "WSL"
+        return f"{place} has no GPU{_driver_without_card(machine)}"
     return f"this machine has no NVIDIA GPU, but {gpu_of_maker(other)}, which no build here is for"
+
+
+def _driver_without_card(machine: Snapshot) -> str:
+    """A card without power is not on the bus. On a login node, only the driver is installed."""
+    library = machine.driver.cuda_library
+    bare = isinstance(machine.system.container, Absent) and isinstance(machine.system.wsl, Absent)
+    if not bare or not isinstance(library, Known) or library.value.kind != "driver":
+        return ""
+    return (
+        " on its bus, although NVIDIA's driver is installed (a laptop may have switched its card "
+        "off: prime-select query)"
+    )
 
 
 def _run(items: Sequence[FrameworkReport]) -> str:

@@ -19,7 +19,7 @@ from whygpu.differences.search import OutOfTrials, Positions, Sets, smallest_set
 from whygpu.differences.suspects import suspects_of
 from whygpu.model.cause import Cause
 from whygpu.model.differences import Basis, Reason
-from whygpu.model.finding import Finding
+from whygpu.model.finding import Effect, Finding
 from whygpu.model.report import FrameworkReport, FrameworkVerdict, Report
 from whygpu.model.snapshot import Snapshot
 
@@ -27,6 +27,7 @@ LONGEST_SEARCH = 10.0
 """Seconds for one question."""
 NOT_INSTALLED: FrameworkVerdict = "not-installed"
 
+_EFFECTS: tuple[Effect, ...] = ("none", "cpu", "broken")
 _RANKS: dict[FrameworkVerdict, int] = {"gpu": 0, "cpu": 1, "broken": 2}
 """From good to bad. What is unknown is neither. A package that is not installed explains itself."""
 
@@ -154,18 +155,32 @@ class Explainer:
     def _sign_of(self, question: Question, basis: Basis) -> Callable[[int], bool] | None:
         """How a machine with these leaves shows that it has the fault of the bad one."""
         if question.finding is not None:
-            cause, subject = self._by_code.get(question.finding.code), question.finding.subject
-            if cause is None:
-                return None
-            return lambda chosen: any(
-                finding.subject == subject
-                for finding in outcome_of(cause, self._machine(question, basis, chosen)).findings
-            )
+            cause, finding = self._by_code.get(question.finding.code), question.finding
+            return None if cause is None else self._sign_of_finding(question, basis, cause, finding)
         everything = self._chosen(question, tuple(range(len(self._bench.differences))))
         wanted = self._verdict(question, basis, everything)
         if wanted == "unknown":
             return None
         return lambda chosen: self._verdict(question, basis, chosen) == wanted
+
+    def _sign_of_finding(
+        self, question: Question, basis: Basis, cause: Cause, wanted: Finding
+    ) -> Callable[[int], bool] | None:
+        """A finding of this cause with the same effect. The detector of a cause may also find
+        something that leaves the GPU usable, and that explains no lost GPU."""
+
+        def effects(chosen: int) -> set[int]:
+            found = outcome_of(cause, self._machine(question, basis, chosen)).findings
+            return {_EFFECTS.index(each.effect) for each in found if each.subject == wanted.subject}
+
+        everything = self._chosen(question, tuple(range(len(self._bench.differences))))
+        of_all = effects(everything)
+        if not of_all:
+            return None
+        effect = _EFFECTS.index(wanted.effect)
+        # The engine weakens a finding that a framework has refuted by running.
+        least = effect if effect in of_all else max(of_all)
+        return lambda chosen: max(effects(chosen), default=-1) >= least
 
     def _verdict(self, question: Question, basis: Basis, chosen: int) -> FrameworkVerdict:
         key = (chosen, basis, question.bad_is_after)

@@ -13,6 +13,8 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.model.outside_text import excerpt, one_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.model.units import GIB
+from whygpu.tables.architectures import shares_main_memory
 from whygpu.tables.xids import is_of_the_hardware
 
 LONGEST_VALUE = 120
@@ -77,6 +79,7 @@ def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
     for name, fact in _OF_HEALTH.items():
         yield name, _of_gpus(machine, partial(_health, fact=fact))
     yield "MIG", _of_gpus(machine, lambda gpu: transform(gpu.mig, _on_or_off))
+    yield "GPU memory", _of_gpus(machine, _memory)
     yield "compute mode", _of_gpus(machine, lambda gpu: transform(gpu.compute_mode, str))
     yield "GPU topology", transform(driver.pairs, _topology)
     yield "peer access", transform(driver.pairs, _peers)
@@ -88,6 +91,13 @@ def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
     yield "NCCL", _library(machine, "nccl")
     for name in _FRAMEWORKS:
         yield name, _framework(machine, name)
+
+
+def _memory(gpu: Gpu) -> Observed[str]:
+    """In whole GiB: drivers differ in the megabytes that they keep for themselves."""
+    if shares_main_memory(gpu):
+        return Absent("memory of this GPU alone")
+    return transform(gpu.memory_total_bytes, lambda size: f"{round(size / GIB)} GiB")
 
 
 def _clocks(health: GpuHealth) -> Observed[str]:

@@ -14,7 +14,7 @@ _FILE = re.compile(r"\s(?:-f|--file)[= ]\s{0,4}[\"']?([^\s\"']{1,200})")
 _COMPOSE_FILE = re.compile(
     r"^[ \t]*(?:export[ \t]+)?COMPOSE_FILE=[\"']?([^\s\"'#]{1,400})", re.MULTILINE
 )
-_SCRIPTS = re.compile(r"(?:readme.*|makefile|justfile|.*\.sh|\.env.*)", re.IGNORECASE)
+_SCRIPTS = re.compile(r"\A(?:readme.*|makefile|justfile|.*\.sh|\.env.*)", re.IGNORECASE)
 _DEV_CONTAINER = ".devcontainer"
 _FOLDERS_UP = 2
 

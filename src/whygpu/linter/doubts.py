@@ -44,6 +44,12 @@ _SAYS_ITS_MEANT = late(
     2,
 )
 """A comment that may say so. It may as well be about the data, or admit the defect."""
+_ASSUMES = late(
+    r"\b(?:suppos\w{1,4}|assum\w{1,4}|if (?:you|we|there|your \w{1,20})|requires?|needs?)\b"
+    r"[^\n]{0,60}\b(?:gpus?|cards?|devices?|cuda)\b",
+    2,
+)
+"""A comment that names the machine that the line is for."""
 _WORD = late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _WRONG_NAMES = frozenset(
     {
@@ -67,6 +73,7 @@ _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
 
+_ASSUMED = "a comment here names the machine that it assumes"
 _IN_TEST = "this is a test, which may do it on purpose"
 _MEANT = "a comment here says that it is meant, or that it is wrong"
 
@@ -100,6 +107,7 @@ class Doubts:
         why = (
             (_MEANT if any(map(_SAYS_ITS_MEANT.search, comments)) else "")
             or self._named_wrong(chain)
+            or (_ASSUMED if any(map(_ASSUMES.search, comments)) else "")
             or self._switched_off(chain)
         )
         return _as_note(item, why) if why else item

@@ -41,7 +41,7 @@ _OWN_CUDA = re.compile(
 )
 _OWN_CUDNN = re.compile(r"(?:lib)?cudnn|nvidia-cudnn")
 _PYTHON_WORD = re.compile(
-    r"(?:.*/)?(?:python|pip)(\d\.\d+)(?:-(?:dev|distutils|venv|full|minimal))?"
+    r"\A(?:.*/)?(?:python|pip)(\d\.\d+)(?:-(?:dev|distutils|venv|full|minimal))?"
 )
 _OTHER_PYTHON = re.compile(
     r"deadsnakes|pyenv|conda|mamba|uv python|virtualenv -p|\bpoetry\b|python\.org/ftp|Python-\d"

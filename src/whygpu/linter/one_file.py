@@ -167,7 +167,10 @@ def _judged(
 def _hinted(path: str) -> TensorFlowLine | None:
     """The TensorFlow version that the README, or else neighbouring files, suggest."""
     hint = tensorflow_hint(os.path.dirname(path) or os.curdir)
-    return "1" if hint != "1" and hint != "2" and all_for_1(path) else hint
+    if hint == "1" or not all_for_1(path):
+        return hint
+    # What is said above contradicts the files beside it.
+    return None if hint == "2" else "1"
 
 
 def _broken_cells(source: Source) -> list[FileProblem]:

@@ -7,7 +7,7 @@ import os
 import tokenize
 from collections.abc import Mapping, Sequence
 
-from whygpu.linter import imported_modules, neighbours, pins, project_files
+from whygpu.linter import imported_modules, neighbours, pins, project_files, project_texts
 from whygpu.linter.files import is_for_lint
 from whygpu.linter.fix import fixed, replaced
 from whygpu.linter.one_file import analyse, locate
@@ -25,7 +25,7 @@ _NOTEBOOK = ".ipynb"
 
 def forget_the_disk() -> None:
     """A command reads each file once. In an editor, files change between two looks at them."""
-    for module in (imported_modules, neighbours, pins, project_files):
+    for module in (imported_modules, neighbours, pins, project_files, project_texts):
         module.forget()
 
 

@@ -44,6 +44,8 @@ _REFUSES_2 = re.compile(
     r"(?:tensorflow|tf)\W{0,3}2[^\n]{0,40}?(?:\bnot\b|n't\b|unsupported|incompatible)",
     re.IGNORECASE,
 )
+_NEAR = 3
+"""How many folders above a program its own requirements are at most."""
 _HIGHEST = 8
 _LARGEST = 1 << 18
 
@@ -56,8 +58,11 @@ def forget() -> None:
 
 @lru_cache(maxsize=4096)
 def tensorflow_pin(folder: str) -> TensorFlowLine | None:
-    """The version that the nearest requirements above a file pin, up to the repository root."""
-    return _search(os.path.abspath(folder), _HIGHEST)
+    """The version that the nearest requirements above a file pin, up to the repository root.
+
+    A repository may hold the programs of others: requirements far above only suggest a version.
+    """
+    return _search(os.path.abspath(folder), _NEAR)
 
 
 @lru_cache(maxsize=4096)

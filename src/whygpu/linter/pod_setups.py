@@ -42,7 +42,7 @@ _HIGHEST = 4
 """How many folders, from that of a manifest upwards, may be that of the program."""
 _MOST_BESIDE = 200
 """Manifests in which a patch of a pod is looked for."""
-_TEMPLATES = re.compile(r"\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
+_TEMPLATES = re.compile(r"\A\w*(?:TrainingRuntime|ServingRuntime|Template|Profile|Policy)")
 """Kinds that another object refers to, and to whose containers it may add the GPUs."""
 _KINDS = re.compile(r"^kind:[ \t]{0,9}[\"']?(\w{1,99})", re.MULTILINE)
 

@@ -19,27 +19,28 @@ FileKind = Literal[
 ]
 
 _WORKFLOWS = re.compile(r"(?:^|[/\\])\.github[/\\]workflows$")
+# Each begins at the start of the name: searched from every letter, it would take quadratic time.
 _NAMES: tuple[tuple[re.Pattern[str], FileKind], ...] = (
     (
         re.compile(
-            r"(?:dockerfile|containerfile)"
+            r"\A(?:(?:dockerfile|containerfile)"
             r"(?!.*\.(?:md|py|sh|txt|dockerignore|j2|jinja2?|in|tmpl|tpl)$)"
-            r"(?:[._-].*)?|.*\.(?:dockerfile|containerfile)"
+            r"(?:[._-].*)?|.*\.(?:dockerfile|containerfile))"
         ),
         "dockerfile",
     ),
-    (re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml"), "compose"),
+    (re.compile(r"\A(?:docker-)?compose[\w.-]*\.ya?ml"), "compose"),
     (re.compile(r"\.?devcontainer\.json"), "dev container"),
-    (re.compile(r"\.env(?:[._-][\w.-]*)?|[\w-]+\.env"), "variables"),
+    (re.compile(r"\A(?:\.env(?:[._-][\w.-]*)?|[\w-]+\.env)"), "variables"),
     (
         re.compile(
-            r"(?:[\w-]+[_.-])?requirements?[\w.-]*\.(?:txt|in)|environment[\w.-]*\.ya?ml"
-            r"|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|(?:[\w.-]+[.-])?conda-lock\.ya?ml"
+            r"\A(?:(?:[\w-]+[_.-])?requirements?[\w.-]*\.(?:txt|in)|environment[\w.-]*\.ya?ml"
+            r"|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|(?:[\w.-]+[.-])?conda-lock\.ya?ml)"
         ),
         "requirements",
     ),
-    (re.compile(r".*\.ya?ml"), "yaml"),
-    (re.compile(r".*\.(?:sh|bash|slurm|sbatch|sbat|sub|pbs|qsub|lsf|bsub|job)"), "job"),
+    (re.compile(r"\A.*\.ya?ml"), "yaml"),
+    (re.compile(r"\A.*\.(?:sh|bash|slurm|sbatch|sbat|sub|pbs|qsub|lsf|bsub|job)"), "job"),
 )
 
 

@@ -5,30 +5,32 @@ They are read only for a file with something to report, which is rare.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
-from whygpu.linter.project_files import ProjectFiles
+from whygpu.host.files import read_start
+from whygpu.linter.project_files import DiskFiles, ProjectFiles
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.requirement_file import FileLine
 
-_MOST_FILES = 2000
+_MOST_FILES = 5000
 _MOST_NAMES = 20_000
+_MOST_CHARACTERS = 32 << 20
+"""Of all texts together, which are kept while the files of a project are linted."""
 _LARGEST = 1 << 19
 """Characters of a text; larger ones are data."""
-_MOST_CHARACTERS = 1 << 25
-"""Of all texts together, which are kept in memory."""
 _HIGHEST = 6
 """How many folders above a file may be the top of its project."""
 _TEXT = re.compile(
-    r"(?:.*\.(?:md|rst|sh|bash|mk|ya?ml|json|toml|py|cfg|ini|bat|ps1|env|sbatch|slurm|pbs|tf|hcl)"
+    r"\A(?:.*\.(?:md|rst|example|sample|dist|sh|bash|mk|ya?ml|json|toml|py|cfg|ini|bat|ps1|env|sbatch|slurm|pbs|tf|hcl)"
     r"|makefile|readme[\w.-]*|justfile|jenkinsfile|\.env[\w.-]*|install[\w.-]*|[\w-]*dockerfile[\w.-]*)",
     re.IGNORECASE,
 )
 _DATA = re.compile(
-    r".*\.(?:png|jpe?g|gif|svg|csv|tsv|npy|npz|pkl|h5|pt|pth|bin|onnx|zip|gz|tar|pdf|txt|ipynb"
+    r"\A.*\.(?:png|jpe?g|gif|svg|csv|tsv|npy|npz|pkl|h5|pt|pth|bin|onnx|zip|gz|tar|pdf|txt|ipynb"
     r"|c|cc|cpp|cu|h|hpp|js|ts|tsx|jsx|css|html|lock|go|rs|java|wav|mp[34]|ttf|woff2?|so|xml)",
     re.IGNORECASE,
 )
@@ -38,20 +40,60 @@ _SKIPPED = frozenset(
 _TOP = frozenset({".git", "pyproject.toml", "setup.py"})
 
 
-class _Walk(NamedTuple):
-    found: tuple[tuple[str, str], ...]
-    """Each path with its text."""
-    is_complete: bool
+class _Texts:
+    """The texts of a project, with what was looked for in them."""
+
+    def __init__(self, top: str, files: ProjectFiles, read: Callable[[str], str | None]) -> None:
+        paths = list(itertools.islice(_paths(top, files), _MOST_FILES + 1))
+        self.is_complete = len(paths) <= _MOST_FILES
+        self._texts: list[tuple[str, str]] = []
+        self._matches: dict[re.Pattern[str], tuple[tuple[str, str], ...]] = {}
+        left = _MOST_CHARACTERS
+        for path in paths[:_MOST_FILES]:
+            text = read(path) or ""
+            if len(text) > left:
+                self.is_complete = False
+                return
+            if len(text) <= _LARGEST:
+                self._texts.append((path, text))
+                left -= len(text)
+
+    def having(self, pattern: re.Pattern[str]) -> tuple[tuple[str, str], ...]:
+        """The path and the text of each file with a match."""
+        if pattern not in self._matches:
+            found = ((path, text) for path, text in self._texts if pattern.search(text))
+            self._matches[pattern] = tuple(found)
+        return self._matches[pattern]
+
+
+@lru_cache(maxsize=2)
+def _on_disk(top: str, folder: str) -> _Texts:
+    """Files with findings are mostly in the same project. Paths are relative to `folder`."""
+    return _Texts(top, DiskFiles(), _from_disk)
+
+
+def _from_disk(path: str) -> str | None:
+    """Not kept like the files that others name, of which there are few."""
+    try:
+        content = read_start(path, _LARGEST + 1)
+    except (OSError, ValueError):
+        return None
+    return content.decode("utf-8", "replace") if len(content) <= _LARGEST else None
+
+
+def forget() -> None:
+    """Read projects again that were read before: they may have changed since."""
+    _on_disk.cache_clear()
 
 
 class ProjectTexts:
     """The texts of the project of one file."""
 
-    def __init__(self, path: str, files: ProjectFiles) -> None:
+    def __init__(self, path: str, files: ProjectFiles | None = None) -> None:
+        """`files` are those of the disk if they are not given."""
         self._path = os.path.normpath(path)
         self._files = files
-        self._walked: _Walk | None = None
-        self._found: dict[re.Pattern[str], tuple[tuple[str, str], ...]] = {}
+        self._read: _Texts | None = None
 
     def first(self, pattern: re.Pattern[str]) -> Observed[FileLine]:
         """The first match in another file of the project; Unknown if not all could be read."""
@@ -61,58 +103,43 @@ class ProjectTexts:
                 line = text.count("\n", 0, match.start()) + 1
                 written = text.split("\n")[line - 1].strip()
                 return Known(FileLine(path, line, written), f"{path}:{line}")
-        if not self._walk().is_complete:
+        if not self._texts().is_complete:
             return Unknown("the project has more files than were read")
         return Absent("the files of the project")
 
-    def having(self, pattern: re.Pattern[str]) -> tuple[tuple[str, str], ...]:
+    def having(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
         """The path and the text of each other file with a match."""
-        if pattern not in self._found:
-            self._found[pattern] = tuple(
-                (path, text)
-                for path, text in self._walk().found
-                if path != self._path and pattern.search(text)
-            )
-        return self._found[pattern]
+        return (each for each in self._texts().having(pattern) if each[0] != self._path)
 
-    def _walk(self) -> _Walk:
-        if self._walked is None:
-            paths = list(self._paths(self._top()))
-            is_complete = len(paths) <= _MOST_FILES
-            found: list[tuple[str, str]] = []
-            left = _MOST_CHARACTERS
-            for path in paths[:_MOST_FILES]:
-                text = self._files.read(path) or ""
-                if len(text) > _LARGEST:
-                    continue
-                left -= len(text)
-                if left < 0:
-                    is_complete = False
-                    break
-                found.append((path, text))
-            self._walked = _Walk(tuple(found), is_complete)
-        return self._walked
+    def _texts(self) -> _Texts:
+        if self._read is None:
+            files = self._files or DiskFiles()
+            top = _top(self._path, files)
+            on_disk = self._files is None
+            self._read = _on_disk(top, os.getcwd()) if on_disk else _Texts(top, files, files.read)
+        return self._read
 
-    def _top(self) -> str:
-        """The folder of the project; that of the file if nothing tells."""
-        folder = own = os.path.dirname(self._path) or os.curdir
-        for _ in range(_HIGHEST):
-            names = self._files.names(folder)
-            if not _TOP.isdisjoint(names) or folder in (os.curdir, os.sep):
-                return folder
-            folder = os.path.dirname(folder) or os.curdir
-        return own
 
-    def _paths(self, top: str) -> Iterator[str]:
-        folders, seen = [top], 0
-        while folders and seen < _MOST_NAMES:
-            folder = folders.pop(0)
-            for name in self._files.names(folder):
-                seen += 1
-                path = os.path.normpath(os.path.join(folder, name))
-                if name in _SKIPPED:
-                    continue
-                if _TEXT.fullmatch(name):
-                    yield path
-                elif not _DATA.fullmatch(name):
-                    folders.append(path)
+def _top(path: str, files: ProjectFiles) -> str:
+    """The folder of the project; that of the file if nothing tells."""
+    folder = own = os.path.dirname(path) or os.curdir
+    for _ in range(_HIGHEST):
+        if not _TOP.isdisjoint(files.names(folder)) or folder in (os.curdir, os.sep):
+            return folder
+        folder = os.path.dirname(folder) or os.curdir
+    return own
+
+
+def _paths(top: str, files: ProjectFiles) -> Iterator[str]:
+    folders, seen = [top], 0
+    while folders and seen < _MOST_NAMES:
+        folder = folders.pop(0)
+        for name in files.names(folder):
+            seen += 1
+            path = os.path.normpath(os.path.join(folder, name))
+            if name in _SKIPPED:
+                continue
+            if _TEXT.fullmatch(name):
+                yield path
+            elif not _DATA.fullmatch(name):
+                folders.append(path)

@@ -30,7 +30,7 @@ from whygpu.tables.base_images import TOOL_IMAGES, names_a_server
 
 _GPU_WORD = re.compile(r"(?:^|[._-])(?:gpu|cuda)(?:[._-]|$)", re.IGNORECASE)
 _OTHER_WORK = re.compile(
-    r"(?:.*/)?(?:tensorboard|mlflow|nginx|redis-server|streamlit|alembic|wget|curl|rsync|aws|gsutil"
+    r"\A(?:.*/)?(?:tensorboard|mlflow|nginx|redis-server|streamlit|alembic|wget|curl|rsync|aws|gsutil"
     r"|huggingface-cli|hf|flower|npm|sphinx-build|mkdocs|prefect|airflow)"
 )
 """Programs that show what others computed, or that bring and look after their data."""

@@ -65,7 +65,7 @@ def analyse_setup(
             problems=(FileProblem(path, 1, "too-large", "it is nested too deeply"),)
         )
     setups = [setup._replace(machine=settings.machine) for setup in setups]
-    found, crashes = judge_setups(setups, causes, ProjectTexts(path, files))
+    found, crashes = judge_setups(setups, causes, ProjectTexts(path, others))
     ignores: dict[str, Ignores] = {}
     judged = []
     for item in found:

@@ -13,7 +13,7 @@ from whygpu.model.requirement_file import FileLine
 from whygpu.model.whole_numbers import whole_number
 from whygpu.readers.code.started_program import started_program
 
-_STARTS = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|mpirun|srun)")
+_STARTS = re.compile(r"\A(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|mpirun|srun)")
 _IN_A_FOLDER = re.compile(r"^.{0,200}\$[^/]{1,60}/")
 """$PROJECT/src/train.py, /home/${USER}/project/train.py"""
 _USES = re.compile(

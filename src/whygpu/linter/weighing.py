@@ -132,7 +132,8 @@ def _given_in_another_file(setup: Setup, project: ProjectTexts) -> Answer:
     """A file that Docker can merge with this one; a whole service elsewhere is another one."""
     own = os.path.dirname(os.path.normpath(setup.place.file))
     for path, text in project.having(_SERVICES):
-        granted = granted_services(path, text) if kind_of(path) == "compose" else ()
+        is_compose = "compose" in os.path.basename(path).lower()
+        granted = granted_services(path, text) if is_compose else ()
         is_beside = os.path.dirname(path) == own
         if any(
             each.name == setup.name and (is_beside or not (each.image or each.build_folder))
@@ -162,6 +163,24 @@ def _another_value(names: tuple[str, ...]) -> re.Pattern[str]:
         rf"|\bargs:\s{{0,9}}\n(?:\s{{1,40}}\S[^\n]{{0,200}}\n){{0,9}}?\s{{1,40}}(?:-\s)?[\"']?"
         rf"(?:{listed})[\"']?\s?[:=]"
     )
+
+
+def _installer(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    """conda install --file requirements.txt: its packages have other names."""
+    name = os.path.basename(item.place.file)
+    if setup.kind != "requirements":
+        return _STANDS
+    named = rf"(?:--file|-f)[= ](?:\S{{0,99}}/)?{re.escape(name)}\b"
+    found = project.first(re.compile(rf"\b(?:conda|mamba)\s[^\n]{{0,200}}{named}"))
+    if isinstance(found, Known):
+        return Known(f"{found.source} installs it with conda", found.source)
+    return found if isinstance(found, Unknown) else _STANDS
+
+
+def _driver(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
+    if setup.machine is not None and isinstance(setup.machine.driver, Known):
+        return _STANDS
+    return Unknown("whether it does depends on the version of the host's driver")
 
 
 def _memory(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
@@ -199,6 +218,8 @@ _LOOKS: dict[Question, Callable[[SetupFinding, Setup, ProjectTexts], Answer]] = 
     "purpose": _purpose,
     "gpus": _gpus,
     "arguments": _arguments,
+    "installer": _installer,
+    "driver": _driver,
     "memory": _memory,
     "names": _names,
 }

@@ -165,6 +165,10 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
     beside = wanted.beside_arrays(framework) if framework else 0
     at = None if asked is None else _memory(asked)
     verdict = "unknown" if wanted.no_room else _verdict(at, beside, wanted.room)
+    depends_on = "" if asked is None else asked.depends_on
+    if depends_on and verdict in ("fits", "does-not-fit"):
+        verdict = "unknown"
+        why = f"the memory depends on a value that {depends_on} reads, which an estimate has not"
     found = end.sent(LargestMessage)
     largest = estimates.get(found[-1].batch) if found else None
     return MemoryEstimate(

@@ -23,6 +23,8 @@ Question = Literal[
     "gpus",
     "packages",
     "arguments",
+    "installer",
+    "driver",
     "numbers",
     "memory",
     "names",
@@ -33,6 +35,8 @@ Question = Literal[
 - `gpus`: that nothing else gives it a GPU
 - `packages`: that nothing else is installed in the image
 - `arguments`: that the image is built with the defaults of its Dockerfile
+- `installer`: that pip installs the file of requirements, and not conda
+- `driver`: that the driver of the host has another version
 - `numbers`: that its GPUs are numbered from 0
 - `memory`: that its data do not fit into the shared memory that it has
 - `names`: that no program of the project reads a variable of this name

@@ -21,6 +21,7 @@ FactName = Literal[
     "ECC",
     "MIG",
     "MIG layout",
+    "GPU memory",
     "compute mode",
     "persistence mode",
     "power limit",

@@ -246,7 +246,12 @@ class Log(NamedTuple):
     earlier_runs: int = 0
     """How many earlier runs of the same program the log has. Their lines are left out."""
     other_readings: tuple[Log, ...] = ()
-    """The same log with lines joined that may have been wrapped."""
+    """The same log with lines joined that may have been wrapped, or with messages corrected that
+    somebody typed."""
+    is_source: bool = False
+    """Whether all of it is the source of a program, which then is not read as a log."""
+    corrected: bool = False
+    """Whether this is a reading with corrected messages."""
     memory: MemoryEnd | None = None
     """What monitoring showed about how memory ended the run; None if it was not monitored."""
     processor: Cpu | None = None

@@ -44,6 +44,13 @@ class WorkerUse(NamedTuple):
     pid: int
     times: tuple[float, ...]
     seconds: tuple[float, ...]
+    waited: tuple[float, ...] = ()
+    """For how long it was ready and waited for a core, if that was recorded."""
+
+    @property
+    def waiting(self) -> WorkerUse:
+        """The same as a curve of its own."""
+        return WorkerUse(self.pid, self.times, self.waited)
 
 
 class CompiledArgument(NamedTuple):
@@ -227,6 +234,8 @@ class ProfileAnswer(NamedTuple):
     on_gpu: bool
     gpu_timed: bool = False
     """The GPU's own work was recorded for a part of the steps."""
+    doubt: str = ""
+    """Why the largest share may be due to other programs on the machine, if that is unclear."""
     window: StepWindow | None = None
     shares: tuple[TimeShare, ...] = ()
     """The largest first, computing included."""
@@ -302,10 +311,10 @@ class ProfileAnswer(NamedTuple):
         if unknown > 0.25:
             return f"{percent_text(unknown)} of it is of unknown kind"
         largest = next((each for each in self.shares if each.category not in _WORK), None)
-        if self.on_gpu and largest is not None and largest.share >= 0.15:
+        if largest is not None and (self.doubt or (self.on_gpu and largest.share >= 0.15)):
             title = _HEADLINES[largest.category].format(percent_text(largest.share)).rstrip(".")
-            meanwhile = "but whether the GPU computed meanwhile was not measured"
-            return f"{title[0].lower()}{title[1:]}, {meanwhile}"
+            but = self.doubt or "whether the GPU computed meanwhile was not measured"
+            return f"{title[0].lower()}{title[1:]}, but {but}"
         few = "is only 1 sample" if self.samples == 1 else f"are only {self.samples} samples"
         return f"there {few} of the steps; let it run for longer"
 

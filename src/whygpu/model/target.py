@@ -36,7 +36,7 @@ class Interpreter(NamedTuple):
     wheel_tags: tuple[str, ...]
     """The interpreter's own tags, most specific first: cp311, abi3, ..., and its platform."""
     modules: Observed[tuple[FoundModule, ...]] = NOT_LOOKED
-    """The modules of the frameworks that can be run, as the target itself finds them."""
+    """The modules of the frameworks that can be run, and numpy, as the target itself finds them."""
     complaints: Observed[tuple[str, ...]] = NOT_LOOKED
     """Errors of files that Python runs at every start: sitecustomize, usercustomize, .pth."""
 

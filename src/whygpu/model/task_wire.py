@@ -235,6 +235,8 @@ class EstimateMessage(NamedTuple):
     phase: str
     notes: tuple[str, ...]
     source: str
+    depends_on: str = ""
+    """Where the program reads a value on which the memory depends; empty if it does not."""
     kind: Literal["estimate"] = "estimate"
 
 

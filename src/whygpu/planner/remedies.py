@@ -105,10 +105,13 @@ def _fulfil(remedy: Remedy, destination: Destination) -> Remedy:
         found = _release_for(step, destination)
         if isinstance(found, str):
             return Remedy(f"{text} whygpu knows no command for it: {found}.")
-        candidate, note = found
+        candidate, note, pins = found
         text += note
         index = f"{INDEX_ROOT}{candidate.torch_index}" if candidate.torch_index else ""
         requirements = _without_extras(candidate) if no_gpu else candidate.requirements
+        if not index and not no_gpu and "no-deps" not in step.options:
+            # An index of PyTorch has little else.
+            requirements += pins
         steps.append(Install(requirements, index, step.removes, step.options))
     return Remedy(text, steps[0] if len(steps) == 1 else Steps(tuple(steps)))
 
@@ -122,8 +125,12 @@ def _without_extras(candidate: Candidate) -> tuple[str, ...]:
     return (f"{candidate.package}=={candidate.version}",)
 
 
-def _release_for(wish: InstallFramework, destination: Destination) -> tuple[Candidate, str] | str:
-    """The release with notes on it, or why there is none."""
+Found = tuple[Candidate, str, tuple[str, ...]]
+"""A release, notes on it, and what the command must pin beside it."""
+
+
+def _release_for(wish: InstallFramework, destination: Destination) -> Found | str:
+    """The release, or why there is none."""
     others = tuple(other for other in destination.beside if other.framework != wish.framework)
     machine = _with_evidence(destination.machine, wish)
     refused = ""
@@ -135,7 +142,7 @@ def _release_for(wish: InstallFramework, destination: Destination) -> tuple[Cand
                 continue
             found = _chosen(answer)
             if isinstance(found, Candidate):
-                return found, _notes(answer, () if company == others else others)
+                return found, _notes(answer, () if company == others else others), _pins(answer)
             refused = found
     return refused
 
@@ -190,6 +197,12 @@ def _chosen(answer: PlanAnswer) -> Candidate | str:
         cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
         return f"{name}, the newest that fits, needs CUDA {candidate.cuda}{cudnn} on the machine"
     return candidate
+
+
+def _pins(answer: PlanAnswer) -> tuple[str, ...]:
+    """What the requirements of the release do not say, such as the last cuDNN for an old GPU."""
+    plan = answer.plan
+    return tuple(requirement for requirement, _ in plan.solution.pins) if plan else ()
 
 
 def _modest(answer: PlanAnswer, chosen: Candidate) -> Candidate:

@@ -25,7 +25,7 @@ MOST_WORKERS = 16
 MOST_WAITING = 4
 """Workers that wait for storage. How many it serves at once is not known."""
 WORKS_HARD = 0.7
-"""A worker that computes more than this much of the time is limited by the processor."""
+"""A worker that computes, or waits for a core, for more of the time is limited by the processor."""
 
 
 def predicted_gains(costs: StepCosts) -> tuple[Gain, ...]:
@@ -143,12 +143,13 @@ def _more_workers(costs: StepCosts) -> Iterator[Gain]:
         return
     busy = sum(costs.workers) / count
     needed = math.ceil(count * costs.step / max(costs.rest, 1e-9))
-    most = costs.cores if busy >= WORKS_HARD else 4 * count
+    works = busy + costs.workers_waited >= WORKS_HARD
+    most = costs.cores if works else 4 * count
     wanted = min(needed, most)
     if wanted <= count:
         return
-    if busy >= WORKS_HARD:
-        assuming = f"each of the {count} workers uses a core, and {costs.cores} are there"
+    if works:
+        assuming = f"each of the {count} workers needs a core, and {costs.cores} are there"
     else:
         assuming = f"the {count} workers wait for storage or a lock, which serves more of them"
     yield _overlapped(
@@ -206,13 +207,15 @@ class _Rare(NamedTuple):
     saved: tuple[float, float]
     """The part of its time that the change saves: at least, at most. What is done rarely may cost
     less each time: files are written while the program goes on."""
-    or_more: bool = False
+    rest: float = 1.0
+    """What the rest of a step then takes, at best, of what it took."""
 
 
 _RARE = (
     _Rare("evaluation", "evaluate half as often", (0.4, 0.5)),
     # A save fills the caches with what it writes, and takes new memory: the next steps are slower.
-    _Rare("checkpointing", "save a tenth as often", (0.72, 1.0), or_more=True),
+    # The same step took 6 to 20 % more processor time after it.
+    _Rare("checkpointing", "save a tenth as often", (0.72, 1.0), rest=0.8),
     _Rare("logging", "log every tenth step", (0.72, 1.0)),
 )
 
@@ -222,9 +225,12 @@ def _from_rare_work(costs: StepCosts) -> Iterator[Gain]:
         seconds = costs.seconds(each.category)
         if costs.matters(seconds):
             least, most = each.saved
-            low, high = costs.step - most * seconds, costs.step - least * seconds
+            low = (costs.step - seconds) * each.rest + (1 - most) * seconds
+            high = costs.step - least * seconds
             assuming = "the rest of a step takes as long as it did here"
-            yield Gain(each.change, assuming, costs.step, low, high, or_more=each.or_more)
+            if each.rest < 1:
+                assuming += ", or less because the caches keep its data"
+            yield Gain(each.change, assuming, costs.step, low, high, or_more=each.rest < 1)
 
 
 def _from_own_code(costs: StepCosts) -> Iterator[Gain]:

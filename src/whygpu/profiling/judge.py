@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os.path
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from statistics import fmean
 
 from whygpu.model.device_recording import Span
 from whygpu.model.profile import (
@@ -16,7 +18,6 @@ from whygpu.model.profile import (
     ProfileVerdict,
     TimeShare,
     WorkerUse,
-    percent_text,
 )
 from whygpu.profiling.attribution import (
     Sample,
@@ -26,6 +27,7 @@ from whygpu.profiling.attribution import (
     shares_of,
     spent_by,
 )
+from whygpu.profiling.crowding import CROWDED, Crowding, crowding_of, rate
 from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
@@ -56,11 +58,8 @@ _OWN_SOURCES = ("a generator", "a function")
 ARRAYS_WORTH_NAMING = 1 / 3
 """Taking batches out of arrays in memory belongs to what a step of Keras costs. No other input
 pipeline would be faster, so that a smaller share, as short steps have it, is no bottleneck."""
-RECURRING_QUARTERS = 3
-NO_CORES = 0.1
-"""Of the cores; if fewer are idle, more processes only take turns."""
-CROWDED = 0.1
-"""Of the time; above it, the answer says that the machine was busy with something else."""
+RECURRING = 3
+"""Quarters of the window, and steps."""
 _HARMLESS: frozenset[Category] = frozenset({"computing", "synchronisation", "unknown"})
 """While the program waits for a result, the GPU computes: that is no bottleneck by itself."""
 _WORK: frozenset[Category] = frozenset({"computing", "unknown"})
@@ -108,7 +107,7 @@ def _answer(
     samples = _samples(profile, steps, steps.begin, steps.end, on_gpu)
     notes = (*notes, *_named_like_evaluation(functions_of_the_step(profile, steps)))
     samples, steps = _without_pauses(samples, steps, profile)
-    samples, once = _without_single_compilation(samples)
+    samples, once = _without_single_compilation(samples, steps)
     if once >= 0.05 * steps.window.seconds:
         notes = (*notes, f"{once:.1f} s of compilation came once, and is not counted")
     steps = _shorter(steps, once)
@@ -121,13 +120,13 @@ def _answer(
     divided = _with_framework_profile(samples, profile) if device is None else device.samples
     device_step = _device_costs(profile, steps, device)
     divided, steps = _with_backlog(divided, steps, device_step)
-    free = _rate(profile.idle, steps) if profile.idle is not None else None
-    crowded = _crowded_share(profile, steps)
-    notes = (*notes, *_crowded(profile.cores, crowded, free))
+    crowding = crowding_of(profile, steps)
+    notes = (*notes, *crowding.notes())
     divided = _with_known_data(_with_restarts(divided), profile)
     sources = _input_sources(divided)
-    workers = _worker_use(profile, steps)
-    shares = shares_of(divided, steps.window, _input_detail(sources, workers, profile))
+    workers = _worker_use(profile.workers, steps)
+    waited = fmean(_worker_use([each.waiting for each in profile.workers], steps) or [0.0])
+    shares = shares_of(divided, steps.window, _input_detail(sources, workers, waited, profile))
     recompiled = why_recompiled(profile.compilations, steps.begin, steps.end)
     shares = tuple(
         share._replace(detail=recompiled.text) if share.category == "compilation" else share
@@ -141,8 +140,9 @@ def _answer(
         input_sources={name: seconds / count for name, seconds in sources.items()},
         cores=profile.cores,
         workers=workers,
-        free_cores=math.inf if free is None else free,
-        crowded=crowded,
+        workers_waited=waited,
+        free_cores=math.inf if crowding.free is None else crowding.free,
+        crowded=crowding.waited,
         parallel_stages=_is_parallel(profile),
         compiled_calls=sum(
             each.seconds for each in profile.compilations if steps.begin <= each.end <= steps.end
@@ -155,9 +155,13 @@ def _answer(
     )
     notable = _without_usual_input(shares, sources)
     verdict = _verdict(notable, effective, margin, on_gpu=on_gpu, timed=device is not None)
+    doubt = _doubt(notable, spent_by(divided), sources, crowding) if verdict == "waiting" else ""
+    if doubt:
+        verdict = "unclear"
     return ProfileAnswer(
         verdict,
         on_gpu,
+        doubt=doubt,
         gpu_timed=device is not None,
         window=steps.window,
         shares=with_device_details(shares, costs),
@@ -334,24 +338,13 @@ def _input_work(samples: Sequence[Sample], divided: Sequence[Sample]) -> Spent:
     )
 
 
-def _crowded(cores: int, crowded: float, free: float | None) -> Iterator[str]:
-    """What else ran on the machine; `free` is how many cores had nothing to do."""
-    if crowded >= CROWDED:
-        yield (
-            f"for {percent_text(crowded)} of the time the main thread waited for a free core: more "
-            f"runs on this machine than its {cores} cores can do, so times vary"
-        )
-    if free is not None and free < NO_CORES * cores:
-        yield (
-            "no core of the machine was idle: what would use more of them would not be faster here"
-        )
-
-
-def _without_single_compilation(samples: list[Sample]) -> tuple[list[Sample], float]:
+def _without_single_compilation(
+    samples: list[Sample], steps: StepsFound
+) -> tuple[list[Sample], float]:
     """Leave out compilation that does not come back, and say how many seconds that was.
 
-    Something new in a later epoch is compiled once. What slows the steps is compiled again and
-    again: in most quarters of the window.
+    Something new in a later epoch is compiled once, which may take longer than all steps. What
+    slows the steps is compiled again and again: in several steps and most quarters of the window.
     """
     compiling = [sample for sample in samples if sample.kind.category == "compilation"]
     if not compiling:
@@ -359,7 +352,8 @@ def _without_single_compilation(samples: list[Sample]) -> tuple[list[Sample], fl
     begin = samples[0].end - samples[0].seconds
     quarter = max((samples[-1].end - begin) / 4, 1e-9)
     quarters = {min(int((sample.end - begin) / quarter), 3) for sample in compiling}
-    if len(quarters) >= RECURRING_QUARTERS:
+    compiled_in = {bisect_left(steps.marks.times, sample.end) for sample in compiling}
+    if min(len(quarters), len(compiled_in)) >= RECURRING:
         return samples, 0.0
     rest = [sample for sample in samples if sample.kind.category != "compilation"]
     return rest, sum(sample.seconds for sample in compiling)
@@ -403,6 +397,21 @@ def _verdict(
         return "unclear"
     # A GPU may have computed meanwhile: then it is the limit, and nothing else matters.
     return "unclear" if on_gpu and not timed else "waiting"
+
+
+def _doubt(
+    shares: Sequence[TimeShare],
+    spent: Mapping[Category, Spent],
+    sources: Mapping[str, object],
+    crowding: Crowding,
+) -> str:
+    """Why the largest share may be due to other programs on the machine; empty if it is not."""
+    largest = next(share.category for share in shares if share.category not in _HARMLESS)
+    return crowding.doubt(
+        spent[largest],
+        sum(each.seconds for each in spent.values()),
+        of_own_threads=largest == "input" and set(sources) == {"keras arrays"},
+    )
 
 
 def _scaled(spent: Spent, count: int) -> Spent:
@@ -504,31 +513,17 @@ def _input_sources(samples: Sequence[Sample]) -> dict[str, float]:
     return found
 
 
-def _crowded_share(profile: ProcessProfile, steps: StepsFound) -> float:
-    return 0.0 if profile.waited is None else _rate(profile.waited, steps) or 0.0
-
-
-def _rate(curve: WorkerUse, steps: StepsFound) -> float | None:
-    """How fast a curve of seconds grew in the window; None if it does not cover half of it."""
-    inside = [
-        (time, seconds)
-        for time, seconds in zip(curve.times, curve.seconds, strict=False)
-        if steps.begin <= time <= steps.end
-    ]
-    elapsed = inside[-1][0] - inside[0][0] if inside else 0.0
-    if elapsed <= 0.5 * steps.window.seconds:
-        return None
-    return (inside[-1][1] - inside[0][1]) / elapsed
-
-
-def _worker_use(profile: ProcessProfile, steps: StepsFound) -> tuple[float, ...]:
+def _worker_use(workers: Sequence[WorkerUse], steps: StepsFound) -> tuple[float, ...]:
     """The share of a core that each child process used in the window."""
-    rates = (_rate(worker, steps) for worker in profile.workers)
-    return tuple(rate for rate in rates if rate is not None)
+    rates = (rate(worker, steps) for worker in workers)
+    return tuple(each for each in rates if each is not None)
 
 
 def _input_detail(
-    sources: Mapping[str, float], workers: Sequence[float], profile: ProcessProfile
+    sources: Mapping[str, float],
+    workers: Sequence[float],
+    waited: float,
+    profile: ProcessProfile,
 ) -> str:
     if not sources:
         return ""
@@ -536,7 +531,8 @@ def _input_detail(
     if source == "workers" and workers:
         busy = 100 * sum(workers) / len(workers)
         count = f"{len(workers)} worker processes" if len(workers) > 1 else "one worker process"
-        return f"{count} of the DataLoader, busy {busy:.0f} % of the time"
+        use = f"{count} of the DataLoader, busy {busy:.0f} % of the time"
+        return use if waited < CROWDED else f"{use}, waiting for a core {100 * waited:.0f} %"
     if source == "tf.data" and profile.framework is not None and profile.framework.stages:
         stage = profile.framework.stages[0]
         return f"tf.data: most of it in the stage {stage.name}"

@@ -86,6 +86,8 @@ _RESULTS = frozenset(
     )
 )
 """Words for what a step computes: a function with one of them in its name does not load data."""
+_EXPRESSION = "<genexpr>"
+_ITERATES = ("for ", "async for ")
 _DATA_FUNCTIONS = frozenset({"__getitem__", "__next__", "__iter__"})
 
 _COMPILING = (
@@ -136,6 +138,7 @@ _TELLS_CALLBACKS = (
     "keras/src/callbacks/history.py",
 )
 """A part of every fit, whether or not it has callbacks."""
+_ITERATING = ("__iter__", "__next__")
 _LOCKS_OF_LOGGING = ("_acquireLock", "_releaseLock", "_after_at_fork_child_reinit_locks")
 """A fork takes the locks of logging and gives them back, and calls these for that."""
 _EVENT_LOOP = ("asyncio/base_events.py", "uvloop/")
@@ -400,8 +403,22 @@ def _logs(stack: Stack, called: Stack) -> bool:
     if any(frame.origin == "program" for frame in stack[:outside]):
         return True
     return any(
-        _in(frame, _LOGGING_FILES) and not _in(frame, _TELLS_CALLBACKS) for frame in stack
+        _in(frame, _LOGGING_FILES)
+        and not _in(frame, _TELLS_CALLBACKS)
+        and not _hands_on(stack, number)
+        for number, frame in enumerate(stack)
     ) or stack[0].calls.startswith(_LOGGING_CALLS)
+
+
+def _hands_on(stack: Stack, number: int) -> bool:
+    """Whether a progress bar takes the next element of what it was made for: tqdm(loader)."""
+    inner = stack[number - 1] if number else None
+    return (
+        inner is not None
+        and stack[number].function in _ITERATING
+        and not _in(inner, _LOGGING_FILES)
+        and inner.origin != "standard"
+    )
 
 
 def _forks(stack: Stack) -> bool:
@@ -451,12 +468,28 @@ def _data_source(stack: Stack, called: Stack) -> str:
         return ""
     if _takes_from_others(stack):
         return "another thread"
-    for frame in called:
-        if frame.generator:
+    for number, frame in enumerate(called):
+        if frame.generator and _gives_to_the_loop(called, number, stack):
             return "a generator"
         if frame.function in _DATA_FUNCTIONS or _names_loading(words_of(frame.function)):
             return "a function"
     return ""
+
+
+def _gives_to_the_loop(called: Stack, number: int, stack: Stack) -> bool:
+    """Whether the training loop takes what this generator makes, perhaps through others.
+
+    sum(cost(x) for x in found) is a part of the function, or of the line, in which it stands.
+    """
+    outside = called[number:]
+    if not all(frame.generator for frame in outside):
+        return False
+    outermost = outside[-1]
+    if outermost.function != _EXPRESSION:
+        return True
+    place = next(at for at, frame in enumerate(stack) if frame is outermost)
+    taking = next((frame for frame in stack[place + 1 :] if frame.origin == "program"), None)
+    return taking is None or taking.text.startswith(_ITERATES) or "next(" in taking.text
 
 
 def _names_loading(words: frozenset[str]) -> bool:

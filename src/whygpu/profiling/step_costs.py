@@ -30,6 +30,8 @@ class StepCosts(NamedTuple):
     """Seconds of one step in which the thread prepared input, also while the GPU computed."""
     free_cores: float = math.inf
     """Cores that had nothing to do; other programs use the rest. Infinite if it is not known."""
+    workers_waited: float = 0.0
+    """The share of the time in which a worker process was ready and waited for a core."""
     crowded: float = 0.0
     """The share of the time in which the main thread was ready and waited for a core."""
     parallel_stages: bool = False

@@ -35,12 +35,15 @@ _ENTITIES = {
 }
 
 _TIME = r"\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)"
+_DAEMON = r"(?:kernel|systemd|python[\d.]{0,5}|dockerd?|containerd|kubelet|sudo|slurm\w{0,8})"
 _PREFIXES = tuple(
     re.compile(pattern)
     for pattern in (
         # A service, a job runner, a container engine: 2021-05-29T05:52:59Z app[web.1]:
-        rf"(?:[^\t\n]{{1,80}}\t){{0,2}}\[?{_TIME}\]?\s+(?:(?:stdout|stderr) [FP] )?"
-        r"(?:[\w.-]{1,60}\[[\w.]{1,20}\]:\s?|[\w.-]{1,60} [\w.-]{1,40}(?:\[\d{1,10}\])?: )?",
+        rf"(?:[^\t\n]{{1,80}}\t){{0,2}}\[?{_TIME}\]?\s+(?:(?:stdout|stderr) [FP] "
+        r"|[\w.-]{1,60}\[[\w.]{1,20}\]:\s?|[\w.-]{1,60} [\w.-]{1,40}\[\d{1,10}\]: "
+        # Without the number of a process, "CUDA error: " looks the same as a host and a program.
+        rf"|(?:[\w-]{{0,60}}[\d.-][\w.-]{{0,60}} [\w.-]{{1,40}}|[\w.-]{{1,60}} {_DAEMON}): )?",
         # ComfyUI: 2025-03-15T22:57:28.208512 - text. Before a level it is a record.
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} - (?!\[?(?:DEBUG|INFO|WARN|ERROR|CRITICAL))",
         # BuildKit: #12 2.311 text

@@ -56,7 +56,8 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|^\s{0,8}thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
             # ComfyUI
-            r"|^!!! Exception during processing !!! \S"
+            r"|^!!! Exception during processing !!! \S|^Error occurred when executing [^\n:]{1,80}:"
+            r"|^(?:An )?[Ee]rror (?:has )?oc{1,2}ur{1,2}ed\W{0,3}$"
             rf"|{ENDED_BY_SCHEDULER}"
         ),
     ),
@@ -113,6 +114,10 @@ _CUDA_ERROR = re.compile(r"\bCUDA_ERROR_[A-Z]|\bCU(?:DNN|BLAS)_STATUS_[A-Z]")
 _WITH_PARAGRAPH = ("CMake Error",)
 _REASONS_BELOW = ("what():", "nvidia-container-cli: ")
 _ANNOUNCES = ("because:", "following reason:")
+_ONLY_ANNOUNCES = re.compile(
+    r"Error occurred when executing [^\n:]{1,80}:|(?:An )?[Ee]rror (?:has )?oc{1,2}ur{1,2}ed\W{0,3}"
+)
+"""A line that says no more than that there is an error, which the next one names."""
 _ENOUGH_PROGRESS = 2
 """After an exception, a progress bar is often drawn once more."""
 _CLOSE = 6
@@ -309,7 +314,7 @@ def _with_reason(lines: Sequence[Line], place: int, kind: FailureKind) -> Failur
     if line.text.startswith(_WITH_PARAGRAPH):
         return _with_paragraph(lines, place, kind)
     below = lines[place + 1] if place + 1 < len(lines) else None
-    continues = line.text.endswith(_ANNOUNCES)
+    continues = line.text.endswith(_ANNOUNCES) or _ONLY_ANNOUNCES.fullmatch(line.text)
     if below is None or _far(line, below):
         return Failure(line.number, line.number, kind, line.text)
     if not continues and not below.text.lstrip().startswith(_REASONS_BELOW):

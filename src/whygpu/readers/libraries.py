@@ -91,6 +91,13 @@ _STOPPING = (
     *("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleNotFoundError"),
     *("UnsatisfiedLinkError", "DllNotFoundException"),
 )
+_ENDS_AT_USE = re.compile(
+    # CTranslate2 raises this, and cuDNN's own loader ends the process with the others.
+    r"Library \S{1,80} is not found or cannot be loaded|Unable to load any of \{lib"
+    r"|[Cc]ould not load library (?:libcudnn|cudnn)\S{1,60}\.? Error\b"
+    r"|Could not locate \S{1,60}\.dll\. Please make sure it is in your library path"
+)
+"""Who writes such a message does not go on without the library."""
 _FILE_WORDS = (".so", ".dll", ".dylib", "shared library", "java.library.path")
 
 
@@ -108,6 +115,7 @@ def events(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[LibraryEven
 def _of_line(line: Line, stops: bool) -> Iterator[LibraryEvent]:
     if not any(word in line.text for word in _FILE_WORDS):
         return
+    stops = stops or line.level == "fatal" or _ENDS_AT_USE.search(line.text) is not None
     seen: set[str] = set()
     for pattern, outcome in _EVENTS:
         for match in pattern.finditer(line.text):
@@ -123,7 +131,7 @@ def _of_line(line: Line, stops: bool) -> Iterator[LibraryEvent]:
                 version=version,
                 outcome=outcome,
                 detail=line.text[match.start() : match.start() + 200].strip(),
-                stops=stops or line.level == "fatal",
+                stops=stops,
             )
 
 

@@ -24,7 +24,12 @@ from whygpu.readers.layout import (
     wrapping_of,
 )
 from whygpu.readers.libraries import events
-from whygpu.readers.listings import without_listings, without_programs
+from whygpu.readers.listings import (
+    is_whole_program,
+    without_listings,
+    without_own_answers,
+    without_programs,
+)
 from whygpu.readers.records import records
 from whygpu.readers.repetition import without_repetition
 from whygpu.readers.runs import lines_of_earlier_runs
@@ -33,6 +38,7 @@ from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
 from whygpu.readers.traceback_code import with_programs
 from whygpu.readers.tracebacks import raised
+from whygpu.readers.typed_messages import corrected
 from whygpu.readers.unpacking import Unpacked
 from whygpu.readers.versions import versions
 from whygpu.readers.work_progress import progress
@@ -101,6 +107,7 @@ _FRAMEWORKS = (
 )
 
 
+_MOST_LINES_OF_SOURCE = 2_000
 _SHARED_WITH_XLA = late(r"\bcuda_dnn\.cc")
 """A source file that JAX also uses: it counts for TensorFlow if nothing else names a framework."""
 _IN_SENTENCES = (("jax", late(r"\bJAX\b")), ("tensorflow", late(r"\bTensorFlow\b")))
@@ -124,18 +131,26 @@ def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
 def read(sifted: Sifted, name: str = "") -> Log:
     """Read the lines that a sieve has kept.
 
-    A short log may not show whether its lines were wrapped. Then the other readings are kept too.
+    A short log may not show whether its lines were wrapped, or that somebody has typed it. Then
+    the other readings are kept too.
     """
-    kept = without_repetition(without_listings(without_programs(sifted.lines)))
+    if sifted.lines_read <= _MOST_LINES_OF_SOURCE and is_whole_program(sifted.lines):
+        return Log((), name=name, lines_read=sifted.lines_read, is_source=True)
+    own = without_own_answers(without_programs(sifted.lines))
+    kept = without_repetition(without_listings(own))
     shown = without_margin([(number, text) for number, raw in kept for text in cleaned(raw)])
     texts = [text for _, text in shown]
     wrapping = wrapping_of(texts)
     if wrapping is not None:
         return _of_last_run(joined(shown, wrapping), sifted, name)
-    others = possible_wrappings(texts) if len(sifted.lines) <= FEW_LINES else ()
-    return _of_last_run(shown, sifted, name)._replace(
-        other_readings=tuple(_of_last_run(joined(shown, other), sifted, name) for other in others)
-    )
+    others: list[Log] = []
+    if len(sifted.lines) <= FEW_LINES:
+        wrappings = possible_wrappings(texts)
+        others += [_of_last_run(joined(shown, other), sifted, name) for other in wrappings]
+        spelt = corrected(shown)
+        if spelt is not None:
+            others.append(_of_last_run(spelt, sifted, name)._replace(corrected=True))
+    return _of_last_run(shown, sifted, name)._replace(other_readings=tuple(others))
 
 
 def _of_last_run(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:

@@ -1,4 +1,7 @@
-"""Finds the runs of a program that were appended to one log. The last run counts."""
+"""Finds the runs of a program that were appended to one log, and attempts that a person describes.
+
+The last one counts.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,66 @@ def lines_of_earlier_runs(log: Log) -> tuple[frozenset[int], int]:
     ends = _ends(log)
     starts = _starts(log, ends)
     if len(starts) < 2 or not _says_something(log, starts[-1]):
-        return frozenset(), 0
+        return _of_earlier_attempts(log)
     dropped: set[int] = set()
     for start, following in pairwise(starts):
         last = max((last for end, last in ends if start <= end < following), default=following)
         dropped.update(range(start, min(last + 1, following)))
     return frozenset(dropped), len(starts) - 1
+
+
+_DONE = (
+    r"(?:re-?)?install\w{0,3}|up(?:graded|dated)|downgraded|changed|fixed|switched|added|removed"
+    r"|rebooted|restarted|created|built|tried"
+)
+_BUT_NOW = re.compile(
+    rf"\b(?:{_DONE})\b[^\n]{{0,200}}\b(?:now|today|after that|then)\b(?! ?\?)"
+    r"|\b(?:[Nn]ow|[Tt]oday|[Aa]fter that)(?:,? (?:I (?:get|got|have|see)|it (?:runs|says|fails"
+    r"|works|gives|prints)|the error|there is|with)\b| ?:)"
+    r"|\b(?:jetzt (?:bekomme|kommt|erscheint|sagt)|maintenant (?:j['’]ai|il)"
+    r"|ahora (?:me|obtengo|da|sale))"
+    r"|现在(?:报|出现|变成|提示)"
+)
+"""What somebody writes between two attempts: "I reinstalled it, and now I get"."""
+_AS_BEFORE = re.compile(
+    r"\b(?:still|same|again|immer noch|wieder|encore|toujours|todav[ií]a|sigue)\b|还是|仍然", re.I
+)
+_COMPLAINS = re.compile(
+    r"error|exception|fail|cannot|could not|unable|invalid"
+    r"|not (?:found|compiled|available|detected|enabled)"
+    r"|killed|\bFalse\b|\[\]",
+    re.IGNORECASE,
+)
+_MOST_LINES_OF_A_PERSON = 60
+
+
+def _of_earlier_attempts(log: Log) -> tuple[frozenset[int], int]:
+    """The lines with complaints before the sentence that leads to what happens now."""
+    if len(log.lines) > _MOST_LINES_OF_A_PERSON:
+        return frozenset(), 0
+    turns = [
+        line.number
+        for line in log.lines
+        if line.level == "none" and _BUT_NOW.search(line.text) and not _AS_BEFORE.search(line.text)
+    ]
+    told = [line for line in turns if _complains_from(log, line)]
+    if not told:
+        return frozenset(), 0
+    before = [
+        line.number for line in log.lines if line.number < told[-1] and _COMPLAINS.search(line.text)
+    ]
+    return frozenset(before), min(len(before), 1)
+
+
+def _complains_from(log: Log, turn: int) -> bool:
+    """Whether the log shows what happens now, good or bad."""
+    # The sentence may have been read as a part of the message before it.
+    lines = [failure.last for failure in log.failures]
+    lines += [each.line for each in log.statuses]
+    lines += [each.line for each in log.libraries]
+    lines += [each.line for each in log.reports]
+    lines += [each.line for each in log.allocations]
+    return any(line >= turn for line in lines)
 
 
 def _ends(log: Log) -> list[tuple[int, int]]:

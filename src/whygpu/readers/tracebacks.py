@@ -127,9 +127,14 @@ class _Reader:
             self._ignored = True
             return 1
         match = _LAST.match(text)
-        if match is None and self._frames and not source:
+        if match is None and ((self._frames and not source) or self._is_announced(text)):
             match = _LAST_OF_TRACEBACK.fullmatch(text)
         return 1 if match is None else self._take_exception(index, match)
+
+    def _is_announced(self, text: str) -> bool:
+        """Whether the header of IPython's traceback names the exception of this line."""
+        named = _IPYTHON_HEADER.match(self._header.text) if self._header is not None else None
+        return named is not None and text.startswith(f"{named['type']}: ")
 
     def _take_exception(self, index: int, match: re.Match[str]) -> int:
         line = self._lines[index]

@@ -33,6 +33,7 @@ from whygpu.model.task_wire import (
     TaskMessage,
 )
 from whygpu.stress.choosing import is_harmless
+from whygpu.tables.architectures import shares_main_memory
 from whygpu.tables.gpu_speeds import card_peaks, link_peak, peak_of
 
 T = TypeVar("T")
@@ -107,6 +108,8 @@ def _peak(name: RateName, gpu: Gpu) -> Observed[float]:
     if isinstance(gpu.mig, Known) and gpu.mig.value:
         return Absent("data sheets of MIG instances")
     if name in _TRANSFERS:
+        if shares_main_memory(gpu):
+            return Absent("a PCIe link between the GPU and main memory")
         health = gpu.health
         link = health.value.pcie if isinstance(health, Known) else health
         if not isinstance(link, Known):

@@ -139,6 +139,8 @@ NOT_USED = Complaint(
 _ONLY_KERAS = late(
     r"(?<!\w)keras(?!\w)[^\n]{0,30}(?:not|n['’]?t|cannot|unable)(?!\w)[^\n]{0,60}"
     r"(?:but|while|although|though|and|[,;]) {0,2}tensorflow(?!\w)"
+    r"|(?:tf\.\w|(?<!\w)tensorflow(?!\w))[^\n]{0,80}but (?:tf\.)?keras (?:only |always )?"
+    r"(?:uses|runs on|works on|sees) (?:only )?the cpu"
     r"|(?<!\w)tensorflow(?!\w)[^\n]{0,60}(?:but|while|although|though|and|yet|[,;])"
     r"(?: with| in| using)? {0,2}(?:tf\.)?keras(?!\w)[^\n]{0,30}"
     r"(?:not|n['’]?t|cannot|unable)(?!\w)",
@@ -150,7 +152,7 @@ FAILS = Complaint(
     (
         _GPU,
         _one_of("exceptions?", "errors?", "crash-", "fails?", "failing", "fail(?:ed|ure)"),
-        _one_of("us(?:e|es|ed|ing)", "on", "with", "when", "train-", "runs?", "running"),
+        _one_of("us(?:e|es|ed|ing)", "on", "to", "with", "when", "train-", "runs?", "running"),
     ),
     "a program fails when it uses the GPU",
     (_WHOLE_OUTPUT, CHECK, _tutorial("exceptions")),
@@ -197,7 +199,7 @@ _ABOUT_THE_GPU = Complaint(
 
 _ALL: tuple[Complaint, ...] = (
     Complaint(
-        (_ONLY_KERAS, _GPU),
+        (_ONLY_KERAS, _one_of("GPUs?", "CUDA", r"is_gpu_available(?:\(\))?", "CPU")),
         "Keras does not use the GPU that TensorFlow sees",
         (CHECK, _tutorial("keras-without-gpu")),
         (
@@ -209,11 +211,8 @@ _ALL: tuple[Complaint, ...] = (
     ),
     Complaint(
         (
-            late(
-                r"(?:ignor|bypass|skip|circumvent|override|get(?:ting)? around)\w{0,4} [^\n]{0,40}?"
-                r"(?:certif|requirement|compatib)",
-                re.IGNORECASE,
-            ),
+            _one_of("ignor-", "bypass-", "skip-", "circumvent-", "override", "get(?:ting)? around"),
+            late(r"\b(?:un)?certif|requirement|compatib", re.IGNORECASE),
         ),
         "how to use a GPU that does not meet the requirements",
         (

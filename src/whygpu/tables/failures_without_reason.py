@@ -111,7 +111,8 @@ FAILURES: tuple[Unexplained, ...] = (
     ),
     Unexplained(
         late(
-            r"^(?:Internal|Unknown|ResourceExhausted|(?:Xla|Jax)?Runtime|Accelerator)Error:?\s*\Z"
+            r"^(?:(?:Internal|Unknown|ResourceExhausted|(?:Xla|Jax)?Runtime|Accelerator)Error"
+            r"|UnfilteredStackTrace|JaxStackTraceBeforeTransformation|Exception):?\s*\Z"
         ),
         "an exception was raised whose message is not shown",
         "is in that message",
@@ -128,6 +129,18 @@ FAILURES: tuple[Unexplained, ...] = (
         "an operation failed",
         "is in the lines above it",
         ("a library that could not be loaded", "lack of memory", "a file that is missing"),
+    ),
+    Unexplained(
+        late(
+            r"\Aerror: (?:subprocess-exited-with-error|metadata-generation-failed"
+            r"|legacy-install-failure)\b"
+        ),
+        "pip could not build a package",
+        "is in the output of the build, below this line",
+        (
+            "a compiler or a CUDA toolkit that is missing or does not fit",
+            "a package that the build needs, such as PyTorch",
+        ),
     ),
     Unexplained(
         late(r"\bgloo/transport/[^\n]{0,120}(?:Timed out waiting|Connection closed by peer)"),

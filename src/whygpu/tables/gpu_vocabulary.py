@@ -48,6 +48,7 @@ FRAMEWORK_PARTS = (
     "compute capability",
     "cutlass",
     "kv cache",
+    "memory_efficient_attention",
 )
 PHRASES = (
     *("stream did not", "error state", "out of memory", "prefill"),

@@ -10,6 +10,7 @@ from whygpu.model.machine_spec import GpuKind
 
 _CURRENT = "https://developer.nvidia.com/cuda-gpus"
 _LEGACY = "https://developer.nvidia.com/cuda-legacy-gpus"
+_PCI = "https://pci-ids.ucw.cz/read/PC/10de"
 _DRIVER = "https://github.com/NVIDIA/open-gpu-kernel-modules#compatible-gpus"
 
 
@@ -28,6 +29,11 @@ def _models(capability: tuple[int, int], kind: GpuKind, *names: str) -> tuple[Gp
 def _boards(capability: tuple[int, int], kind: GpuKind, *names: str) -> tuple[GpuModel, ...]:
     """Products that only the driver's list names, by the chip of their PCI device ID."""
     return tuple(GpuModel(name, capability, kind, _DRIVER) for name in names)
+
+
+def _chips(capability: tuple[int, int], kind: GpuKind, *names: str) -> tuple[GpuModel, ...]:
+    """Products before Turing, by the chip that the list of PCI devices gives for the name."""
+    return tuple(GpuModel(name, capability, kind, _PCI) for name in names)
 
 
 def _named(pattern: str, numbers: str) -> Iterator[str]:
@@ -171,7 +177,7 @@ MODELS: tuple[GpuModel, ...] = (
         *_named("GeForce {}", "945M 940M 940MX 930M 930MX 920MX 845M 840M 830M"),
         *_named("GeForce MX{}", "110 130"),
     ),
-    # The GeForce GTX 860M, 910M and 920M are missing: each name is that of several chips.
+    # The GeForce GTX 860M, 820M, 910M and 920M are missing: each name is that of several chips.
     *_models((3, 7), "data-center", "Tesla K80"),
     *_models((3, 5), "data-center", "Tesla K40", "Tesla K20"),
     *_models(
@@ -195,6 +201,99 @@ MODELS: tuple[GpuModel, ...] = (
         "GeForce GTX 660",
         "GeForce GTX 650",
     ),
+    *_chips(
+        (6, 1),
+        "data-center",
+        "P102-100",
+        "P104-100",
+        "P104-101",
+        "P106-090",
+        "P106-100",
+    ),
+    *_chips(
+        (5, 2),
+        "workstation",
+        "Quadro M5500",
+    ),
+    *_chips(
+        (5, 0),
+        "workstation",
+        "NVS 810",
+    ),
+    *_chips(
+        (3, 5),
+        "workstation",
+        *_named("Quadro {}", "K510M K5200 K6000 K610M"),
+    ),
+    *_chips(
+        (3, 5),
+        "geforce",
+        "GeForce 825M",
+        *_named("GeForce GT {}", "720 720M 735M"),
+    ),
+    *_chips(
+        (3, 5),
+        "data-center",
+        "Tesla K20X",
+    ),
+    *_chips(
+        (3, 0),
+        "workstation",
+        *_named("NVS {}", "1000 510"),
+        *_named("Quadro {}", "410 4100 K1000M K1100M K2000 K2000D K2000M K2100M K3000M"),
+        *_named("Quadro {}", "K3100M K4000 K4000M K4100M K420 K4200 K5000 K5000M K500M"),
+        *_named("Quadro {}", "K5100M K600"),
+    ),
+    *_chips(
+        (3, 0),
+        "geforce",
+        *_named("GeForce GT {}", "640M 645M 650M 740 745M 750M 755M"),
+        "GeForce GTX 650 Ti Boost",
+        *_named("GeForce GTX {} Ti", "660 760"),
+        *_named("GeForce GTX {}", "660M 670MX 675MX 680M 680MX 760M 765M 770M 780M 870M"),
+        *_named("GeForce GTX {}", "880M"),
+    ),
+    *_chips(
+        (3, 0),
+        "data-center",
+        *_named("GRID {}", "K1 K2 K520"),
+    ),
+    *_chips(
+        (2, 1),
+        "workstation",
+        *_named("NVS {}", "310 315 4200M 5200M 5400M"),
+        *_named("Quadro {}", "1000M 2000 2000M 3000M 4000M 500M 600"),
+    ),
+    *_chips(
+        (2, 1),
+        "geforce",
+        *_named("GeForce {}", "410M 510 605 610M 705M"),
+        *_named("GeForce GT {}", "415M 420 420M 425M 430 435M 440 445M 520 520M 520MX"),
+        *_named("GeForce GT {}", "525M 530 540M 550M 555M 560M 610 620 620M 635M"),
+        "GeForce GTS 450",
+        *_named("GeForce GTX {}", "460 460M 470M 485M 555 570M 580M 670M 675M"),
+        "GeForce GTX 550 Ti",
+    ),
+    *_chips(
+        (2, 0),
+        "workstation",
+        *_named("Quadro {}", "4000 5000 5000M 5010M 6000 7000"),
+    ),
+    *_chips(
+        (2, 0),
+        "geforce",
+        *_named("GeForce GTX {}", "465 470 480 480M 570 580 590"),
+        "GeForce GTX 560 Ti 448 Cores",
+    ),
+    *_chips(
+        (2, 0),
+        "data-center",
+        *_named("Tesla {}", "C2050 C2090 M2070 M2075 M2090"),
+    ),
+    # These names are those of several chips; a name alone does not tell them apart.
+    *_chips((3, 5), "geforce", *_named("GeForce GT {} GK208", "710 730 730M 740M")),
+    *_chips((3, 0), "geforce", *_named("GeForce GT {} GK107", "630 730 730M 740M")),
+    *_chips((2, 1), "geforce", "GeForce GT 710 GF119", *_named("GeForce GT {} GF108", "630 730")),
 )
 
 _NOISE = frozenset(

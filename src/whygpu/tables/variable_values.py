@@ -13,7 +13,8 @@ Judgement = tuple[str, str]
 """The meaning of the value, and its problem; empty if it has none."""
 
 _NAMES_NO_GPU = late(
-    r"/?(?:job:|device:)?(?:cuda|gpu)(?::?\d+)?|all|auto|\d+\.\d+|[\[({'\"].*|.*[\])}'\"]",
+    r"/?(?:job:|device:)?(?:cuda|gpu)(?::?\d+)?|all|auto|\d+\.\d+"
+    r"|[\[({'\"][^\n]{0,80}|[^\n]{0,80}[\])}'\"]",
     re.IGNORECASE,
 )
 """Words for GPUs that CUDA does not read: cuda:0, gpu0, all; and the first of [0, 1]."""
@@ -41,6 +42,8 @@ _WITHOUT_ROW = (
 _NUMBERED = late(r"_\w?|\d{1,2}")
 """The end of a name of one's own, which stands beside the known one: CUDA_VISIBLE_DEVICES_2."""
 _MOST_SLIPS = 2
+_LONG = 16
+"""A name with more letters than this is still known with two slips."""
 _SAME_START = 5
 """Letters with which a name and a misspelling of two slips both begin."""
 _SHORTEST_NAME = 12
@@ -142,12 +145,27 @@ def meant_name(name: str) -> str:
 
 
 def _is_misspelt(name: str, known: str) -> bool:
-    if abs(len(name) - len(known)) > _MOST_SLIPS or _NUMBERED.fullmatch(name[len(known) :]):
-        return False
-    slips = _slips(name, known)
-    return slips == 1 or (
-        slips == _MOST_SLIPS and name[:_SAME_START] == known[:_SAME_START] and len(known) > 16
+    if _one_slip_apart(name, known):
+        return not _NUMBERED.fullmatch(name[len(known) :])
+    return (
+        abs(len(name) - len(known)) <= _MOST_SLIPS
+        and name[:_SAME_START] == known[:_SAME_START]
+        and len(known) > _LONG
+        and not _NUMBERED.fullmatch(name[len(known) :])
+        and _slips(name, known) == _MOST_SLIPS
     )
+
+
+def _one_slip_apart(one: str, other: str) -> bool:
+    """Whether one letter is missing, added, wrong, or swapped with the next."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    here, there = one[start:], other[start:]
+    swapped = len(here) > 1 and here[1] + here[0] + here[2:] == there
+    return here[1:] == there[1:] or here[1:] == there or here == there[1:] or swapped
 
 
 def _slips(one: str, other: str) -> int:

@@ -235,7 +235,8 @@ ROWS: tuple[Row, ...] = (
                 ("0", "all of TensorFlow's messages are printed"),
                 ("1", "TensorFlow's notes are hidden"),
                 ("2", "TensorFlow hides the warning that it skipped the GPU"),
-                ("3", "TensorFlow hides every reason why it does not use the GPU"),
+                # Larger numbers are no mistake: they hide as much.
+                ("3 4 5 6 7 8 9 10", "TensorFlow hides every reason why it does not use the GPU"),
             ),
             "TensorFlow reads a number from 0 to 3 here",
         ),

@@ -203,6 +203,13 @@ def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
             "(https://download.pytorch.org/whl/) have it longer than those for newer CUDA."
         )
         return (Remedy(text, gpu_build_of(framework, removes=("torch",))), build)
+    if framework.name == "jax":
+        text = (
+            "Install the newest release that has code for this GPU. JAX's plug-in for CUDA 12 has "
+            "it longer than that for CUDA 13, which has to be removed."
+        )
+        plugins = tuple(plugin.name for plugin in framework.plugins)
+        return (Remedy(text, gpu_build_of(framework, removes=plugins)), build)
     name = display_name(framework.name)
     text = f"Install an older release of {name} that has code for compute capability {capability}."
     return (Remedy(text), build)
@@ -241,6 +248,7 @@ STATEMENTS = late(
     r"|Minimum capability: \d{2,3}\. Current capability: \d{2,3}"
     r"|LLVM ERROR: Cannot select: intrinsic %llvm\.nvvm\."
     r"|[Cc]an ?not use cuDNN on context \S{1,20}: Device not supported"
+    r"|Could not find compatible tinycudann extension for compute capability \d"
 )
 NO_CODE = (
     "cudaErrorNoKernelImageForDevice",
@@ -269,6 +277,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     statement = log.first(STATEMENTS) or log.first(REFUSED_AND_OLD)
     statement = statement or dropped_by_compiler(log)
+    if statement is not None and log.says(_WITHOUT_CUDA) and _ONE_OPERATOR.search(statement.text):
+        # xFormers lists for each of its operators why it cannot be used; it was built for no GPU.
+        return
+    if statement is not None and _ONE_OPERATOR.search(statement.text):
+        what = f"an operator of a library needs a newer GPU: {excerpt(statement.text, 200)}"
+        yield _from_log(log, [statement.line], what, "likely")
+        return
     if statement is not None and (lacking := _DATA_TYPE.search(statement.text)) is not None:
         yield _lacks_type(log, statement, lacking["type"])
         return
@@ -303,6 +318,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield from _no_code(log, [status.line for status in statuses], age, gpu)
 
 
+_WITHOUT_CUDA = late(r"xFormers wasn't build with CUDA support")
+_ONE_OPERATOR = late(r"requires device with capability")
 _DATA_TYPE = late(
     r"\b(?P<type>bfloat16|bf16|float8\w{0,12}|fp8|float16|fp16|half)\b[^\n]{0,60}"
     r"(?:only supported on|requires?\b)",
@@ -332,6 +349,9 @@ def _lacks_type(log: Log, statement: Match, name: str) -> Finding:
 
 
 _TRITON_NEEDS = late(r"[Tt]riton")
+_COMPILED_FOR_NEWER = late(
+    r"compatible tinycudann extension for compute capability (?P<own>\d{2,3})"
+)
 _ATTENTION_NEEDS = late(r"FlashAttention only supports")
 
 
@@ -342,6 +362,14 @@ def _part_of_it(statement: Match) -> tuple[str, tuple[Remedy, ...]] | None:
             Remedy(
                 "Run without torch.compile; everything else works on this GPU.",
                 SetVariable("TORCHDYNAMO_DISABLE", "1"),
+            ),
+        )
+    compiled = _COMPILED_FOR_NEWER.search(statement.text)
+    if compiled is not None:
+        return "tiny-cuda-nn as it was compiled", (
+            Remedy(
+                "Compile it again for this GPU, in an environment with this variable.",
+                SetVariable("TCNN_CUDA_ARCHITECTURES", compiled["own"]),
             ),
         )
     if _ATTENTION_NEEDS.search(statement.text):

@@ -715,7 +715,9 @@ def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
             # The image is for the GPU because of the framework that it contains.
             continue
         wanted = wanted_instead(verdict)
+        other = _other_user(image)
         doubt = "; the GPU may be for what the image compiles" if _compiles(image) else ""
+        doubt = f"; the GPU may be for {other}" if other else doubt
         yield CAUSE.in_setup(
             verdict.requirement.place,
             subject=subject,
@@ -727,6 +729,18 @@ def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
             confidence="possible" if doubt else "likely",
             severity="info" if doubt else "warning",
         )
+
+
+_USE_THE_GPU = late(
+    r"onnxruntime-gpu|ctranslate2|faster-whisper|whisperx|paddlepaddle-gpu|cupy|jax$|jax-cuda|jaxlib"
+    r"|llama-cpp-python|tensorrt|nvidia-dali|cu(?:df|ml|graph)(?:-|$)|mxnet|vllm|warp-lang"
+)
+"""Packages that use a GPU without PyTorch or TensorFlow."""
+
+
+def _other_user(image: Setup) -> str:
+    names = (requirement.name for requirement in image.requirements)
+    return next(filter(_USE_THE_GPU.match, names), "")
 
 
 def _compiles(image: Setup) -> bool:

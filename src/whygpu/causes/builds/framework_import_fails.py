@@ -26,6 +26,17 @@ stage = "import"
 how = "ImportError: libtorch_cpu.so: cannot enable executable stack"
 ```
 
+The files of a package are gone, and its folder is still there.
+
+```toml
+[target.interpreter]
+modules = [{name = "torch", place = {absent = "torch"}}]
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "AttributeError: module 'torch' has no attribute '__version__'"
+```
+
 A folder of LD_LIBRARY_PATH holds a library that does not fit.
 
 ```toml
@@ -80,7 +91,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.observed import Known, Unknown
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import Install, Pip
@@ -101,6 +112,11 @@ _UNUSABLE_FILE = late(
 )
 """The loader's complaint about a file: a broken one, or one without a symbol or a version."""
 _MISSING_MODULE = late(r"No module named '([\w.]+)'")
+_INCOMPLETE = late(
+    r"No module named '(?P<below>\w{1,100})\.|module '(?P<bare>\w{1,100})' has no attribute"
+    r"|from '(?P<nowhere>[\w.]{1,100})' \(unknown location\)"
+)
+"""What Python says of a package whose files are gone, besides other reasons."""
 
 
 @CAUSE.on_machine
@@ -129,14 +145,49 @@ def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     hidden = "" if first == last else f", which hides the first error: {first}"
     stale = _stale_folder(machine, first_error(probe))
     because = "; the loader takes this file from LD_LIBRARY_PATH" if stale else ""
+    empty = _without_files(machine, first_error(probe))
+    if empty:
+        because = f"; of {empty} there is no more than a folder: its own files are gone"
     return CAUSE.finding(
         subject=framework.name,
         message=f"{titled(framework)} {what}: {last}{hidden}{because}",
         evidence=tuple(quoted(probe, text) for text in dict.fromkeys((first, last))),
         remedies=(stale,)
         if stale
+        else (_renew(machine, framework, empty),)
+        if empty
         else (*_shadowing(machine, first), *_remedies(machine, framework, first)),
     )
+
+
+def _without_files(machine: Snapshot, error: str) -> str:
+    """The module that the error is about, if imports find a folder of that name and no package in
+    it: an interrupted uninstallation leaves one, and Python takes it for a package."""
+    named = _INCOMPLETE.search(error)
+    interpreter = machine.target.interpreter
+    if named is None or not isinstance(interpreter, Known):
+        return ""
+    if named["nowhere"]:
+        return named["nowhere"]
+    module = named["below"] or named["bare"]
+    found = interpreter.value.modules
+    places = {each.name: each.place for each in found.value} if isinstance(found, Known) else {}
+    return module if isinstance(places.get(module), Absent) else ""
+
+
+def _renew(machine: Snapshot, framework: Framework, module: str) -> Remedy:
+    """Install what the module is from again. The files of a known release are enough."""
+    text = f"Install {module} again: its files are missing."
+    if module == framework.name:
+        return Remedy(text, again(framework)._replace(options=("force-reinstall", "no-deps")))
+    name = required_name(module)
+    package = package_named(machine, name)
+    if package is None:
+        # Other packages than NumPy may have another name than their module.
+        known = Install((name,), options=("force-reinstall",)) if name == "numpy" else None
+        return Remedy(text, known)
+    same = f"{name}=={package.version}"
+    return Remedy(text, Install((same,), options=("force-reinstall", "no-deps")))
 
 
 def _stale_folder(machine: Snapshot, error: str) -> Remedy | None:

@@ -184,9 +184,9 @@ def _kind(machine: Snapshot, framework: FrameworkName) -> Observed[BuildKind]:
 
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
-    for verdict in setup.verdicts if not _is_replaced_on_purpose(setup) else ():
-        if verdict.kind == "two-owners":
-            name = verdict.requirement.name
+    for verdict in setup.verdicts:
+        name = verdict.requirement.name
+        if verdict.kind == "two-owners" and not _is_replaced_on_purpose(setup, name):
             yield CAUSE.in_setup(
                 verdict.requirement.place,
                 subject=name,
@@ -197,11 +197,16 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             )
 
 
-def _is_replaced_on_purpose(setup: Setup) -> bool:
-    """An image may uninstall a package, move it away or install another one over it."""
+def _is_replaced_on_purpose(setup: Setup, name: str) -> bool:
+    """An image may uninstall the package, move it away or install another one over it."""
+    start = name.partition("-")[0]
     return any(
         "--force-reinstall" in words
-        or ("uninstall" in words and any("pip" in word for word in words))
+        or (
+            "uninstall" in words
+            and any("pip" in word for word in words)
+            and any(start in word for word in words)
+        )
         or (words[:1] == ("mv",) and any("packages" in word or "PYTHON" in word for word in words))
         for words in (command.words for command in setup.commands)
     )

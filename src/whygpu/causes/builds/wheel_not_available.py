@@ -272,7 +272,9 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             message=f"{requirement.name} {verdict.reason}",
             fix=_instead(verdict, wanted),
             # What an earlier step has installed satisfies a requirement without a release.
-            rests_on=("arguments",) if requirement.specifier else ("packages", "arguments"),
+            rests_on=("arguments", "installer")
+            if requirement.specifier
+            else ("packages", "arguments", "installer"),
         )
 
 

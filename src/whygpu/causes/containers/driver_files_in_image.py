@@ -119,7 +119,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 "those of the host's driver",
                 fix="Leave the driver to the host; install a toolkit package, such as "
                 "cuda-toolkit-12-4, if the image needs one.",
-                rests_on=("purpose",),
+                rests_on=("purpose", "driver"),
                 confidence="likely",
             )
     searched = _searched_folders(setup)
@@ -135,7 +135,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 message=f"{copy.source} belongs to a driver, and must have the version of the "
                 "host's driver: the container runtime brings it",
                 fix="Leave it out: the container gets the host's file if it asks for a GPU.",
-                rests_on=("purpose",),
+                rests_on=("purpose", "driver"),
                 confidence="likely",
             )
     if not any(map(_builds_a_package, setup.commands)):

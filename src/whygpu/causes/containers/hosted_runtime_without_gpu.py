@@ -45,6 +45,14 @@ A machine of Colab with neither.
 RuntimeError: cuda runtime error (100) : no CUDA-capable device is detected at /pytorch/aten/src/THC/THCGeneral.cpp:47
 ```
 
+A program that prints the address of the TPU.
+
+```
+[PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
+print(os.environ.get('COLAB_TPU_ADDR'))
+10.63.21.122:8470
+```
+
 ## Quiet on (log)
 
 The GPU is there, and a setting hides it.
@@ -104,8 +112,10 @@ CAUSE = cause(
 _TPU = late(
     r"\b(?:COLAB_TPU_ADDR|COLAB_TPU_1VM|TPU_ACCELERATOR_TYPE|TPU_WORKER_ID)['\"]?\s?[=:]\s?['\"]?\w"
     r"|\bTpuDevice\(|physical_device:TPU:\d|/device:TPU:\d|Finished initializing TPU system"
-    r"|default_backend\(\)\W{1,8}tpu\b"
+    r"|default_backend\(\)\W{1,8}tpu\b|\btpu_initializer_helper\b|\bv[2-6][ep]?-\d{1,4} TPU\b"
+    r"|\bTPU v[2-6][ep]?\b|\bTPU runtime\b|\b\d{1,3}(?:\.\d{1,3}){3}:8470\b"
 )
+"""The last is the address of a TPU of Colab."""
 _COLAB = late(r"google\.colab|\bCOLAB_\w|(?i:(?<![\w/])colab\b)")
 _COLAB_FOLDER = late(r"(?<![\w/.])/content/")
 """Where Colab keeps files; an image may have such a folder as well."""
@@ -184,7 +194,8 @@ def _names_another(story: Story) -> bool:
 def _without_gpu(log: Log, *, with_build: bool) -> tuple[int, ...]:
     """Lines that show that CUDA found no GPU, or that the build for it is not there."""
     found = {line for suspect in suspects(log) for line in suspect.lines}
-    found |= {report.line for report in log.without_gpu() if report.says == "no-gpu"}
+    says = ("no-gpu", "on-cpu") if with_build else ("no-gpu",)
+    found |= {report.line for report in log.without_gpu() if report.says in says}
     if with_build:
         found |= _of_build(log)
     return tuple(sorted(found))

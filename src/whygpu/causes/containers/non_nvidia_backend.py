@@ -142,9 +142,10 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
-from whygpu.causes.evidence.log_subjects import ended_by, subject_of
+from whygpu.causes.evidence.log_subjects import ended_by, framework_title, subject_of
 from whygpu.causes.evidence.mac_gpus import remedy_on_a_mac
-from whygpu.causes.evidence.other_cards import OTHER_CARD
+from whygpu.causes.evidence.other_cards import FOR_AMD, FOR_INTEL, OTHER_CARD, only_card
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import GraphicsDevice
@@ -165,6 +166,7 @@ from whygpu.model.remedy import (
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
 from whygpu.tables.amd_targets import override_for, relative_of, target_of_card
+from whygpu.tables.complaints import SEES_NONE
 from whygpu.tables.graphics_devices import can_compute
 from whygpu.tables.metal_builds import has_metal_build
 
@@ -423,6 +425,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     asked = log.first(_CUDA_ASKED)
     card = log.first(OTHER_CARD)
     if asked is None or (card is None and log.platform != "macos"):
+        yield from _of_own_card(log)
         return
     where = f"a machine with {card.text.strip()[:60]}" if card else "a Mac"
     lines_of_both = (asked.line, card.line) if card else (asked.line,)
@@ -441,6 +444,27 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ),
         confidence="likely",
         effect="broken",
+    )
+
+
+def _of_own_card(log: Log) -> Iterator[Finding]:
+    """Somebody whose framework sees no GPU names a card that is not NVIDIA's."""
+    card = only_card(log)
+    sees_none = [report.line for report in log.without_gpu() if report.says == "no-gpu"]
+    sees_none += complaints(log, SEES_NONE)
+    if card is None or not sees_none or log.failures:
+        return
+    amd = card.groups["amd"]
+    name = amd or card.groups["intel"] or ""
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the GPU is one of {'AMD' if amd else 'Intel'} ({name}), and the usual builds of "
+        f"{framework_title(log)} use GPUs of NVIDIA only",
+        evidence=log.evidence(card.line, *sees_none),
+        remedies=(FOR_AMD if amd else FOR_INTEL,),
+        confidence="likely",
+        effect="cpu",
+        ask="Does that computer have an NVIDIA GPU as well?",
     )
 
 

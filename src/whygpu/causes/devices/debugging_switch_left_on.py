@@ -203,9 +203,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import text_of
+from whygpu.causes.evidence.training_loops import computes_for_long
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.derived import nvidia_gpu
@@ -318,7 +320,7 @@ _DEBUGS = late(r"debug[^/\\]{0,80}$", re.IGNORECASE)
 _EAGER = "tensorflow.config.run_functions_eagerly"
 _OLD_EAGER = "tensorflow.config.experimental_run_functions_eagerly"
 _ANOMALY = "torch.autograd.set_detect_anomaly"
-_STEPS = frozenset({"call", "train_step", "test_step", "predict_step", "update_state"})
+_STEPS = frozenset({"train_step", "test_step", "predict_step"})
 _LOSS_ARGUMENTS = {"y_true", "y_pred"}
 _EFFECTS = {
     _EAGER: ("tensorflow", _ONE_BY_ONE),
@@ -344,29 +346,38 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         if call.method == "compile" and _only_called(program, call):
             continue
         subject, name, effect = switched
-        needed = _is_eager(name) and _has_eager_code(program)
+        doubt = _doubt(program, name)
         yield CAUSE.in_code(
             program,
             call.node,
             subject=subject,
             message=f"{name} is a debugging switch: it {effect}, which makes work on the GPU slow"
-            + ("; a function of this file may need it" if needed else ""),
+            + doubt,
             fix="Remove it, or set it only if an option of the program asks for debugging.",
-            severity="info" if needed else None,
+            severity="info" if doubt else None,
         )
     for setting in program.settings():
         row = next((row for row in _VARIABLES if row.name == setting.path), None)
         if row is None or setting.unset or is_conditional(setting):
             continue
         if (text_of(setting.value) or "").lower() in row.on:
+            doubt = _doubt(program, row.name)
             yield CAUSE.in_code(
                 program,
                 setting.node,
                 subject=row.subject,
                 message=f"{row.name} is a debugging switch: it {row.effect}, which makes work on "
-                "the GPU slow",
+                f"the GPU slow{doubt}",
                 fix="Remove it; set it in the shell while you are debugging.",
+                severity="info" if doubt else None,
             )
+
+
+def _doubt(program: Program, name: str) -> str:
+    """Why the switch may be right here; empty if nothing says so."""
+    if _is_eager(name) and _has_eager_code(program):
+        return "; a function of this file may need it"
+    return "" if computes_for_long(program) else "; nothing in this file trains a model"
 
 
 def _switch(call: Call) -> tuple[str, str, str] | None:
@@ -385,11 +396,17 @@ def _is_eager(name: str) -> bool:
     return "eager" in name
 
 
+@lru_cache(maxsize=1)
 def _has_eager_code(program: Program) -> bool:
-    """A layer, loss or training step of the file reads values, which compiled functions cannot."""
+    """The file has a training step of its own, or a loss or layer that reads values.
+
+    A compiled function runs their Python code once, and then never again.
+    """
     return any(
+        isinstance(node, ast.FunctionDef) and node.name in _STEPS for node in ast.walk(program.tree)
+    ) or any(
         isinstance(call.scope, ast.FunctionDef)
-        and (call.scope.name in _STEPS or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
+        and (call.scope.name == "call" or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
         for call in program.calls()
         if call.method == "numpy" and not call.path
     )

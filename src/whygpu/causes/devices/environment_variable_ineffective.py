@@ -261,10 +261,12 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     for setting in program.settings():
         if setting.unset:
             continue
-        meant = "" if _is_read(program, setting.path) else meant_name(setting.path)
+        meant = meant_name(setting.path)
         value = text_of(setting.value)
         problem = value_problem(setting.path, value, set_names) if value else ""
         if meant and meant not in set_names:
+            if _is_read(program, setting.path):
+                continue
             yield CAUSE.in_code(
                 program,
                 setting.node,

@@ -625,6 +625,9 @@ def _gone(log: Log) -> tuple[int, ...]:
     lines = in_order((*lines_with(log, _PROPERTIES), *lines_of(named(log, UNKNOWN))))
     if not lines or any(line > lines[0] for line in log.progress):
         return ()
+    if any(device.event == "ready" and device.line < lines[0] for device in log.devices):
+        # This process has just started CUDA on the GPU, for which it needs the module.
+        return ()
     failed_lines = log.failed_lines()
     return lines if not failed_lines or failed_lines.intersection(lines) else ()
 

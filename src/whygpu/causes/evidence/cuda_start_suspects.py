@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from whygpu.causes.evidence.log_cpu_builds import NOT_AVAILABLE
 from whygpu.causes.evidence.log_cuda_start import (
     DSO_DIFFERS,
     INSUFFICIENT,
@@ -57,6 +58,10 @@ _ASK_HIDDEN = (
     "What do `nvidia-smi -L` and `echo $CUDA_VISIBLE_DEVICES` print there? If the GPU is listed "
     "but the variable does not name it, it is hidden. If it is not listed, check the driver."
 )
+_ASK_NUMBER = (
+    "Does `nvidia-smi -L` list a GPU with that number? Numbers start at 0: with one GPU, only 0 "
+    "exists."
+)
 _ASK_CONTAINER = (
     "Did it run in a container? If `nvidia-smi` works on the host but not inside, start the "
     "container with GPUs."
@@ -100,6 +105,7 @@ def suspects(log: Log) -> tuple[Suspect, ...]:
         _unknown,
         _outdated,
         _tools_only,
+        _hidden_by_number,
         _unavailable,
         _none_seen,
     ):
@@ -311,6 +317,20 @@ def _outdated(log: Log, story: Story) -> tuple[Suspect, ...]:
         # TensorFlow gets this far only after the driver has listed a GPU.
         return (old._replace(ask=None),)
     return (old, driver)
+
+
+def _hidden_by_number(log: Log, story: Story) -> tuple[Suspect, ...]:
+    """The first GPU of the setting may not exist: then CUDA sees none, and nothing says so."""
+    if story.setting is None or log.statuses:
+        return ()
+    first = story.setting[1].partition(",")[0].strip()
+    if not first.isdecimal() or first == "0":
+        return ()
+    without = (*(report.line for report in log.without_gpu()), *lines_with(log, NOT_AVAILABLE))
+    if not without:
+        return ()
+    lines = in_order((story.setting[0], *without[:2]))
+    return (Suspect("visible-devices-hides-gpu", "likely", lines, _ASK_NUMBER, "warning"),)
 
 
 _UNAVAILABLE = late(r"CUDA device but torch\.cuda\.is_available\(\) is False")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import (
@@ -103,17 +104,30 @@ def _condition_counts(event: Taking) -> bool:
 
 def _condition_depends(program: Program, event: Taking) -> bool:
     """A condition around it is about a variable that was computed from the list: n = len(gpus)."""
+    of = event.node.value
     tests = [frame.test for frame in event.context if frame.test is not None]
     names = {node.id for test in tests for node in ast.walk(test) if isinstance(node, ast.Name)}
-    of = event.node.value
     if not names or not isinstance(of, ast.Name):
         return False
-    return any(
-        isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
-        and any(isinstance(each, ast.Name) and each.id == of.id for each in ast.walk(node.value))
-        for node in ast.walk(event.scope)
-    )
+    computed = _computed_names(program)
+    return any(of.id in computed.get((event.scope, name), ()) for name in names)
+
+
+@lru_cache(maxsize=1)
+def _computed_names(program: Program) -> dict[tuple[ast.AST, str], set[str]]:
+    """For each function, or the module, and variable: the names that its values are made from."""
+    found: dict[tuple[ast.AST, str], set[str]] = {}
+    for node in ast.walk(program.tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        scope: ast.AST | None = program.parent(node)
+        while not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module | None):
+            scope = program.parent(scope)
+        used = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+        for target in node.targets:
+            if isinstance(target, ast.Name) and scope is not None:
+                found.setdefault((scope, target.id), set()).update(used)
+    return found
 
 
 def _is_length_test(node: ast.Compare) -> bool:

@@ -48,6 +48,7 @@ NO_SUCH_EXTRA = late(
 CPU_VERSION = late(
     r"CUDA used to build PyTorch: (?:None|N/A|Could not collect)"
     r"|\bpytorch\b[^\n]{0,40}\b(?:py\d[\d.]{0,4}_cpu_\d|cpu_(?:[a-z]{2,10}_)?py\d)"
+    r"|^_pytorch_select\s{1,40}\S{1,12}\s{1,40}cpu_\d"
     r"|^['\"]?\d\.\d{1,2}\.\d{1,2}\+cpu(?=['\" ]|$)"
     r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
     re.MULTILINE,
@@ -65,7 +66,7 @@ TENSORFLOW_GPU_PACKAGE = late(
 )
 NO_GPU_THERE = late(
     r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|\+cpu False$|CUDA available\W{1,4}False|Found no NVIDIA"
-    r"|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
+    r"|machine only has: \[\]|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
     re.MULTILINE | re.IGNORECASE,
 )
 UNAVAILABLE = late(
@@ -78,7 +79,8 @@ NOT_AVAILABLE = late(
     r"\bCUDA (?:is |was )?(?:not available|unavailable)\b"
     r"|torch\.cuda\.is_available\(\)(?:\W{1,8}|\W{1,3}(?:returns?|returned|is|gives) )False\b"
     r"|can only be used on CUDA (?:[\w, /]{1,40} )?devices|mixed precision requires a (?:GPU|CUDA)"
-    r"|Ensure PyTorch with CUDA support is installed"
+    r"|Ensure PyTorch with CUDA support is installed|install PyTorch with the CUDA backend to detect"
+    r"|Unknown compute capability\. Specify the target compute"
     r"|\"\w{0,40}(?:_cpu|KernelImpl|_kernel_impl)\w{0,12}\" not implemented for '(?:Half|BFloat16)'"
 )
 """PyTorch has no GPU and gives no reason; the last is how 16-bit operations fail on a CPU."""

@@ -100,7 +100,7 @@ def _wrapped(text: str) -> str:
 STATEMENTS = late(
     "|".join(
         (
-            rf"Could not find a version that satisfies the requirement (?P<asked>{_NAME})"
+            rf"[Cc]ould not find a version that satisfies the requirement (?P<asked>{_NAME})"
             rf"(?P<asked_rest>{_TAIL})(?:; [^\n(]{{0,80}}[^\n( ])?(?: \(from (?!versions)[^\n]{{0,200}}?\){{1,2}})?"
             r"(?: \(from versions: (?P<versions>[^)\n]{0,4000}))?",
             rf"No matching distribution found for (?P<none>{_NAME})(?P<none_rest>{_TAIL})",

@@ -108,6 +108,8 @@ class Missing(NamedTuple):
     """The program continued and failed for a reason unrelated to devices."""
     ended_it: bool = False
     """The program continued, and ended because it had no GPU."""
+    at_import: bool = True
+    """If the program stops, whether it does so at an import, and not where it needs the library."""
     needed_by: str = ""
     """What needs them, as a title: the package that was imported, or the framework."""
 
@@ -137,7 +139,8 @@ def missing_libraries(log: Log) -> Missing | None:
     lost = [event for event in lost if opened_since.get(event.library, 0) < event.line]
     summary = [match.line for match in log.find(NO_DLOPEN)]
     stops = any(event.stops for event in lost) or (bool(lost) and log.says(_SELF_CHECK))
-    if not stops and _driver_is_the_trouble(log):
+    at_use = _ends_at_use(log, lost)
+    if (at_use or not stops) and _driver_is_the_trouble(log):
         return None
     if not lost and (not summary or _found_but_unfit(log)):
         return None
@@ -147,11 +150,13 @@ def missing_libraries(log: Log) -> Missing | None:
     # TensorFlow loads all of them and continues without: a later crash has another reason.
     goes_on = is_tensorflow(log)
     lacking_gpu = lines_lacking_a_gpu(log)
+    stopping = {event.line for event in lost if event.stops}
     ends = [
         failure
         for failure in log.failures
-        if stops
-        or (failure.kind == "signal" and not goes_on)
+        if (stops and not at_use)
+        or not stopping.isdisjoint(range(failure.line, failure.last + 1))
+        or (failure.kind == "signal" and (at_use or not goes_on))
         or failure.line in lacking_gpu
         or WITHOUT_GPU.search(failure.text)
     ]
@@ -173,8 +178,16 @@ def missing_libraries(log: Log) -> Missing | None:
         or any(event.component == "cuda" for event in log.library_events("opened")),
         elsewhere=failed_elsewhere(log, first),
         ended_it=bool(lacking_gpu),
+        at_import=not at_use,
         needed_by=_needed_by(log, lost),
     )
+
+
+def _ends_at_use(log: Log, lost: Sequence[LibraryEvent]) -> bool:
+    """Whether no import failed: the message is of a library that is loaded when it is needed."""
+    stopping = {event.line for event in lost if event.stops}
+    raised_at = {each.line for each in log.raised if each.type != "RuntimeError"}
+    return bool(stopping) and stopping.isdisjoint(raised_at)
 
 
 def _needed_by(log: Log, lost: Sequence[LibraryEvent]) -> str:
@@ -441,7 +454,9 @@ def which_question(log: Log, missing: Missing) -> str:
 def loss(missing: Missing) -> str:
     """What the framework does without these libraries."""
     name = missing.needed_by
-    return f"importing {name} fails" if missing.stops else f"{name} continues without the GPU"
+    if not missing.stops:
+        return f"{name} continues without the GPU"
+    return f"importing {name} fails" if missing.at_import else "the program fails where it needs it"
 
 
 def judged(missing: Missing, *, proven: bool) -> Confidence:

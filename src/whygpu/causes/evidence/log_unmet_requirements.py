@@ -32,16 +32,22 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("cuda", re.compile(r"\bcuda\b", re.IGNORECASE)),
 )
 _VERSION = re.compile(
-    r"(?<![\w.+-])v?(?P<number>\d{1,3}\.(?:\d{1,3}|x)(?:\.\d{1,3}){0,2})(?![\w.]*\w)"
+    r"(?<![\w.+@-])v?(?P<number>\d{1,3}\.(?:\d{1,3}|x)(?:\.\d{1,3}){0,2})(?![\w.]*\w)"
 )
 _REQUIRED_BEFORE = re.compile(
-    r"(?:requires?|required|needs?|at least|minimum|>=?|\bsupports?\b|built|compiled|expect\w{0,4}|must be)"
+    r"(?:requires?|required|needs?|at least|minimum|>=?|\bsupports?\b|built|compiled|\bexpect\w{0,4}|must be)"
     r"[^\d]{0,60}$",
     re.IGNORECASE,
 )
 _REQUIRED_AFTER = re.compile(
     r"^[\w.]{0,8},? (?:or (?:greater|higher|later|newer|above|up)|and (?:above|newer)|is (?:required|needed))"
 )
+_OF_ANOTHER = re.compile(
+    r"\b(?:[Pp]ython|[Uu]buntu|[Ww]indows|gcc|pip|conda|[Nn]um[Pp]y|[Tt]ransformers)\W{0,3}$"
+)
+"""Software whose version has nothing to do with the GPU."""
+_REPORTED = re.compile(r"\n[\w ()./-]{2,40}: v?\d[\w.+-]{0,40}(?=\n|$)")
+"""Below a message, people write which versions they have."""
 _PATH = re.compile(r"\S{0,400}[/\\]\S{0,400}")
 _ALTERNATIVE = re.compile(r"(?:, | or | and |, or )(?:CUDA )?", re.IGNORECASE)
 """Between two releases of which either is good."""
@@ -66,9 +72,13 @@ def _all(log: Log) -> Iterator[Unmet]:
 
 
 def _in(line: int, text: str) -> Iterator[Unmet]:
-    text = _PATH.sub("", text[:_LONGEST])
+    text = _REPORTED.sub("", _PATH.sub("", text[:_LONGEST]))
     of = next((name for name, words in _SUBJECTS if words.search(text)), None)
-    versions = list(_VERSION.finditer(text))
+    versions = [
+        match
+        for match in _VERSION.finditer(text)
+        if not _OF_ANOTHER.search(text[max(0, match.start() - 20) : match.start()])
+    ]
     if of is None or not 2 <= len(versions) <= _MOST_VERSIONS:
         return
     required: list[re.Match[str]] = []

@@ -19,7 +19,9 @@ _SAMPLES = late(
     r"\s{0,6}(?P<of_stat>[3-9]\d\d|\d{4,7}) / {0,6}\d{1,7} MB"
     # what programs and monitors print: GPU utilization: 3%, gpu_util=3.2%
     r"|(?i:\bgpu[ _-]?(?:\d{1,2}[ _-])?util(?:i[sz]ation)?)\W{1,8}(?P<said>\d{1,3})(?:\.\d{1,4})? ?%"
-    # nvidia-smi --query-gpu=utilization.gpu --format=csv
+    # nvtop: GPU[|||            3%] MEM[||||||22.1Gi/24.0Gi]
+    r"|\bGPU\[[| ]{0,200}(?P<top>\d{1,3})%\](?: MEM\[[| ]{0,200}(?P<of_top>\d{1,4})(?:\.\d{1,3})?Gi/)?"
+    # nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader
     r"|^(?P<query>\d{1,3}) %, \d{1,7} (?:%|MiB)",
     re.MULTILINE,
 )
@@ -27,6 +29,8 @@ _MONITOR = late(
     r"^(?:# {0,4})?gpu {1,8}(?P<columns>(?:[a-z]{1,9} {1,8}){0,20}sm\b[a-z ]{0,200})$", re.MULTILINE
 )
 """The head of the table of `nvidia-smi dmon`. Its # looks like the prompt of a shell."""
+_QUERY = late(r"^(?P<columns>[a-z][^\n]{0,300}\butilization\.gpu \[%\][^\n]{0,300})$", re.MULTILINE)
+"""The head of `nvidia-smi --query-gpu=... --format=csv`, unless its first column has the values."""
 _UNITS = "Idx"
 """The second line of that head begins with it."""
 _FINISHED = late(r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b")
@@ -68,12 +72,17 @@ def low_utilisation(log: Log) -> Utilisation | None:
 
 
 def idle_although_held(log: Log) -> Utilisation | None:
-    """Samples of a GPU that was hardly used, in a log that shows no work of a program.
+    """Samples of a GPU that was hardly used, when the log shows no work of a program.
 
-    A single one counts if much of the memory was in use, and so a program was there.
+    A single one counts if much of the memory was in use, and so a program was there. Before the
+    first step, an idle GPU is what one expects, but not one that works a little.
     """
     shown = samples(log)
-    if log.progress or (len(shown) < ENOUGH and all(each.held < MUCH_MEMORY for each in shown)):
+    if log.progress and any(each.line > log.progress[0] for each in shown):
+        return None
+    held = any(each.held >= MUCH_MEMORY for each in shown)
+    works = bool(log.progress) and any(each.per_cent for each in shown)
+    if not (held or works or (len(shown) >= ENOUGH and not log.progress)):
         return None
     low = _if_low(shown)
     return None if low is None else low._replace(working=False)
@@ -89,10 +98,12 @@ def samples(log: Log) -> list[Sample]:
     found = []
     for match in log.find(_SAMPLES):
         groups = match.groups
-        held = int(groups["held"] or groups["of_stat"] or 0)
-        per_cent = groups["smi"] or groups["stat"] or groups["said"] or groups["query"] or "0"
+        held = int(groups["held"] or groups["of_stat"] or 0) or 1024 * int(groups["of_top"] or 0)
+        per_cent = groups["smi"] or groups["stat"] or groups["said"] or groups["query"]
+        per_cent = per_cent or groups["top"] or "0"
         found.append(Sample(int(per_cent), match.line, held))
-    return sorted({*found, *_monitored(log)}, key=lambda each: each.line)
+    found += [*_monitored(log), *_queried(log)]
+    return sorted(set(found), key=lambda each: each.line)
 
 
 def _monitored(log: Log) -> Iterator[Sample]:
@@ -108,3 +119,18 @@ def _monitored(log: Log) -> Iterator[Sample]:
             if len(cells) != len(columns) or not cells[place].isdecimal():
                 break
             yield Sample(int(cells[place]), line.number)
+
+
+def _queried(log: Log) -> Iterator[Sample]:
+    """The rows below each head of `nvidia-smi --query-gpu`."""
+    for head in log.find(_QUERY):
+        columns = [each.partition(" ")[0] for each in (head.groups["columns"] or "").split(", ")]
+        place = columns.index("utilization.gpu") if "utilization.gpu" in columns else 0
+        held = columns.index("memory.used") if "memory.used" in columns else None
+        first = bisect_right(log.lines, head.line, key=lambda line: line.number)
+        for line in log.lines[first : first + MOST_ROWS]:
+            cells = [each.partition(" ")[0] for each in line.text.strip().split(", ")]
+            if len(cells) != len(columns) or not cells[place].isdecimal():
+                break
+            mib = cells[held] if held is not None else ""
+            yield Sample(int(cells[place]), line.number, int(mib) if mib.isdecimal() else 0)

@@ -42,7 +42,7 @@ def own_probes(machine: Snapshot) -> Iterator[tuple[Framework, Observed[Probe]]]
 
 
 def fails_like_its_backend(machine: Snapshot, framework: Framework) -> bool:
-    """Whether this is Keras and its backend's probe ended in the same way."""
+    """Whether this is Keras and its backend's probe ended in the same way, or for that reason."""
     if framework.name != "keras":
         return False
     backend = keras_backend(machine, framework)
@@ -59,9 +59,17 @@ def fails_like_its_backend(machine: Snapshot, framework: Framework) -> bool:
         isinstance(probe, Known)
         and isinstance(below, Known)
         and probe.value.ended not in ("finished", "not-started")
-        and (probe.value.ended, first_error(probe.value))
-        == (below.value.ended, first_error(below.value))
+        and probe.value.ended == below.value.ended
+        and (
+            first_error(probe.value) == first_error(below.value)
+            or _misses_a_part_of(below.value, first_error(probe.value))
+        )
     )
+
+
+def _misses_a_part_of(backend: Probe, error: str) -> bool:
+    """The error names a part of a backend that cannot be imported itself."""
+    return not imported(backend) and f"'{backend.name}." in error
 
 
 def imported(probe: Probe) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.causes.evidence.runtime_starts import may_be_cuda
@@ -142,23 +143,33 @@ def _is_loss(program: Program, function: ast.expr) -> bool:
         return _makes_loss(program, function)
     if isinstance(function, ast.Attribute) and _last_word_of(function.value) in _FUNCTIONAL:
         return bool(_LOSS_FUNCTION.fullmatch(function.attr))
-    name = _variable(function)
-    made = [
-        node.value
-        for node in ast.walk(program.tree)
-        if isinstance(node, ast.Assign) and name and _variable(node.targets[0]) == name
-    ]
+    made = _values_by_variable(program).get(_variable(function), [])
     return bool(made) and all(_makes_loss(program, value) for value in made)
 
 
+@lru_cache(maxsize=1)
+def _values_by_variable(program: Program) -> dict[str, list[ast.expr]]:
+    """What each variable, and each attribute of self, is set to."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(program.tree):
+        if isinstance(node, ast.Assign) and _variable(node.targets[0]):
+            found.setdefault(_variable(node.targets[0]), []).append(node.value)
+    return found
+
+
 def _makes_loss(program: Program, value: ast.expr) -> bool:
-    losses = {call.node for call in program.calls() if call.path.startswith("torch.nn.")}
+    losses = _calls_of_torch(program)
     return any(
         node in losses
         and isinstance(node, ast.Call)
         and _LOSS_CLASS.fullmatch(_last_word_of(node.func))
         for node in ast.walk(value)
     )
+
+
+@lru_cache(maxsize=1)
+def _calls_of_torch(program: Program) -> frozenset[ast.AST]:
+    return frozenset(call.node for call in program.calls() if call.path.startswith("torch.nn."))
 
 
 def _variable(node: ast.expr) -> str:

@@ -26,21 +26,8 @@ class TrainingLoop(NamedTuple):
     every_step: tuple[ast.stmt, ...]
     """The statements that run in each step: not those below an `if`, or in an inner loop."""
 
-    @property
-    def results(self) -> frozenset[str]:
-        """The losses, and what each step computes for them: the `out` of `criterion(out, y)`."""
-        assigned: set[str] = set()
-        used: set[str] = set()
-        for statement in self.every_step:
-            if not isinstance(statement, ast.Assign):
-                continue
-            names = {each.id for each in statement.targets if isinstance(each, ast.Name)}
-            assigned |= names if isinstance(statement.value, ast.Call) else set()
-            if names & self.losses:
-                used |= {
-                    each.id for each in ast.walk(statement.value) if isinstance(each, ast.Name)
-                }
-        return self.losses | (assigned & used)
+    results: frozenset[str]
+    """The losses, and what each step computes for them: the `out` of `criterion(out, y)`."""
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +53,37 @@ def _training_loops(tree: ast.Module) -> Iterator[TrainingLoop]:
             and isinstance(call.func.value, ast.Name)
         )
         if losses:
-            yield TrainingLoop(node, losses, every_step)
+            yield TrainingLoop(node, losses, every_step, _results(losses, every_step))
+
+
+def _results(losses: frozenset[str], every_step: tuple[ast.stmt, ...]) -> frozenset[str]:
+    assigned: set[str] = set()
+    used: set[str] = set()
+    for statement in every_step:
+        if isinstance(statement, ast.Assign):
+            names = {each.id for each in statement.targets if isinstance(each, ast.Name)}
+            assigned |= names if isinstance(statement.value, ast.Call) else set()
+            if names & losses:
+                used |= {
+                    each.id for each in ast.walk(statement.value) if isinstance(each, ast.Name)
+                }
+    return losses | (assigned & used)
+
+
+_LONG_WORK = late(
+    r"fit\w{0,20}|backward|minimize|apply_gradients|generate|predict\w{0,20}|evaluate|cross_validate"
+    r"|\w{0,40}(?:train|Train|solve|optimize)\w{0,40}"
+)
+
+
+@lru_cache(maxsize=1)
+def computes_for_long(program: Program) -> bool:
+    """Whether a call trains a model or lets it predict, by its name."""
+    return any(_LONG_WORK.fullmatch(call.method) for call in program.calls() if call.method) or any(
+        _LONG_WORK.fullmatch(call.node.func.id)
+        for call in program.calls()
+        if isinstance(call.node.func, ast.Name)
+    )
 
 
 def statements(tree: ast.Module) -> Iterator[ast.AST]:
@@ -98,5 +115,10 @@ def mentions(node: ast.AST, names: frozenset[str]) -> bool:
     return any(mentions(child, names) for child in ast.iter_child_nodes(node))
 
 
+_MOVES = (".cuda(", ".to(", "device=", "device(", "set_default_", "cuda.FloatTensor")
+
+
 def uses_gpu(program: Program) -> bool:
-    return "cuda" in program.text or "accelerator" in program.text
+    """It names CUDA, and puts something on a device; or a library does that for it."""
+    text = program.text
+    return "accelerator" in text or ("cuda" in text and any(word in text for word in _MOVES))

@@ -67,6 +67,13 @@ if tf.test.is_built_with_cuda() and tf.config.list_physical_devices("GPU"):
     print("GPU")
 ```
 
+```python
+import tensorflow as tf
+
+cuda_available = tf.test.is_built_with_cuda()
+print("GPUs:", tf.config.list_physical_devices("GPU"))
+```
+
 The switch is used as a switch.
 
 ```python
@@ -134,7 +141,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         if not what:
             continue
         reason = _taken_for_gpu(program, event)
-        if reason:
+        if reason and not _asks_devices_as_well(program, event):
             yield CAUSE.in_code(
                 program,
                 event.node,
@@ -144,7 +151,19 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 fix='Ask for devices: tf.config.list_physical_devices("GPU").'
                 if not event.path.startswith("torch")
                 else "Ask for devices: torch.cuda.is_available().",
+                severity="info" if reason.startswith(_IN_NAME) else None,
             )
+
+
+_IN_NAME = "by its name, "
+"""Nothing shows what the value is used for."""
+
+
+def _asks_devices_as_well(program: Program, event: Event) -> bool:
+    """The same function asks for devices, so that its author knows the difference."""
+    return any(
+        call.scope is event.scope and _ASKS_DEVICES.search(call.path) for call in program.calls()
+    )
 
 
 def _build_property(event: Event) -> str:
@@ -195,10 +214,11 @@ def _statement_claims(program: Program, statement: ast.stmt, event: Event) -> st
         return "it is used to ensure that there is a GPU" if _claims(statement.msg) else ""
     if isinstance(statement, ast.Assign):
         name = program.source(statement.targets[0])
-        return f"{name} is taken as proof of a GPU" if _NAMES_GPU.search(name) else ""
+        return f"{_IN_NAME}{name} tells whether there is a GPU" if _NAMES_GPU.search(name) else ""
     if isinstance(statement, ast.Return) and isinstance(event.scope, ast.FunctionDef):
         name = event.scope.name
-        return f"{name}() is taken as proof of a GPU" if _NAMES_GPU.search(name) else ""
+        shown = f"{_IN_NAME}{name}() tells whether there is a GPU"
+        return shown if _NAMES_GPU.search(name) else ""
     return ""
 
 

@@ -149,6 +149,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import catches, text_of, tf_name
@@ -290,8 +291,14 @@ def _is_placed_softly(program: Program, choice: _Choice) -> bool:
     """TensorFlow may take another device: only a session without soft placement fails."""
     if choice.framework != "tensorflow" or tf_name(choice.call.path) != "device":
         return False
-    fails = program.tensorflow == "1" and "Session(" in program.text
-    return not fails or "soft_placement" in program.text or "soft_device" in program.text
+    return not _fails_without_device(program)
+
+
+@lru_cache(maxsize=1)
+def _fails_without_device(program: Program) -> bool:
+    text = program.text
+    fails = program.tensorflow == "1" and "Session(" in text
+    return fails and "soft_placement" not in text and "soft_device" not in text
 
 
 def _failure_expected(choice: _Choice, program: Program) -> bool:

@@ -211,6 +211,7 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import (
     DEVICE_SETTERS,
+    catches,
     guarded_by_attribute_error,
     path_of,
     tf_name,
@@ -221,10 +222,10 @@ from whygpu.causes.evidence.runtime_starts import tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Assignment, Call
-from whygpu.model.finding import Finding, Remedy
+from whygpu.model.finding import Finding, Remedy, Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.program import Edit, Place, Program, exclusive
+from whygpu.model.program import Edit, Place, Program, exclusive, handlers_around
 from whygpu.model.remedy import SetVariable
 from whygpu.model.values import Constant, Member, Result, Value
 from whygpu.tables.session_options import GPU_OPTIONS, SESSION_OPTIONS
@@ -523,7 +524,15 @@ def _too_late(program: Program) -> Iterator[CodeFinding]:
             f"({program.source(start.node.func)}), which has started TensorFlow's runtime: "
             "with a GPU, this raises RuntimeError, because devices can no longer be modified",
             fix=f"Move it above {line}, right after the import.",
+            severity=_severity_if_caught(program, call),
         )
+
+
+def _severity_if_caught(program: Program, call: Call) -> Severity | None:
+    """The except clause reports it. A notebook may show several settings, each for a new start."""
+    if not any(catches(handler, "RuntimeError") for handler in handlers_around(call)):
+        return None
+    return "info" if program.path.endswith(".ipynb") else "warning"
 
 
 def _is_set_before(program: Program, call: Call, start: Call) -> bool:

@@ -127,16 +127,8 @@ class _Keeping(NamedTuple):
 @CAUSE.on_code("backward", needs=("torch",), possible=may_train)
 def detect(program: Program) -> Iterator[CodeFinding]:
     for loop in training_loops(program):
-        for statement in loop.every_step:
-            keeping = _keeping(statement)
-            if keeping is None or not mentions(keeping.loss, loop.losses):
-                continue
-            if f"{program.source(keeping.kept_in)}.backward" in program.text:
-                # The sum is meant to have a graph.
-                continue
-            name = keeping.loss.id
-            if _begins_in_step(loop, keeping) or _has_no_graph(program, loop, statement, name):
-                continue
+        for keeping in _kept(program, loop):
+            statement, name = keeping.statement, keeping.loss.id
             end = program.place(keeping.loss).end
             is_list = isinstance(statement, ast.Expr)
             yield CAUSE.in_code(
@@ -150,6 +142,40 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 # A list of all losses may be short, or be needed with its graphs.
                 severity="info" if is_list else None,
             )
+
+
+def _kept(program: Program, loop: TrainingLoop) -> Iterator[_Keeping]:
+    """The losses that are kept with their graph."""
+    begin_in_step = {
+        ast.unparse(target)
+        for statement in loop.every_step
+        if isinstance(statement, ast.Assign) and _keeping(statement) is None
+        for target in statement.targets
+    }
+    differentiated: set[str] = set()
+    for statement in loop.every_step:
+        keeping = _keeping(statement)
+        if (
+            keeping is not None
+            and mentions(keeping.loss, loop.losses)
+            and ast.unparse(keeping.kept_in) not in begin_in_step
+            # The sum is meant to have a graph.
+            and f"{program.source(keeping.kept_in)}.backward" not in program.text
+            and not _records_nothing_around(program, loop, statement)
+        ):
+            yield keeping
+        differentiated |= set(_names_with_backward(statement))
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if isinstance(target, ast.Name) and target.id in differentiated:
+                # loss = loss.item(), loss = reduced(loss.detach())
+                return
+
+
+def _names_with_backward(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        of = node.value if isinstance(node, ast.Attribute) and node.attr == "backward" else None
+        if isinstance(of, ast.Name):
+            yield of.id
 
 
 def _keeping(statement: ast.stmt) -> _Keeping | None:
@@ -176,40 +202,13 @@ def _keeping(statement: ast.stmt) -> _Keeping | None:
     return _Keeping(statement, kept_in, loss) if isinstance(loss, ast.Name) else None
 
 
-def _begins_in_step(loop: TrainingLoop, keeping: _Keeping) -> bool:
-    """The sum begins anew in each step, and ends with it."""
-    return any(
-        isinstance(statement, ast.Assign)
-        and statement is not keeping.statement
-        and any(ast.unparse(each) == ast.unparse(keeping.kept_in) for each in statement.targets)
-        for statement in loop.every_step
-    )
-
-
-def _has_no_graph(program: Program, loop: TrainingLoop, adding: ast.stmt, name: str) -> bool:
-    """The variable gets a new value after backward(), or nothing is recorded where it is added."""
-    node: ast.AST | None = adding
-    while node is not None and node is not loop.node:
-        if isinstance(node, ast.With) and any(map(_records_nothing, node.items)):
-            return True
-        node = program.parent(node)
-    after = False
-    for statement in loop.every_step[: loop.every_step.index(adding)]:
-        after = after or any(_is_backward(each, name) for each in ast.walk(statement))
-        if after and isinstance(statement, ast.Assign):
-            # loss = loss.item(), loss = reduced(loss.detach())
-            targets = [each.id for each in statement.targets if isinstance(each, ast.Name)]
-            if name in targets:
-                return True
-    return False
-
-
-def _is_backward(node: ast.AST, name: str) -> bool:
-    of = node.value if isinstance(node, ast.Attribute) and node.attr == "backward" else None
-    return isinstance(of, ast.Name) and of.id == name
-
-
-def _records_nothing(item: ast.withitem) -> bool:
+def _records_nothing_around(program: Program, loop: TrainingLoop, statement: ast.stmt) -> bool:
     """with torch.no_grad():"""
-    words = ast.unparse(item.context_expr)
-    return "no_grad" in words or "inference_mode" in words
+    node: ast.AST | None = statement
+    while node is not None and node is not loop.node:
+        if isinstance(node, ast.With):
+            words = " ".join(ast.unparse(item.context_expr) for item in node.items)
+            if "no_grad" in words or "inference_mode" in words:
+                return True
+        node = program.parent(node)
+    return False

@@ -96,6 +96,19 @@ except RuntimeError:
     out = model(x.cpu())
 ```
 
+The handler gives the error a name of the program, and goes on with the CPU.
+
+```python
+import torch
+
+try:
+    model = load_model(path, "cuda")
+except torch.cuda.OutOfMemoryError as error:
+    if strict:
+        raise load_model.Error("out of memory") from error
+    model = load_model(path, "cpu")
+```
+
 ## Sources
 
 - <https://docs.pytorch.org/docs/stable/notes/faq.html>
@@ -117,7 +130,10 @@ from whygpu.model.program import Program
 CAUSE = cause("WG723", __name__, __doc__, severity="warning", effect="broken")
 
 _MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError", "CUDAOutOfMemoryError"})
-_FREES = late(r"empty_cache|gc\.collect|clear_session|\bdel\b|reset_default_graph|\.cpu\(")
+_FREES = late(
+    r"empty_cache|gc\.collect|clear_session|\bdel\b|reset_default_graph|\.cpu\(|['\"]cpu['\"]"
+)
+"""The handler frees memory, or goes on with the CPU."""
 
 _WORK = late(
     r"fit|train|predict|forward|backward|model|net|step|infer|generat|evaluat|run|loss|comput"
@@ -133,7 +149,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.Try):
             continue
-        tried = {ast.unparse(call.func) for part in node.body for call in _calls(part)}
+        tried = {ast.unparse(call.func): call for part in node.body for call in _calls(part)}
         for handler in node.handlers:
             if not _for_memory(program, handler) or _FREES.search(program.source(handler)):
                 continue
@@ -147,7 +163,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 None,
             )
             if again is not None:
-                yield _finding(program, again)
+                first = tried[ast.unparse(again.func)]
+                yield _finding(program, again, is_same=ast.unparse(first) == ast.unparse(again))
             elif only_reports(handler):
                 again = _tried_until_it_works(program, node)
                 if again is not None:
@@ -168,7 +185,9 @@ def _tried_until_it_works(program: Program, tried: ast.Try) -> ast.Call | None:
     return next((call for part in tried.body for call in _calls(part) if _is_work(call)), None)
 
 
-def _finding(program: Program, again: ast.Call, *, in_loop: bool = False) -> CodeFinding:
+def _finding(
+    program: Program, again: ast.Call, *, in_loop: bool = False, is_same: bool = True
+) -> CodeFinding:
     name = ast.unparse(again.func)
     torch = "torch" in program.imports
     return CAUSE.in_code(
@@ -183,11 +202,20 @@ def _finding(program: Program, again: ast.Call, *, in_loop: bool = False) -> Cod
         fix="Leave the except clause first, free memory with "
         + ("torch.cuda.empty_cache()" if torch else "tf.keras.backend.clear_session()")
         + ", then try again.",
+        # With other arguments, it may need less memory.
+        severity=None if is_same else "info",
     )
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+    """Those of a statement, without the exceptions that it makes."""
+    waiting = [node]
+    while waiting:
+        inner = waiting.pop(0)
+        if isinstance(inner, ast.Call):
+            yield inner
+        if not isinstance(inner, ast.Raise):
+            waiting += ast.iter_child_nodes(inner)
 
 
 def _is_work(call: ast.Call) -> bool:

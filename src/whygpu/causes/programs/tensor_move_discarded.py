@@ -65,6 +65,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from whygpu.causes.evidence.runtime_starts import may_be_cuda
 from whygpu.causes.evidence.torch_tensors import is_tensor
@@ -93,7 +94,6 @@ _DEVICE = late(r"device|cuda|cpu|gpu", re.IGNORECASE)
 
 @CAUSE.on_code(*_WORDS, needs=("torch",), possible=has_line(_WORDS, _STATEMENT))
 def detect(program: Program) -> Iterator[CodeFinding]:
-    unpacked: dict[ast.AST, frozenset[str]] = {}
     for call in program.calls():
         if call.method not in ("to", "cuda", "cpu") or call.path or not is_tensor(call.receiver):
             continue
@@ -106,9 +106,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             # torch.ones(1).cuda() alone warms up or tests the GPU.
             continue
         name = moved.id
-        if call.scope not in unpacked:
-            unpacked[call.scope] = _unpacked_in(call.scope)
-        if _may_move_in_place(call.receiver) or name in unpacked[call.scope]:
+        if _may_move_in_place(call.receiver) or name in _unpacked_names(program):
             continue
         start = program.place(statement).start
         yield CAUSE.in_code(
@@ -129,11 +127,12 @@ def _may_move_in_place(value: Value) -> bool:
     return isinstance(value, Result) and "collate_fn" in value.call.keywords
 
 
-def _unpacked_in(scope: ast.AST) -> frozenset[str]:
-    """The x of model(**x) in one function: then x is a mapping, whose own .to() moves it."""
+@lru_cache(maxsize=1)
+def _unpacked_names(program: Program) -> frozenset[str]:
+    """The x of model(**x): a mapping, whose own .to() moves it."""
     return frozenset(
         node.value.id
-        for node in ast.walk(scope)
+        for node in ast.walk(program.tree)
         if isinstance(node, ast.keyword) and node.arg is None and isinstance(node.value, ast.Name)
     )
 

@@ -160,7 +160,8 @@ from whygpu.tables.variable_moments import ROWS, VariableMoment
 CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 
 _RESTART = late(r"\brestart", re.IGNORECASE)
-_TPU = late(r"\bTPUs?\b|\btpus?\b")
+_TPU = late(r"(?<![A-Za-z])(?:TPU|tpu)s?(?![A-Za-z])")
+"""Also within Chinese or Japanese words, which have no spaces around it."""
 _DEFAULTS = {"KERAS_BACKEND": "tensorflow", "XLA_PYTHON_CLIENT_PREALLOCATE": "true"}
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
 """A program that imports these may set a variable for other processes."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OWN_LIBRARY = os.path.join(OWN, "tf1") + os.sep
+"""What `--tf1` puts in the place of functions that are gone, such as those of NumPy. The program
+calls it instead of them."""
 PACKAGES = ("/site-packages/", "/dist-packages/")
 LONGEST_TEXT = 200
 MOST_PLACES = 50000
@@ -73,6 +76,8 @@ class Places:
     def _origin(self, path: str) -> "tuple[str, str]":
         """("program" or "library" or ..., the name to show)."""
         plain = path.replace(os.sep, "/")
+        if path.startswith(OWN_LIBRARY):
+            return "library", "whygpu/" + os.path.basename(path)
         if path.startswith(OWN):
             return "whygpu", os.path.basename(path)
         if "__autograph_generated" in plain or "/torchinductor_" in plain:

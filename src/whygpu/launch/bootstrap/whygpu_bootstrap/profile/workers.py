@@ -1,4 +1,5 @@
-"""The processor time of child processes, such as the workers of a DataLoader, from /proc.
+"""The processor time of child processes, such as the workers of a DataLoader, from /proc, and for
+how long they waited for a core.
 
 And for how long the program's own thread was ready to run and had to wait for a free core, and the
 cores of the machine had nothing to do.
@@ -37,9 +38,10 @@ class Workers:
         for pid in self._children():
             known = self._found.get(pid)
             if known is None and len(self._found) < MOST_CHILDREN:
-                known = self._found[pid] = {"pid": pid, "times": [], "seconds": []}
+                known = {"pid": pid, "times": [], "seconds": [], "waited": []}
+                self._found[pid] = known
             if known is not None:
-                _add(known, now, self._seconds(pid))
+                _add(known, now, self._seconds(pid), _seconds_waited(pid, pid) or 0.0)
 
     def _children(self) -> "list[int]":
         """The children of Python's threads: a framework has hundreds more, which start none."""
@@ -76,20 +78,22 @@ class Workers:
         return list(self._found.values())
 
 
-def _add(curve: "dict[str, Any]", now: float, seconds: "float | None") -> None:
+def _add(curve: "dict[str, Any]", now: float, seconds: "float | None", waited: float = 0.0) -> None:
     if seconds is None:
         return
     curve["times"].append(round(now, 3))
     curve["seconds"].append(round(seconds, 3))
+    if "waited" in curve:
+        curve["waited"].append(round(waited, 3))
     if len(curve["times"]) > MOST_POINTS:
-        del curve["times"][1:-1:2]
-        del curve["seconds"][1:-1:2]
+        for column in ("times", "seconds", "waited"):
+            del curve.get(column, [])[1:-1:2]
 
 
-def _seconds_waited() -> "float | None":
-    """For how long the main thread has waited for a core, by the scheduler."""
+def _seconds_waited(pid: "int | str" = "self", thread: "int | None" = None) -> "float | None":
+    """For how long a thread, the main one of this process, has waited for a core."""
     try:
-        with open("/proc/self/task/%d/schedstat" % os.getpid()) as file:
+        with open("/proc/%s/task/%d/schedstat" % (pid, thread or os.getpid())) as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return None

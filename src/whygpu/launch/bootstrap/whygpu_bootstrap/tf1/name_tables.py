@@ -221,6 +221,14 @@ _HOMES = (
     # tensorflow.contrib.learn.python.learn.datasets -> tensorflow.contrib.learn.datasets
     (re.compile(r"^(tf\.contrib\.(\w+))\.python\.\2(?=\.datasets|\.preprocessing)"), r"\1"),
     (re.compile(r"^(tf\.contrib\.\w+)\.python(\.\w+)*$"), r"\1"),
+    (re.compile(r"^tf\.python\.estimator\.(inputs|export)(\.\w+)*$"), r"tf.estimator.\1"),
+    (
+        re.compile(
+            r"^tf\.python\.estimator(\.(estimator|exporter|model_fn|run_config|training"
+            r"|canned(\.\w+)?))?$"
+        ),
+        "tf.estimator",
+    ),
     (re.compile(r"^tf\.python\.layers\.normalization$"), "tf.layers"),
     (re.compile(r"^tf\.python\.training\.training_ops$"), "tf.python.ops.gen_training_ops"),
     (re.compile(r"^tf\.keras\.backend\.(tensorflow|common|load)_backend$"), "tf.keras.backend"),

@@ -28,7 +28,7 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
     began = time.time()
     first = _told(channel, work, request["batch"])
     seconds = time.time() - began
-    if request["rooms"] is None:
+    if request["rooms"] is None or first.get("depends_on"):
         return
     room = request["rooms"][work.framework]
     fits = first["most_bytes"] <= room

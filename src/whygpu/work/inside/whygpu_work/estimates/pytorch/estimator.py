@@ -39,6 +39,8 @@ NOTES = {
     "workspace": "the working memory of cuBLAS and cuDNN",
 }
 
+OTHER_NUMBER = 3
+"""Tried in place of 0, to see whether the memory depends on what the program reads."""
 _SLIGHT = 0.02
 _OF_A_LOOP = (
     "it takes the most in a loop whose variable keeps the output of the batch before (as in "
@@ -80,10 +82,12 @@ class Estimator(object):
             self._warm = True
         self._tell("batch %d" % batch)
         self.recorder.restart()
-        self._run(batch)
+        places = self._run(batch)
         events = self.recorder.events()
         peak = allocator.replay(events)
+        depends_on = places[0] if places and self._other_values_matter(batch, peak) else ""
         return {
+            "depends_on": depends_on,
             "parts": self._parts(peak),
             "peak_bytes": peak.allocated,
             "needs_bytes": allocator.least(events, peak),
@@ -92,9 +96,24 @@ class Estimator(object):
             "source": "PyTorch %s, its own step on tensors without data" % torch.__version__,
         }
 
-    def _run(self, batch: int) -> None:
+    def _other_values_matter(self, batch: int, peak: "allocator.Peak") -> bool:
+        """Whether the step takes other memory with other values. Then no peak is known.
+
+        With values that the program refuses, it does not go on: they do not matter.
+        """
+        for truth, number in ((not self.truth, 0), (self.truth, OTHER_NUMBER)):
+            self.recorder.restart()
+            with contextlib.suppress(Exception):
+                self._run(batch, truth, number)
+                other = allocator.replay(self.recorder.events())
+                if abs(other.allocated - peak.allocated) > _SLIGHT * peak.allocated:
+                    return True
+        return False
+
+    def _run(self, batch: int, truth: "bool | None" = None, number: int = 0) -> "list[str]":
+        """One step; returns where the program read values of tensors."""
         gc.collect()
-        pretence = Pretence(self.recorder, self.truth)
+        pretence = Pretence(self.recorder, self.truth if truth is None else truth, number)
         # Threads of autograd would not be watched.
         with torch.autograd.set_multithreading_enabled(False), pretence, self.recorder:
             self.step(batch)
@@ -102,6 +121,7 @@ class Estimator(object):
             self._add_note(
                 "%s reads the value of a tensor, which has no value in an estimate" % place
             )
+        return pretence.asked_at
 
     def _add_note(self, text: str) -> None:
         if text not in self.notes:

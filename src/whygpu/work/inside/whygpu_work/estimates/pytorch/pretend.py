@@ -25,12 +25,15 @@ META = torch.device("meta")
 
 
 class Pretence(TorchFunctionMode):
-    """A condition that depends on data is assumed to be `truth`, a number to be 0."""
+    """A condition that depends on data is assumed to be `truth`, a value to be `number`."""
 
-    def __init__(self, recorder: "Recorder | None" = None, truth: bool = False) -> None:
+    def __init__(
+        self, recorder: "Recorder | None" = None, truth: bool = False, number: int = 0
+    ) -> None:
         super().__init__()
         self._recorder = recorder
         self._truth = truth
+        self._number = number
         self._casts = autocast.Casts()
         self._patches = contextlib.ExitStack()
         self.asked_at: "list[str]" = []
@@ -126,7 +129,7 @@ class Pretence(TorchFunctionMode):
         self._note_question()
         if function is torch.Tensor.__bool__:
             return self._truth
-        return function(_on_cpu(tensor), *arguments[1:], **options)
+        return function(_on_cpu(tensor, self._number), *arguments[1:], **options)
 
     def _to_cpu(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         return _on_cpu(arguments[0]) if _is_ours(arguments[0]) else arguments[0]
@@ -220,10 +223,12 @@ def _is_cpu(device: "Any") -> bool:
     return isinstance(device, (str, torch.device)) and torch.device(device).type == "cpu"
 
 
-def _on_cpu(tensor: "Any") -> "Any":
-    """What the tensor was before it was moved here, if it is known, or zeros."""
+def _on_cpu(tensor: "Any", number: int = 0) -> "Any":
+    """What the tensor was before it was moved here, if it is known, or one number everywhere."""
     original = getattr(tensor, "whygpu_original", None)
-    return torch.zeros(tensor.shape, dtype=tensor.dtype) if original is None else original
+    if original is not None:
+        return original
+    return torch.full(tuple(tensor.shape), number, dtype=tensor.dtype)
 
 
 def _on_meta(arguments: "Any", options: "Any") -> "tuple[Any, dict[str, Any]]":

@@ -1,0 +1,78 @@
+"""What other programs on the machine do to a program's time, and to what can be said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.model.profile import ProcessProfile, WorkerUse, percent_text
+from whygpu.profiling.attribution import Spent
+from whygpu.profiling.steps import StepsFound
+
+NO_CORES = 0.1
+"""Of the cores; if fewer are idle, more processes only take turns."""
+CROWDED = 0.1
+"""Of the time; above it, the answer says that the machine was busy with something else."""
+SURELY = 0.1
+"""What is named takes at least this share, whatever the other programs did."""
+
+
+class Crowding(NamedTuple):
+    cores: int
+    waited: float
+    """The share of the time in which the main thread was ready and waited for a core."""
+    free: float | None
+    """How many cores had nothing to do; None if it is not known."""
+
+    @property
+    def is_full(self) -> bool:
+        return self.free is not None and self.free < NO_CORES * self.cores
+
+    def notes(self) -> Iterator[str]:
+        if self.waited >= CROWDED:
+            yield (
+                f"for {percent_text(self.waited)} of the time the main thread waited for a free "
+                f"core: more runs on this machine than its {self.cores} cores can do, so times vary"
+            )
+        if self.is_full:
+            yield (
+                "no core of the machine was idle: what would use more of them would not be faster "
+                "here"
+            )
+
+    def doubt(self, spent: Spent, seconds: float, *, of_own_threads: bool) -> str:
+        """Why what was spent on one thing may be due to other programs; empty if it is not.
+
+        During what the thread waited for a core is not known. At worst, all of that was while it
+        did this one thing; its processor time is its own. `of_own_threads` if it waited for
+        threads of the framework that only compute: those wait for cores as well, unseen.
+        """
+        if of_own_threads and self.is_full:
+            return "no core of the machine was idle, and what it waits for needs one"
+        alone = seconds * (1 - self.waited)
+        certain = max(spent.thread_seconds, spent.seconds - self.waited * seconds)
+        if self.waited < CROWDED or certain >= SURELY * alone:
+            return ""
+        waited = percent_text(self.waited)
+        return (
+            f"the main thread waited for a free core for {waited} of the time, and that may be why"
+        )
+
+
+def crowding_of(profile: ProcessProfile, steps: StepsFound) -> Crowding:
+    free = rate(profile.idle, steps) if profile.idle is not None else None
+    waited = rate(profile.waited, steps) if profile.waited is not None else None
+    return Crowding(profile.cores, min(waited or 0.0, 1.0), free)
+
+
+def rate(curve: WorkerUse, steps: StepsFound) -> float | None:
+    """How fast a curve of seconds grew in the window; None if it does not cover half of it."""
+    inside = [
+        (time, seconds)
+        for time, seconds in zip(curve.times, curve.seconds, strict=False)
+        if steps.begin <= time <= steps.end
+    ]
+    elapsed = inside[-1][0] - inside[0][0] if inside else 0.0
+    if elapsed <= 0.5 * steps.window.seconds:
+        return None
+    return (inside[-1][1] - inside[0][1]) / elapsed
