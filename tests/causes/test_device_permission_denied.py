@@ -85,3 +85,19 @@ def test_rules_of_a_job_are_not_called_a_matter_of_modes() -> None:
     (finding,) = run(CAUSE, machine(closed("nvidia0", mode="crw-rw-rw-", group="root"))).findings
     assert "asks for no GPU" in finding.message
     assert "--gres=gpu:1" in str(command_of(finding.remedies[0]))
+
+
+@each(
+    ("mode", "status"),
+    [
+        ("crw-rw----", "found"),
+        # A scheduler withholds GPUs of other jobs by rules, and leaves the mode as it is.
+        ("crw-rw-rw-", "passed"),
+    ],
+)
+def test_one_of_several_gpus_is_closed_by_its_mode(mode: str, status: str) -> None:
+    nodes = closed("nvidia1", mode=mode).replace('probes_left_out = "--no-probe"', "")
+    works = '[probes.cuda]\nfacts = [["cuInit", "0 CUDA_SUCCESS"]]\n'
+    outcome = run(CAUSE, machine(nodes + works))
+    assert outcome.status == status
+    assert all(finding.effect == "none" for finding in outcome.findings)

@@ -39,6 +39,17 @@ devices = {unknown = "cuInit: 304 CUDA_ERROR_OPERATING_SYSTEM"}
 facts = [["cuInit", "304 CUDA_ERROR_OPERATING_SYSTEM"]]
 ```
 
+The mode of one of two GPUs is wrong. Programs work, with the other GPU only.
+
+```toml
+[driver.device_nodes."/dev/nvidia1"]
+mode = "crw-rw----"
+group = "video"
+usable = false
+[probes.cuda]
+facts = [["cuInit", "0 CUDA_SUCCESS"]]
+```
+
 ## Quiet on (machine)
 
 A job got one of two GPUs. The other one is blocked, which is correct.
@@ -122,6 +133,7 @@ _OPEN_TO_ALL = "rw-rw-rw-"
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
     if cuda_starts(machine):
+        yield from _left_out(machine)
         return
     closed = _closed(device_nodes(machine))
     state = machine.driver.state
@@ -152,6 +164,23 @@ def _closed(nodes: tuple[DeviceNode, ...]) -> tuple[DeviceNode, ...]:
     if cards and not any(node.usable for node in cards):
         closed += cards
     return tuple(sorted(closed, key=lambda node: node.path))
+
+
+def _left_out(machine: Snapshot) -> Iterator[Finding]:
+    """GPUs beside a usable one that their file mode, and no scheduler, keeps from this user."""
+    cards = gpu_nodes(device_nodes(machine))
+    closed = tuple(
+        node for node in cards if not node.usable and not node.mode.endswith(_OPEN_TO_ALL)
+    )
+    if closed and len(closed) < len(cards):
+        yield CAUSE.finding(
+            subject=MACHINE,
+            severity="info",
+            effect="none",
+            message=f"{_message(machine, closed)}, and leaves out this GPU",
+            evidence=_evidence(machine, closed),
+            remedies=_remedies(machine, list(closed)),
+        )
 
 
 def _message(machine: Snapshot, closed: tuple[DeviceNode, ...]) -> str:
