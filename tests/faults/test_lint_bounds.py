@@ -16,6 +16,7 @@ from whygpu.model.code_finding import FileProblem
 
 HEAD = "import os\nimport tensorflow as tf\ngpus = tf.config.list_physical_devices()\ngpus[0]\n"
 CHECK = "tf.test.is_gpu_available()"
+TOO_LATE = "os.environ['CUDA_VISIBLE_DEVICES'] = ''"
 
 
 def doubled(line: str, start: str) -> str:
@@ -159,7 +160,7 @@ def test_the_output_of_a_command_is_linted(tmp_path: pathlib.Path) -> None:
 )
 def test_settings_that_are_bombs(tmp_path: pathlib.Path, content: str, why: str) -> None:
     (tmp_path / "pyproject.toml").write_text(content)
-    (tmp_path / "a.py").write_text(HEAD + CHECK)
+    (tmp_path / "a.py").write_text(HEAD + TOO_LATE)
     ended = bounded.whygpu("lint", "a.py", folder=tmp_path)
     assert (ended.code, why in ended.stdout) == (1, True), ended.stdout
     assert "1 finding in 1 of 2 files" in ended.stdout
