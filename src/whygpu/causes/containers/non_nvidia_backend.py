@@ -40,6 +40,20 @@ only = ["torch"]
 kind = "rocm"
 ```
 
+A CPU build beside an Intel GPU. It may be intended, so this is a warning.
+
+```toml
+start = "no-gpu"
+only = ["torch"]
+[target.frameworks.torch.build]
+kind = "cpu"
+[[graphics]]
+vendor = "intel"
+address = "0000:03:00.0"
+device_id = "56a0"
+kernel_driver = "i915"
+```
+
 ## Quiet on (machine)
 
 Integrated graphics of an Intel processor and of an AMD processor.
@@ -195,6 +209,10 @@ _UNFIT: dict[str, tuple[BuildKind, ...]] = {
 }
 """Builds that cannot use a vendor's GPUs, and that another build could replace."""
 
+_MAY_BE_ON_PURPOSE: dict[str, tuple[BuildKind, ...]] = {"amd": ("cpu",), "intel": ("cpu",)}
+"""The same for builds that somebody may have chosen: these makers have GPUs that no build supports.
+Beside an NVIDIA GPU, a CPU build is WG301."""
+
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
@@ -229,6 +247,8 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
         name = f"{display_name(framework.name)} {framework.version}"
         if isinstance(kind, Unknown):
             yield Gap(f"which GPUs {name} was built for: {kind.reason}")
+        elif kind.value in _MAY_BE_ON_PURPOSE.get(vendor, ()):
+            yield _unused(framework, vendor, seen(kind, f"built for {kind.value}"), gpu)
         elif kind.value in _UNFIT[vendor]:
             built = "without GPU support" if kind.value == "cpu" else f"for {_WORDS[kind.value]}"
             no_build = vendor == "apple" and not has_metal_build(framework.name)
@@ -243,6 +263,23 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
             )
 
 
+def _unused(framework: Framework, vendor: str, build: Evidence, gpu: Evidence) -> Finding:
+    return CAUSE.finding(
+        subject=framework.name,
+        severity="warning",
+        message=f"{display_name(framework.name)} {framework.version} is built without GPU support; "
+        f"another build may be able to use the GPU of this machine, {gpu.text}",
+        evidence=(build, gpu),
+        remedies=(
+            Remedy(
+                "See whether the GPU is on the list of supported ones. If so, this could use it: "
+                f"{_HINTS[framework.name, vendor]}."
+            ),
+        ),
+        confidence="possible",
+    )
+
+
 _WORDS = {"cuda": "CUDA (NVIDIA GPUs)", "rocm": "ROCm (AMD GPUs)", "xpu": "XPU (Intel GPUs)"}
 
 _INSTALLS = {
@@ -252,6 +289,8 @@ _INSTALLS = {
 _HINTS = {
     ("torch", "amd"): "PyTorch's ROCm build; https://pytorch.org/get-started/locally/ has the "
     "command for the current one",
+    ("torch", "intel"): "PyTorch's build for XPU (Intel GPUs); "
+    "https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html lists the GPUs that it supports",
     ("tensorflow", "amd"): "AMD's build of TensorFlow (tensorflow-rocm); see AMD's ROCm guide",
     ("jax", "amd"): "JAX's ROCm plugin; see AMD's ROCm guide",
     ("tensorflow", "intel"): "Intel's extension for TensorFlow",
