@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
+from whygpu.model.observed import Known, need
 
 NO_PROBE = 'probes_left_out = "--no-probe"'
 
@@ -352,3 +353,13 @@ def test_misfits_on_pythonpath_are_not_installed_again() -> None:
     found = run(cause_named("wheel-does-not-fit"), machine(f"{NO_PROBE}\n{text}")).findings
     commands = [command_of(remedy) for remedy in found[0].remedies]
     assert commands == ['export PYTHONPATH="/opt/mine"']
+
+
+def test_a_cpu_build_that_no_package_manager_knows_is_deleted_first() -> None:
+    known = machine('only = ["torch"]\n[target.frameworks.torch.build]\nkind = "cpu"\n')
+    others = tuple(item for item in need(known.target.packages) if item.name != "torch")
+    bare = known._replace(target=known.target._replace(packages=Known(others, "test")))
+    (described,) = run(cause_named("cpu-only-build"), known).findings
+    (finding,) = run(cause_named("cpu-only-build"), bare).findings
+    assert finding.remedies[1:] == described.remedies
+    assert "First delete or move" in finding.remedies[0].text
