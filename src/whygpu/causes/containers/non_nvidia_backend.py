@@ -126,6 +126,13 @@ AssertionError: Torch not compiled with CUDA enabled
 ImportError: libamdhip64.so.6: cannot open shared object file: No such file or directory
 ```
 
+TensorFlow with Apple's plug-in, whose platform XLA does not know. Reports name the optimizers that
+Keras has since TensorFlow 2.11, which it compiles with XLA.
+
+```
+2023-01-05 10:00:00.100000: W tensorflow/core/framework/op_kernel.cc:1830] OP_REQUIRES failed at xla_ops.cc:418 : NOT_FOUND: could not find registered platform with id: 0x1051fc880
+```
+
 ## Quiet on (log)
 
 JAX tries one backend after the other.
@@ -147,6 +154,8 @@ Epoch 1/5 - loss: 0.41
 - <https://rocm.docs.amd.com/projects/install-on-linux/en/latest/>
 - <https://docs.jax.dev/en/latest/installation.html>
 - <https://developer.apple.com/metal/tensorflow-plugin/>
+- <https://github.com/tensorflow/tensorflow/issues/58988>
+- <https://developer.apple.com/forums/thread/723610>
 - <https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html>
 """
 
@@ -385,6 +394,7 @@ _METAL = late(
     r"|default_memory_space is not supported|MPS: [A-Z][^\n]{0,60}(?:not|unsupported|Unsupported)"
     r"|at start of device string: mps\b|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
 )
+_NO_XLA_ON_METAL = late(r"[Cc]ould not find registered platform with id: 0x")
 _NOT_IMPLEMENTED_ON_METAL = late(r"implemented for the MPS device")
 """Only this is what PyTorch can run on the CPU instead."""
 _DIRECTML = late(
@@ -549,6 +559,8 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
         newer = Remedy(
             "Use float32, and a current release of macOS, of the framework and of its Metal plugin."
         )
+        if log.says(_NO_XLA_ON_METAL):
+            return _without_xla()
         if not log.says(_NOT_IMPLEMENTED_ON_METAL):
             return (newer,)
         return (
@@ -568,6 +580,26 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
     return (
         Remedy("Check whether Intel's driver shows the GPU.", command_line("sycl-ls")),
         Remedy("Install the framework's XPU build and the driver release that it requires."),
+    )
+
+
+def _without_xla() -> tuple[Remedy, ...]:
+    """What helped users of TensorFlow 2.11 and later, whose new optimizers Keras compiles with XLA."""
+    return (
+        Remedy(
+            "Often the optimizer is the reason: from TensorFlow 2.11 on, those of Keras are compiled "
+            "with XLA, which Apple's Metal plug-in does not support. Until 2.15, use the earlier one, "
+            "as in model.compile(optimizer=tf.keras.optimizers.legacy.Adam(), ...). It helped many "
+            "users, but not all."
+        ),
+        Remedy(
+            "Or leave XLA out: jit_compile=False in the optimizer and in model.compile, and none in "
+            "tf.function."
+        ),
+        Remedy(
+            "Or install releases of TensorFlow and of the plug-in that belong together: "
+            "https://developer.apple.com/metal/tensorflow-plugin/ lists them."
+        ),
     )
 
 
