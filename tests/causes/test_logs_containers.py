@@ -299,3 +299,13 @@ def test_a_runtime_with_a_gpu_is_fine() -> None:
 )
 def test_access_that_was_lost_however_it_is_written(line: str) -> None:
     assert causes(line) == ["docker-no-gpu-runtime"]
+
+
+def test_an_optimizer_that_metal_cannot_compile_has_remedies_of_its_own() -> None:
+    line = "OP_REQUIRES failed at xla_ops.cc:418 : NOT_FOUND: could not find registered platform"
+    (root,) = explained(f"2023-01-05 12:38:02.1: W op_kernel.cc:1830] {line} with id: 0x105").root_causes
+    assert root.cause == "non-nvidia-backend"
+    assert "legacy.Adam" in root.remedies[0].text
+    assert "not all" in root.remedies[0].text
+    other = "RuntimeError: MPS: Unsupported Border padding mode"
+    assert "legacy" not in str(explained(other).root_causes[0].remedies)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import each
 from tests.kit import explained
+from whygpu.model.commands import shell_text
 
 WORK = "Epoch 1/2\n10/10 - loss: 0.1\nEpoch 2/2\n10/10 - loss: 0.05"
 NO_DRIVER = (
@@ -121,3 +122,34 @@ def test_a_loss_that_is_no_number_is_not_harmless(loss: str) -> None:
 def test_one_such_line_is_found_in_a_long_log(line: str) -> None:
     work = "\n".join(f"{n}/9000 - loss: 0.{n}" for n in range(9000))
     assert explained(f"{work}\n{line}\n{work}").verdict == "unknown"
+
+
+LIGHTNING = (
+    "UserWarning: The 'train_dataloader' does not have many workers which may be a bottleneck. "
+    "Consider increasing the value of the `num_workers` argument` to `num_workers=23` in the "
+    "`DataLoader` to improve performance."
+)
+KERAS = "is slow compared to the batch"
+
+
+@each(
+    ("line", "waits_for"),
+    [
+        (LIGHTNING, "the next batch"),
+        (f"WARNING:tensorflow:Callback method `on_train_batch_end` {KERAS} time", "a callback"),
+        (f"WARNING:tensorflow:Callbacks method `on_train_batch_end` {KERAS} time", "a callback"),
+        (f"WARNING:tensorflow:Method (on_train_batch_end) {KERAS} update (0.12)", "a callback"),
+    ],
+)
+def test_work_that_a_library_says_may_be_slow_gets_no_tick(line: str, waits_for: str) -> None:
+    explanation = explained(f"GPU available: True (cuda), used: True\n{line}\n{WORK}")
+    assert explanation.standing == "unknown"
+    assert f"the GPU may wait for {waits_for}" in explanation.headline
+    assert explanation.guidance is not None
+    first = explanation.guidance.steps[0].action
+    assert "whygpu run --profile" in str(shell_text(first))
+
+
+def test_a_failure_comes_before_slow_steps() -> None:
+    failed = f"{LIGHTNING}\n{WORK}\nRuntimeError: CUDA error: out of memory"
+    assert explained(failed).root_causes[0].cause != "files-read-in-training-process"

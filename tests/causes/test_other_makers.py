@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
+from whygpu import diagnose
 
 CAUSE = cause_named("non-nvidia-backend")
 WSL = cause_named("wsl-no-gpu")
@@ -66,6 +67,32 @@ def test_a_metal_build_belongs_on_a_mac() -> None:
         'start = "no-gpu"\nonly = ["torch"]\n'
         + device("apple", "Apple M2", "")
         + '[target.frameworks.torch.build]\nkind = "metal"\n'
+    )
+    assert run(CAUSE, snapshot).status == "passed"
+
+
+@each(("vendor", "device_id"), [("intel", "56a0"), ("intel", "0bd5"), ("amd", "744c")])
+def test_a_cpu_build_beside_a_gpu_of_another_maker_gets_no_tick(
+    vendor: str, device_id: str
+) -> None:
+    snapshot = machine(
+        'start = "no-gpu"\nonly = ["torch"]\n'
+        + device(vendor, device_id)
+        + '[target.frameworks.torch.build]\nkind = "cpu"\n'
+    )
+    report = diagnose(snapshot)
+    assert report.standing == "attention"
+    assert "nothing to fix" not in report.headline
+    (finding,) = run(CAUSE, snapshot).findings
+    assert finding.severity == "warning"
+    assert [remedy.action for remedy in finding.remedies] == [None]
+
+
+def test_a_cpu_build_beside_graphics_in_the_processor_is_right() -> None:
+    snapshot = machine(
+        'start = "no-gpu"\nonly = ["torch"]\n'
+        + device("intel", "46a6", "0000:00:02.0")
+        + '[target.frameworks.torch.build]\nkind = "cpu"\n'
     )
     assert run(CAUSE, snapshot).status == "passed"
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
+from whygpu import diagnose
+from whygpu.model.observed import Known, need
 
 NO_PROBE = 'probes_left_out = "--no-probe"'
 
@@ -352,3 +354,42 @@ def test_misfits_on_pythonpath_are_not_installed_again() -> None:
     found = run(cause_named("wheel-does-not-fit"), machine(f"{NO_PROBE}\n{text}")).findings
     commands = [command_of(remedy) for remedy in found[0].remedies]
     assert commands == ['export PYTHONPATH="/opt/mine"']
+
+
+def test_a_cpu_build_that_no_package_manager_knows_is_deleted_first() -> None:
+    known = machine('only = ["torch"]\n[target.frameworks.torch.build]\nkind = "cpu"\n')
+    others = tuple(item for item in need(known.target.packages) if item.name != "torch")
+    bare = known._replace(target=known.target._replace(packages=Known(others, "test")))
+    (described,) = run(cause_named("cpu-only-build"), known).findings
+    (finding,) = run(cause_named("cpu-only-build"), bare).findings
+    assert finding.remedies[1:] == described.remedies
+    assert "First delete or move" in finding.remedies[0].text
+
+
+TWICE = """
+[[target.packages]]
+name = "torch"
+version = "2.8.0"
+[[target.packages]]
+name = "torch"
+version = "{version}"
+"""
+
+
+def test_two_releases_in_one_folder_are_named_with_that_of_the_files() -> None:
+    twice = cause_named("two-releases-installed")
+    assert run(twice, machine(TWICE.format(version="2.8.0"))).status == "passed"
+    (finding,) = run(twice, machine(TWICE.format(version="2.7.1"))).findings
+    assert "torch 2.8.0 and 2.7.1" in finding.message
+    assert "the files are those of 2.8.0" in finding.message
+    (finding,) = run(twice, machine(NO_PROBE + TWICE.format(version="2.7.1"))).findings
+    assert "which of them the files are is not known" in finding.message
+
+
+def test_two_releases_in_one_folder_explain_nothing_else() -> None:
+    report = diagnose(
+        machine(TWICE.format(version="2.7.1") + '[target.frameworks.torch.build]\nkind = "cpu"\n')
+    )
+    found = {finding.cause: finding.explained_by for finding in report.findings}
+    assert found["two-releases-installed"] is None
+    assert report.standing != "fine"

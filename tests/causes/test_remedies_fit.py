@@ -8,7 +8,7 @@ import subprocess
 from tests.cases import each
 from tests.kit import cause_named, command_of, lint, machine, run
 from tests.pasting import BASH
-from whygpu import explain
+from whygpu import diagnose, explain
 from whygpu.model.commands import shell_text
 from whygpu.model.finding import Finding
 
@@ -625,3 +625,29 @@ def test_only_the_library_that_fails_with_jax_is_upgraded() -> None:
 def test_the_drivers_library_is_linked_where_it_is() -> None:
     log = "/usr/bin/ld: cannot find -lcuda: No such file or directory"
     assert not any("x86_64" in command for command in commands(log, "library-path-conflict"))
+
+
+def k80(python: str) -> Finding:
+    snapshot = machine(f"""
+        start = "healthy"
+        only = ["torch"]
+        probes_left_out = "--no-probe"
+        [target.interpreter]
+        version = "{python}"
+        [driver]
+        version = "470.256.02"
+        [driver.gpus.0]
+        name = "Tesla K80"
+        compute_capability = "3.7"
+    """)
+    return next(f for f in diagnose(snapshot).findings if f.cause == "driver-too-old-for-cuda")
+
+
+def test_a_release_that_reports_speak_against_has_no_command_if_another_python_has_a_better_one() -> (
+    None
+):
+    first = k80("3.11.7").remedies[0]
+    assert first.action is None
+    assert "No such reports are known of torch 1.12.1" in first.text
+    assert "possible with Python 3.10" in first.text
+    assert "torch==1.12.1" in str(k80("3.10.9").remedies[0].action)

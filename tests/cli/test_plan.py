@@ -167,3 +167,13 @@ def test_an_update_is_made_first_and_its_changes_are_said(
     assert "torch 9.9 and 2 more" in shown.err
     assert "no longer on the index: jax 1.0" in shown.err
     assert "Release table of" in shown.out
+
+
+def test_a_plan_that_may_not_work_comes_after_the_change_that_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "plan torch --python 3.11 --driver 470.256.02 --platform linux_x86_64 --glibc 2.31"
+    assert run(*words.split()[1:], "--gpu", "Tesla K80") == 4
+    printed = capsys.readouterr().out
+    assert "No such reports with" in printed
+    assert 0 < printed.index("Python 3.10: torch 1.12.1") < printed.index("pip install")

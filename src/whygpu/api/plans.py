@@ -44,7 +44,7 @@ def plan(
         whygpu.plan("torch", python="3.12", driver="535.54", gpu="RTX 4090")
     """
     from whygpu.planner.advice import advice
-    from whygpu.planner.changes import changes
+    from whygpu.planner.changes import changes, undoubted
     from whygpu.planner.planning import make_plan
     from whygpu.planner.wishes import parse_all
 
@@ -54,6 +54,8 @@ def plan(
     answer = make_plan(basis.spec, wanted, table, may_guess=True)._replace(table=table.edition)
     if answer.plan is None:
         return answer._replace(changes=changes(basis.spec, wanted, table))
+    if answer.plan.likely_failure:
+        answer = answer._replace(changes=undoubted(basis.spec, wanted, table))
     today = time.strftime("%Y-%m-%d")
     answer = answer._replace(advice=advice(answer, answer.plan, today, basis.installer))
     if verify and answer.plan is not None:

@@ -19,6 +19,7 @@ from whygpu.diagnosis.guidance import (
     for_lost_numbers,
     for_other_failure,
     for_own_words,
+    for_slow_steps,
     for_unknown,
     for_work_without_gpu,
     health,
@@ -49,6 +50,10 @@ _ENOUGH_RECORDS = 2
 """So many records of the program's own logger show that it went on."""
 _ENOUGH_LINES = 3
 """So many lines of ordinary output show the same."""
+
+
+_SLOW_STEPS = ("files-read-in-training-process", "slow-small-or-input-bound")
+"""If a library itself warns that the steps may be slow, a log without a failure is not fine."""
 
 
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
@@ -162,7 +167,10 @@ def _doubt(log: Log, roots: Sequence[Finding], noise: Sequence[Finding]) -> Guid
     if reports:
         return for_work_without_gpu(log, reports)
     harmless = frozenset(e.line for finding in noise for e in finding.evidence if e.line)
-    return for_own_words(log, amid_output=True, harmless=harmless)
+    slow = next((root for root in roots if root.cause in _SLOW_STEPS), None)
+    return for_own_words(log, amid_output=True, harmless=harmless) or (
+        for_slow_steps(slow) if slow is not None else None
+    )
 
 
 def _reason_for_cpu(roots: Sequence[Finding]) -> Finding | None:

@@ -15,7 +15,7 @@ from whygpu.causes.evidence.mac_gpus import advice_for_a_mac, question_for_a_mac
 from whygpu.diagnosis.fragments import causes_with_words_of
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import NOTHING_REPORTED, Guidance
-from whygpu.model.finding import Remedy
+from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Line, Log
 from whygpu.model.remedy import command_line, shell_script
@@ -198,6 +198,15 @@ def for_idle_gpu(idle: Utilisation) -> Guidance:
             Remedy("Sample it every second.", command_line("nvidia-smi dmon -s u")),
             PROFILE,
         ),
+    )
+
+
+def for_slow_steps(guess: Finding) -> Guidance:
+    """For a program that works, and whose library warns that its steps may be slow."""
+    return Guidance(
+        f"the program works, but {guess.message}; the log does not show for how long",
+        ask=guess.ask,
+        steps=guess.remedies,
     )
 
 

@@ -174,6 +174,11 @@ class Plan(NamedTuple):
     def chosen(self) -> tuple[Candidate, ...]:
         return self.solution.chosen
 
+    @property
+    def likely_failure(self) -> str:
+        """Why reports make it likely that the plan does not work; mostly empty."""
+        return next((v.likely_failure for v in self.verdicts if v.likely_failure), "")
+
 
 class Advice(NamedTuple):
     """How to install a plan."""
@@ -219,7 +224,7 @@ class PlanAnswer(NamedTuple):
     advice: Advice | None = None
     """How to install the plan; None if there is no plan."""
     changes: tuple[Change, ...] = ()
-    """What would make a plan possible, if there is none."""
+    """What would make a plan possible, if there is none or if it is likely not to work."""
     verified: str = ""
     """What pip, or uv, said about the plan; empty if neither was asked."""
     refuted: bool = False

@@ -52,6 +52,13 @@ def changes(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tup
     return tuple(change for change in pairs if change)[:2]
 
 
+def undoubted(
+    machine: MachineSpec, wishes: tuple[Wish, ...], table: Table
+) -> tuple[Change, ...]:
+    """What to change instead of installing a release that reports say is likely not to work."""
+    return tuple(change for change in changes(machine, wishes, table) if not change.doubt)
+
+
 def _made_possible(
     option: tuple[Relaxed, ...], machine: MachineSpec, wishes: tuple[Wish, ...], table: Table
 ) -> Change | None:
@@ -62,8 +69,8 @@ def _made_possible(
     if plan is None:
         return None
     what = " and ".join(relaxed.what for relaxed in option)
-    doubt = next((v.likely_failure for v in plan.verdicts if v.likely_failure), "")
-    return Change(tuple(relaxed.kind for relaxed in option), what, plan.chosen, doubt)
+    kinds = tuple(relaxed.kind for relaxed in option)
+    return Change(kinds, what, plan.chosen, plan.likely_failure)
 
 
 def _relaxations(

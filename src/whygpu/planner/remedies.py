@@ -20,6 +20,7 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.remedy import Install, InstallFramework, Step, Steps, steps_of
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.candidates import Table
+from whygpu.planner.changes import undoubted
 from whygpu.planner.machine import from_snapshot
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import FRAMEWORKS
@@ -186,9 +187,10 @@ def _chosen(answer: PlanAnswer) -> Candidate | str:
         return answer.gave_up or answer.conflict or _nearest_refusal(answer)
     candidate = _modest(answer, answer.plan.chosen[0])
     name = f"{candidate.package} {candidate.version}"
-    likely_failure = answer.plan.verdicts[0].likely_failure
-    if candidate.unsearched and likely_failure:
-        return f"{name} {likely_failure}"
+    likely_failure = answer.plan.likely_failure
+    instead = _instead(answer) if likely_failure else ""
+    if likely_failure and (candidate.unsearched or instead):
+        return f"{name} {likely_failure}{instead}"
     if candidate.unsearched:
         folders = ", ".join(candidate.unsearched)
         return f"{name} does not search the folder of its own {folders}, and none newer fits"
@@ -197,6 +199,16 @@ def _chosen(answer: PlanAnswer) -> Candidate | str:
         cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
         return f"{name}, the newest that fits, needs CUDA {candidate.cuda}{cudnn} on the machine"
     return candidate
+
+
+def _instead(answer: PlanAnswer) -> str:
+    """The smallest change with which no report speaks against the release; empty if none is known."""
+    table = Table(versions_of, TableEdition(shipped().date, "shipped"))
+    change = next(iter(undoubted(answer.machine, answer.wishes, table)), None)
+    if change is None:
+        return ""
+    names = and_list([f"{item.package} {item.version}" for item in change.chosen])
+    return f". No such reports are known of {names}, which is possible with {change.what}"
 
 
 def _pins(answer: PlanAnswer) -> tuple[str, ...]:

@@ -44,20 +44,32 @@ def render(
     page = Page(width, color)
     headline(page, answer.standing, summary(answer), marks)
     describe_machine(page, answer.machine)
+    if answer.plan is not None:
+        # What is likely to work comes before the commands of a plan that is not.
+        _changes(page, answer)
     if answer.advice is not None:
         _advice(page, answer.advice)
     if answer.verified:
         page.section("Verified")
         page.hanging("", answer.verified, 3)
+    if answer.plan is None:
+        _changes(page, answer)
+    _candidates(page, answer)
+    describe_table(page, answer.table)
+    return page.text()
+
+
+def title_of_changes(answer: PlanAnswer) -> str:
+    return "Possible with" if answer.plan is None else "No such reports with"
+
+
+def _changes(page: Page, answer: PlanAnswer) -> None:
     if answer.changes:
-        page.section("Possible with")
+        page.section(title_of_changes(answer))
         for change in answer.changes:
             names = and_list([f"{item.package} {item.version}" for item in change.chosen])
             doubt = f", which {change.doubt}" if change.doubt else ""
             page.item(f"{change.what}: {names}{doubt}")
-    _candidates(page, answer)
-    describe_table(page, answer.table)
-    return page.text()
 
 
 def describe_table(page: Page, edition: TableEdition | None) -> None:
@@ -106,7 +118,7 @@ def summary(answer: PlanAnswer) -> str:
         return f"{wanted} cannot use {'every' if several else 'the'} GPU on this machine."
     names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
     fit = "fits" if len(answer.plan.chosen) == 1 else "work together and fit"
-    if any(verdict.likely_failure for verdict in answer.plan.verdicts):
+    if answer.plan.likely_failure:
         return f"{names} can be installed here, but reports say that it may not work (see below)."
     known = "what is known about this machine" if answer.unchecked else "this machine"
     remedy = ", but only with the remedy shown after the commands" if answer.needs_remedy else ""

@@ -43,6 +43,29 @@ def test_of_a_copy_that_comes_before_the_installed_one_the_metadata_say_nothing(
     assert isinstance(torch.build.kind, Unknown)
 
 
+def test_without_metadata_the_version_file_of_torch_says_what_it_was_built_for(
+    tmp_path: pathlib.Path,
+) -> None:
+    write(tmp_path / "torch/__init__.py", "")
+    version = tmp_path / "torch/version.py"
+    place = str(tmp_path / "torch")
+    for written, kind in (
+        ("__version__ = '2.8.0+cpu'\ncuda: Optional[str] = None\nhip = None\n", "cpu"),
+        ("__version__ = '2.8.0+cu128'\ncuda: Optional[str] = '12.8'\nhip = None\n", "cuda"),
+    ):
+        write(version, written)
+        (torch,) = need(collected(tmp_path, torch=Known(place, "finder")))
+        assert torch.build.kind == Known(kind, str(version))
+        assert torch.version == written.split("'")[1]
+
+
+def test_a_version_file_that_no_build_of_torch_wrote_says_nothing(tmp_path: pathlib.Path) -> None:
+    write(tmp_path / "torch/__init__.py", "")
+    write(tmp_path / "torch/version.py", "__version__ = '0.1'\n")
+    (torch,) = need(collected(tmp_path, torch=Known(str(tmp_path / "torch"), "finder")))
+    assert torch.build.kind == Unknown(f"{tmp_path / 'torch'} has no package metadata")
+
+
 def test_an_editable_install_is_where_its_finder_leads(tmp_path: pathlib.Path) -> None:
     install(tmp_path / "site", "keras", "3.11.3")
     write(tmp_path / "source/keras/__init__.py", "")

@@ -193,7 +193,7 @@ from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
-from whygpu.model.observed import Absent, Unknown, need
+from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.remedy import PYTHON, command_line
 from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
@@ -239,9 +239,21 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                     "this machine's GPU"
                 ),
                 evidence=(seen(kind, f"built for {kind.value}"), seen(gpu)),
-                remedies=_remedies(framework, machine.system.os),
+                remedies=(*_deletion(machine, framework), *_remedies(framework, machine.system.os)),
                 severity="info" if framework.name in _OFTEN_FOR_CPU else None,
             )
+
+
+def _deletion(machine: Snapshot, framework: Framework) -> Iterator[Remedy]:
+    """For a copy without metadata, which a package manager can neither see nor remove."""
+    packages = machine.target.packages
+    if isinstance(packages, Known) and all(
+        package.name != framework.distribution for package in packages.value
+    ):
+        yield Remedy(
+            f"First delete or move {framework.location}: no package manager knows these files, and "
+            "none removes them."
+        )
 
 
 def _remedies(framework: Framework, system: OperatingSystem) -> tuple[Remedy, ...]:

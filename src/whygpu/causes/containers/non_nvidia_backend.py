@@ -40,6 +40,20 @@ only = ["torch"]
 kind = "rocm"
 ```
 
+A CPU build beside an Intel GPU. It may be intended, so this is a warning.
+
+```toml
+start = "no-gpu"
+only = ["torch"]
+[target.frameworks.torch.build]
+kind = "cpu"
+[[graphics]]
+vendor = "intel"
+address = "0000:03:00.0"
+device_id = "56a0"
+kernel_driver = "i915"
+```
+
 ## Quiet on (machine)
 
 Integrated graphics of an Intel processor and of an AMD processor.
@@ -112,6 +126,13 @@ AssertionError: Torch not compiled with CUDA enabled
 ImportError: libamdhip64.so.6: cannot open shared object file: No such file or directory
 ```
 
+TensorFlow with Apple's plug-in, whose platform XLA does not know. Reports name the optimizers that
+Keras has since TensorFlow 2.11, which it compiles with XLA.
+
+```
+2023-01-05 10:00:00.100000: W tensorflow/core/framework/op_kernel.cc:1830] OP_REQUIRES failed at xla_ops.cc:418 : NOT_FOUND: could not find registered platform with id: 0x1051fc880
+```
+
 ## Quiet on (log)
 
 JAX tries one backend after the other.
@@ -133,6 +154,8 @@ Epoch 1/5 - loss: 0.41
 - <https://rocm.docs.amd.com/projects/install-on-linux/en/latest/>
 - <https://docs.jax.dev/en/latest/installation.html>
 - <https://developer.apple.com/metal/tensorflow-plugin/>
+- <https://github.com/tensorflow/tensorflow/issues/58988>
+- <https://developer.apple.com/forums/thread/723610>
 - <https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html>
 """
 
@@ -197,6 +220,10 @@ _UNFIT: dict[str, tuple[BuildKind, ...]] = {
 }
 """Builds that cannot use a vendor's GPUs, and that another build could replace."""
 
+_MAY_BE_ON_PURPOSE: dict[str, tuple[BuildKind, ...]] = {"amd": ("cpu",), "intel": ("cpu",)}
+"""The same for builds that somebody may have chosen: these makers have GPUs that no build supports.
+Beside an NVIDIA GPU, a CPU build is WG301."""
+
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
@@ -231,6 +258,8 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
         name = f"{display_name(framework.name)} {framework.version}"
         if isinstance(kind, Unknown):
             yield Gap(f"which GPUs {name} was built for: {kind.reason}")
+        elif kind.value in _MAY_BE_ON_PURPOSE.get(vendor, ()):
+            yield _unused(framework, vendor, seen(kind, f"built for {kind.value}"), gpu)
         elif kind.value in _UNFIT[vendor]:
             built = "without GPU support" if kind.value == "cpu" else f"for {_WORDS[kind.value]}"
             no_build = vendor == "apple" and not has_metal_build(framework.name)
@@ -245,6 +274,23 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
             )
 
 
+def _unused(framework: Framework, vendor: str, build: Evidence, gpu: Evidence) -> Finding:
+    return CAUSE.finding(
+        subject=framework.name,
+        severity="warning",
+        message=f"{display_name(framework.name)} {framework.version} is built without GPU support; "
+        f"another build may be able to use the GPU of this machine, {gpu.text}",
+        evidence=(build, gpu),
+        remedies=(
+            Remedy(
+                "See whether the GPU is on the list of supported ones. If so, this could use it: "
+                f"{_HINTS[framework.name, vendor]}."
+            ),
+        ),
+        confidence="possible",
+    )
+
+
 _WORDS = {"cuda": "CUDA (NVIDIA GPUs)", "rocm": "ROCm (AMD GPUs)", "xpu": "XPU (Intel GPUs)"}
 
 _INSTALLS = {
@@ -254,6 +300,8 @@ _INSTALLS = {
 _HINTS = {
     ("torch", "amd"): "PyTorch's ROCm build; https://pytorch.org/get-started/locally/ has the "
     "command for the current one",
+    ("torch", "intel"): "PyTorch's build for XPU (Intel GPUs); "
+    "https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html lists the GPUs that it supports",
     ("tensorflow", "amd"): "AMD's build of TensorFlow (tensorflow-rocm); see AMD's ROCm guide",
     ("jax", "amd"): "JAX's ROCm plugin; see AMD's ROCm guide",
     ("tensorflow", "intel"): "Intel's extension for TensorFlow",
@@ -348,6 +396,7 @@ _METAL = late(
     r"|default_memory_space is not supported|MPS: [A-Z][^\n]{0,60}(?:not|unsupported|Unsupported)"
     r"|at start of device string: mps\b|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
 )
+_NO_XLA_ON_METAL = late(r"[Cc]ould not find registered platform with id: 0x")
 _NOT_IMPLEMENTED_ON_METAL = late(r"implemented for the MPS device")
 """Only this is what PyTorch can run on the CPU instead."""
 _DIRECTML = late(
@@ -534,6 +583,8 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
         newer = Remedy(
             "Use float32, and a current release of macOS, of the framework and of its Metal plugin."
         )
+        if log.says(_NO_XLA_ON_METAL):
+            return _without_xla()
         if not log.says(_NOT_IMPLEMENTED_ON_METAL):
             return (newer,)
         return (
@@ -553,6 +604,26 @@ def _backend_remedies(log: Log, backend: str) -> tuple[Remedy, ...]:
     return (
         Remedy("Check whether Intel's driver shows the GPU.", command_line("sycl-ls")),
         Remedy("Install the framework's XPU build and the driver release that it requires."),
+    )
+
+
+def _without_xla() -> tuple[Remedy, ...]:
+    """What helped users of TensorFlow 2.11 and later, whose new optimizers Keras compiles with XLA."""
+    return (
+        Remedy(
+            "Often the optimizer is the reason: from TensorFlow 2.11 on, those of Keras are compiled "
+            "with XLA, which Apple's Metal plug-in does not support. Until 2.15, use the earlier one, "
+            "as in model.compile(optimizer=tf.keras.optimizers.legacy.Adam(), ...). It helped many "
+            "users, but not all."
+        ),
+        Remedy(
+            "Or leave XLA out: jit_compile=False in the optimizer and in model.compile, and none in "
+            "tf.function."
+        ),
+        Remedy(
+            "Or install releases of TensorFlow and of the plug-in that belong together: "
+            "https://developer.apple.com/metal/tensorflow-plugin/ lists them."
+        ),
     )
 
 

@@ -126,16 +126,18 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     yield CAUSE.finding(
         subject="torch",
+        # Lightning itself says it, so a log with it is not one without anything to report.
+        severity="warning",
         message="the GPU may wait for the next batch: the DataLoader for training has few workers, "
         "as Lightning says",
         evidence=log.evidence(told.line),
         remedies=(
             Remedy(
-                "Prepare batches ahead: DataLoader(..., num_workers=4, persistent_workers=True)."
-            ),
-            Remedy(
                 "See for how long the steps wait for their input.",
                 command_line("whygpu run --profile -- python PROGRAM.py"),
+            ),
+            Remedy(
+                "Prepare batches ahead: DataLoader(..., num_workers=4, persistent_workers=True)."
             ),
         ),
         confidence="possible",

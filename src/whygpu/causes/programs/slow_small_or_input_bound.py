@@ -34,7 +34,19 @@ Epoch 1/10: 520/1000 [05:20<05:40, 1.52it/s, loss=0.39]
 GPU utilization: 2%
 ```
 
+Keras compares the time of its callbacks with that of the batch.
+
+```
+WARNING:tensorflow:Callback method `on_train_batch_end` is slow compared to the batch time (batch time: 0.0072s vs `on_train_batch_end` time: 0.0135s). Check your callbacks.
+```
+
 ## Quiet on (log)
+
+Callbacks are slow while the model is tested.
+
+```
+WARNING:tensorflow:Callback method `on_test_batch_end` is slow compared to the batch time (batch time: 0.0072s vs `on_test_batch_end` time: 0.0135s). Check your callbacks.
+```
 
 ```
 2022-01-05 10:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9649 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 2080 Ti, pci bus id: 0000:0a:00.0, compute capability: 7.5
@@ -126,6 +138,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     waits = _waits(log)
     if waits is not None:
         yield _waits_for_data(log, waits)
+    elif (slow := log.first(_SLOW_CALLBACK)) is not None:
+        yield _waits_for_callback(log, slow)
     elif idle is not None and (len(idle.lines) >= ENOUGH or log.says(_WARNED)):
         yield _idle(log, idle)
     elif any(device.event == "ready" for device in log.devices):
@@ -227,6 +241,31 @@ def _waits_for_data(log: Log, waits: _Waiting) -> Finding:
         remedies=_REMEDIES,
         confidence="likely",
         ask="Does the time of a step shrink with more workers (num_workers)?",
+    )
+
+
+_SLOW_CALLBACK = late(
+    # `Method (on_train_batch_end) is slow ...` until TensorFlow 2.2
+    r"\b[Mm]ethods? [`(]?(?P<of>on_(?:train_)?batch_(?:begin|end))(?:\(\))?[`)]? is slow compared to"
+)
+
+
+def _waits_for_callback(log: Log, slow: Match) -> Finding:
+    return CAUSE.finding(
+        subject="keras",
+        message=f"the GPU may wait for a callback: Keras says that {slow.groups['of']} is slow "
+        "compared to the batch",
+        evidence=log.evidence(slow.line),
+        remedies=(
+            PROFILE,
+            Remedy(
+                "Let callbacks do their work once per epoch or every hundred batches. In "
+                "TensorBoard, profile_batch and update_freq='batch' do work in every batch."
+            ),
+        ),
+        confidence="possible",
+        ask="Is a step shorter without callbacks? If not, the callback is only the first that waits "
+        "for the result of the GPU.",
     )
 
 

@@ -2,7 +2,8 @@
 
 No package manager knows a checkout, a build folder or an archive on sys.path, but `import torch`
 finds it, so "not installed" would be wrong. A copy without metadata may also come before an
-installed one, which is then not imported. The probes find out what such a copy is.
+installed one, which is then not imported. The probes find out what such a copy is. If PyTorch has no
+metadata at all, its own version file says it as well.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterable, Iterator
 
+from whygpu.collectors.frameworks import torch
 from whygpu.collectors.frameworks.shared import Scene, constants
 from whygpu.model.observed import Absent, Known, Observed, Undetermined, Unknown
 from whygpu.model.target import Build, Framework, FrameworkName
@@ -82,6 +84,8 @@ def _undescribed(framework: Framework, place: str) -> Framework:
 
 
 def _bare(scene: Scene, name: FrameworkName, folder: str) -> Framework:
+    if name == "torch" and (stated := torch.without_metadata(scene, folder)) is not None:
+        return stated
     reason = Unknown(f"{folder} has no package metadata")
     return Framework(
         name=name,

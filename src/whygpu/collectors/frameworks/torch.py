@@ -65,10 +65,35 @@ def collect(scene: Scene) -> Iterator[Framework]:
     if folder is None:
         yield broken_installation("torch", package)
         return
-    stated = constants(scene.host, os.path.join(folder, "version.py"))
+    yield _described(scene, package, folder, _stated(scene, folder))
+
+
+def without_metadata(scene: Scene, folder: str) -> Framework | None:
+    """A copy that no package describes, by the version file that a build writes; None without."""
+    stated = _stated(scene, folder)
+    if not isinstance(stated, Known) or not {"__version__", "cuda"} <= stated.value.keys():
+        return None
+    package = Package(
+        name="torch",
+        version=str(stated.value["__version__"]),
+        location=os.path.dirname(folder),
+        shadowed=False,
+        requires=(),
+        wheel_tags=(),
+    )
+    return _described(scene, package, folder, stated)
+
+
+def _stated(scene: Scene, folder: str) -> Observed[dict[str, Any]]:
+    return constants(scene.host, os.path.join(folder, "version.py"))
+
+
+def _described(
+    scene: Scene, package: Package, folder: str, stated: Observed[dict[str, Any]]
+) -> Framework:
     binaries = tuple(os.path.join(folder, "lib", name) for name in _CUDA_BINARIES)
     build = _build(scene, package, binaries, stated)
-    yield Framework(
+    return Framework(
         name="torch",
         distribution=package.name,
         version=_version(stated, package),

@@ -55,7 +55,7 @@ def _plan(answer: PlanAnswer) -> Sheet:
             *(_advice(answer.advice) if answer.advice is not None else ()),
             ("Could not be checked", items(answer.unchecked)),
             ("Verified", p(answer.verified) if answer.verified else None),
-            ("Possible with", items(changes)),
+            (plan_text.title_of_changes(answer), items(changes)),
             ("Releases that were judged", list(_releases(answer))),
             ("Where this comes from", _edition(answer.table)),
         ),
