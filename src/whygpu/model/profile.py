@@ -90,6 +90,14 @@ class StageTime(NamedTuple):
     seconds: float
 
 
+class PythonCalls(NamedTuple):
+    """A Python function that TensorFlow called (numpy_function, py_function, from_generator)."""
+
+    name: str
+    seconds: float
+    """Of all its calls, also those that ran at the same time or waited for Python's lock."""
+
+
 class FrameworkProfile(NamedTuple):
     """What a framework's own profiler saw in a few steps."""
 
@@ -125,6 +133,7 @@ class ProcessProfile(NamedTuple):
     compilations: tuple[Compilation, ...] = ()
     data_adapters: tuple[str, ...] = ()
     """Types of the adapters through which Keras 3 took batches, in training and evaluation."""
+    python_calls: tuple[PythonCalls, ...] = ()
     recording: ProfilerRun = ProfilerRun()
     """Of the framework's own profiler."""
     gpus: tuple[GpuReadings, ...] = ()

@@ -45,6 +45,7 @@ from whygpu.profiling.steps import (
     slowdown,
     steps_between,
 )
+from whygpu.profiling.tf_data_profile import python_stage
 
 FEWEST_SAMPLES = 40
 """With fewer, a share of 10 % would be two to six samples."""
@@ -144,6 +145,7 @@ def _answer(
         free_cores=math.inf if crowding.free is None else crowding.free,
         crowded=crowding.waited,
         parallel_stages=_is_parallel(profile),
+        python_stage=python_stage(profile, sources.get("tf.data", 0.0), steps.window.seconds),
         compiled_calls=sum(
             each.seconds for each in profile.compilations if steps.begin <= each.end <= steps.end
         )
