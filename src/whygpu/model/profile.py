@@ -244,7 +244,8 @@ class ProfileAnswer(NamedTuple):
     gpu_timed: bool = False
     """The GPU's own work was recorded for a part of the steps."""
     doubt: str = ""
-    """Why the largest share may be due to other programs on the machine, if that is unclear."""
+    """Why the shares do not say what to change: other programs on the machine, or computing that
+    belongs to no training step. Empty if they do."""
     window: StepWindow | None = None
     shares: tuple[TimeShare, ...] = ()
     """The largest first, computing included."""
@@ -320,6 +321,8 @@ class ProfileAnswer(NamedTuple):
         if unknown > 0.25:
             return f"{percent_text(unknown)} of it is of unknown kind"
         largest = next((each for each in self.shares if each.category not in _WORK), None)
+        if self.doubt and (largest is None or largest.share < _NOTICEABLE):
+            return self.doubt
         if largest is not None and (self.doubt or (self.on_gpu and largest.share >= 0.15)):
             title = _HEADLINES[largest.category].format(percent_text(largest.share)).rstrip(".")
             but = self.doubt or "whether the GPU computed meanwhile was not measured"

@@ -19,6 +19,7 @@ from whygpu.model.profile import (
     TimeShare,
     WorkerUse,
 )
+from whygpu.profiling import forward_only
 from whygpu.profiling.attribution import (
     Sample,
     Spent,
@@ -158,6 +159,10 @@ def _answer(
     notable = _without_usual_input(shares, sources)
     verdict = _verdict(notable, effective, margin, on_gpu=on_gpu, timed=device is not None)
     doubt = _doubt(notable, spent_by(divided), sources, crowding) if verdict == "waiting" else ""
+    if verdict in ("computing", "waiting"):
+        without_training = forward_only.seconds_without_training(profile, steps, samples)
+        if without_training >= WORTH_NAMING * steps.window.seconds:
+            doubt = doubt or forward_only.doubt(without_training, steps.window.seconds)
     if doubt:
         verdict = "unclear"
     return ProfileAnswer(
