@@ -11,6 +11,7 @@ from whygpu.model.profile import (
     Gain,
     ProcessProfile,
     ProfileOptions,
+    PythonCalls,
     WorkerUse,
 )
 from whygpu.profiling.judge import judged
@@ -159,3 +160,27 @@ def test_a_call_that_was_traced_may_be_all_compilation() -> None:
     (gain,) = gains(profile._replace(compilations=traced))
     assert gain.to_low == pytest.approx(0.2 * gain.from_seconds, rel=0.2)
     assert gain.to_high == pytest.approx(0.6 * gain.from_seconds, rel=0.05)
+
+
+def with_python_stage(seconds: float) -> ProcessProfile:
+    """A step that waits for tf.data for 0.08 s of 0.1 s."""
+    waiting = (CodePlace("library", "tensorflow/python/data/ops/iterator_ops.py", "next", 7),)
+    profile = made.profile(
+        [(made.COMPUTING, 4), ((*waiting, made.LOOP), 16)], key="tensorflow train_step"
+    )
+    return profile._replace(python_calls=(PythonCalls("decode", seconds),))
+
+
+def test_parallel_calls_are_not_offered_for_a_python_function() -> None:
+    (gain,) = gains(with_python_stage(0.0))
+    assert "num_parallel_calls" in gain.change
+    (gain,) = gains(with_python_stage(2.0))
+    assert "num_parallel_calls" not in gain.change
+    assert "decode" in gain.change
+    assert "Python's lock" in gain.assuming
+    assert gain.at_most
+
+
+def test_a_python_function_that_takes_little_of_the_input_does_not_limit_it() -> None:
+    (gain,) = gains(with_python_stage(0.05))
+    assert "num_parallel_calls" in gain.change

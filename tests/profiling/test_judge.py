@@ -608,3 +608,38 @@ def test_too_few_steps_are_counted_without_the_calls_of_backward_before_them() -
     found = answer(profile._replace(marks=(*profile.marks, steps)))
     assert found.verdict == "no-steps"
     assert any(note.startswith("only 3 steps") for note in found.notes)
+
+
+TRAINS = made.own("run_epoch")[0]._replace(text="loss.backward()")
+FORWARD = CodePlace("library", "torch/nn/modules/linear.py", "forward", 120)
+
+
+def in_epochs(evaluation: int, *, gradients: bool = False) -> ProcessProfile:
+    """Epochs of ten steps; after each, run_epoch(train=False) computes for some samples."""
+    call = made.own("run_epoch")[-1]
+    backward = (made.BACKWARD, TRAINS, call)
+    forward = (FORWARD, TRAINS._replace(line=6), call)
+    after = backward if gradients else forward
+    whole = [(backward, 3), (forward, 3)] * 9 + [(backward, 3), (forward, 3), (after, evaluation)]
+    profile = made.profile(whole, steps=8)
+    ends = []
+    for epoch in range(8):
+        begin = epoch * (60 + evaluation) * made.PERIOD
+        ends += [begin + 6 * made.PERIOD * (number + 1) for number in range(10)]
+    return profile._replace(marks=(StepMarks("torch SGD 1", 80, 1, tuple(ends)),))
+
+
+def test_computing_without_gradients_between_steps_is_not_clear() -> None:
+    found = answer(in_epochs(60))
+    assert found.verdict == "unclear"
+    assert "an evaluation" in found.headline
+    assert "%" in found.headline
+    assert found.gains == ()
+
+
+def test_a_longer_step_that_computes_gradients_is_a_step() -> None:
+    assert answer(in_epochs(60, gradients=True)).verdict == "computing"
+
+
+def test_a_short_evaluation_changes_nothing() -> None:
+    assert answer(in_epochs(6)).verdict == "computing"

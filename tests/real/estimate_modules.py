@@ -194,3 +194,45 @@ class Checks(nn.Module):
 
 def checks():
     return Checks(), torch.randn(8, 512)
+
+
+class ManySteps(nn.Module):
+    """A loop as long as its data say, in front of a layer that takes more memory."""
+
+    def __init__(self, first):
+        super().__init__()
+        self.first = first
+        self.small, self.large = nn.Linear(8, 8), nn.Linear(8, 65536)
+
+    def forward(self, x):
+        for _ in range(int(x.max()) // self.first):
+            x = torch.relu(self.small(x))
+        return self.large(x)
+
+
+def hidden_loop():
+    return ManySteps(1), torch.randn(8, 8)
+
+
+def far_loop():
+    """Its numbers have to be large."""
+    return ManySteps(50), torch.randn(8, 8)
+
+
+class UntilDone(nn.Module):
+    def __init__(self, done):
+        super().__init__()
+        self.dense, self.done = nn.Linear(64, 64), done
+
+    def forward(self, x):
+        while bool(x.sum() > 0) != self.done:
+            x = torch.relu(self.dense(x))
+        return self.dense(x)
+
+
+def while_false():
+    return UntilDone(True), torch.randn(8, 64)
+
+
+def while_true():
+    return UntilDone(False), torch.randn(8, 64)

@@ -185,6 +185,17 @@ def test_keras_models_are_near_what_an_h200_took(
     found = one(on_jax, what=what, train=train)
     assert found["peak_bytes"] / MB == pytest.approx(megabytes, rel=TOLERANCE)
     assert found["peak_bytes"] == sum(part["bytes"] for part in found["parts"])
+    assert found["least_bytes"] <= megabytes * MB <= found["most_bytes"]
+
+
+def test_the_outputs_that_predict_keeps_are_in_the_range_and_in_the_words(
+    on_jax: list[dict[str, Any]],
+) -> None:
+    training, inference = (one(on_jax, what="lstm", train=train) for train in (True, False))
+    kept = 99 * size(inference, "results")
+    assert inference["most_bytes"] >= inference["peak_bytes"] + kept > inference["peak_bytes"]
+    assert "up to 100 batches" in " ".join(inference["notes"])
+    assert "batches" not in " ".join(training["notes"])
 
 
 def test_weights_and_optimiser_state_are_counted_and_the_rest_says_that_it_is_modelled(
@@ -221,6 +232,7 @@ def test_functions_are_near_what_an_h200_took(target: str) -> None:
     for what, megabytes in MEASURED.items():
         found = one(rows, what=what)
         assert found["peak_bytes"] / MB == pytest.approx(megabytes, rel=TOLERANCE), what
+        assert found["least_bytes"] < megabytes * MB < found["most_bytes"], what
         assert how(found, "activations") == ("modelled" if target == "jax" else "compiled")
     # What is computed again instead of kept: XLA's compiler and the model of it agree.
     assert size(one(rows, what="convolutions"), "activations") == pytest.approx(470e6, rel=0.02)

@@ -174,6 +174,14 @@ def test_memory_that_depends_on_a_value_cannot_be_told() -> None:
     assert "depends on a value that estimate_modules.py:" in found.why
 
 
+@pytest.mark.parametrize("name", ["hidden_loop", "far_loop", "while_true", "while_false"])
+def test_a_loop_whose_length_is_in_the_data_never_fits(name: str) -> None:
+    """Also if another part has the peak, if the loop begins late, or if it has no end here."""
+    found = of_module(name, room=of_limit(100 << 30))
+    assert found.verdict == "unknown"
+    assert "estimate_modules.py:" in found.why
+
+
 def test_a_value_that_is_only_checked_or_logged_leaves_the_verdict() -> None:
     found = of_module("checks", room=of_limit(10 << 30))
     assert found.verdict == "fits"

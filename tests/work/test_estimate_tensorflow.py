@@ -8,6 +8,7 @@ from tests.cases import each
 from tests.comparer.inside import part
 
 MARGINS = part("estimates.tensorflow_margins")
+BLOCK = part("estimates.margins").BLOCK
 RECURRENT = part("estimates.cudnn_recurrent").Recurrent
 MIB = 1 << 20
 
@@ -42,14 +43,14 @@ def test_what_is_known_is_left_out_of_the_margins() -> None:
     known = {"weights": 100 * MIB, "optimizer": 200 * MIB}
     least, most = MARGINS.XLA.around({**known, "activations": 1000 * MIB, "workspace": 100 * MIB})
     assert least == 300 * MIB + MARGINS.XLA.least * 1000 * MIB
-    assert most == 300 * MIB + MARGINS.XLA.most * 1100 * MIB + MARGINS.BLOCK
+    assert most == 300 * MIB + MARGINS.XLA.most * 1100 * MIB + BLOCK
 
 
 def test_for_convolutions_the_margin_is_that_of_the_arrays_and_covers_the_workspace() -> None:
     sizes = {"activations": 100 * MIB, "workspace": 0}
     _, most = MARGINS.CONVOLUTIONS.around(sizes)
-    assert most == MARGINS.CONVOLUTIONS.most * 100 * MIB + MARGINS.BLOCK
+    assert most == MARGINS.CONVOLUTIONS.most * 100 * MIB + BLOCK
     _, with_some = MARGINS.CONVOLUTIONS.around({**sizes, "workspace": 150 * MIB})
     assert with_some == most
     _, with_much = MARGINS.CONVOLUTIONS.around({**sizes, "workspace": 900 * MIB})
-    assert with_much == 1000 * MIB + MARGINS.BLOCK
+    assert with_much == 1000 * MIB + BLOCK

@@ -90,6 +90,14 @@ class StageTime(NamedTuple):
     seconds: float
 
 
+class PythonCalls(NamedTuple):
+    """A Python function that TensorFlow called (numpy_function, py_function, from_generator)."""
+
+    name: str
+    seconds: float
+    """Of all its calls, also those that ran at the same time or waited for Python's lock."""
+
+
 class FrameworkProfile(NamedTuple):
     """What a framework's own profiler saw in a few steps."""
 
@@ -125,6 +133,7 @@ class ProcessProfile(NamedTuple):
     compilations: tuple[Compilation, ...] = ()
     data_adapters: tuple[str, ...] = ()
     """Types of the adapters through which Keras 3 took batches, in training and evaluation."""
+    python_calls: tuple[PythonCalls, ...] = ()
     recording: ProfilerRun = ProfilerRun()
     """Of the framework's own profiler."""
     gpus: tuple[GpuReadings, ...] = ()
@@ -235,7 +244,8 @@ class ProfileAnswer(NamedTuple):
     gpu_timed: bool = False
     """The GPU's own work was recorded for a part of the steps."""
     doubt: str = ""
-    """Why the largest share may be due to other programs on the machine, if that is unclear."""
+    """Why the shares do not say what to change: other programs on the machine, or computing that
+    belongs to no training step. Empty if they do."""
     window: StepWindow | None = None
     shares: tuple[TimeShare, ...] = ()
     """The largest first, computing included."""
@@ -311,6 +321,8 @@ class ProfileAnswer(NamedTuple):
         if unknown > 0.25:
             return f"{percent_text(unknown)} of it is of unknown kind"
         largest = next((each for each in self.shares if each.category not in _WORK), None)
+        if self.doubt and (largest is None or largest.share < _NOTICEABLE):
+            return self.doubt
         if largest is not None and (self.doubt or (self.on_gpu and largest.share >= 0.15)):
             title = _HEADLINES[largest.category].format(percent_text(largest.share)).rstrip(".")
             but = self.doubt or "whether the GPU computed meanwhile was not measured"

@@ -163,6 +163,16 @@ def _more_workers(costs: StepCosts) -> Iterator[Gain]:
 
 def _tf_data(costs: StepCosts, spent: Spent) -> Gain:
     cores = costs.cores
+    if costs.python_stage:
+        return Gain(
+            f"do the work of {costs.python_stage} in TensorFlow operations, or prepare the data before",
+            "parallel calls would not help: Python's lock lets one Python function run at a time, "
+            "unless the function releases it for most of its time",
+            costs.step,
+            costs.shortest_rest,
+            costs.step,
+            at_most=True,
+        )
     if costs.parallel_stages:
         return Gain(
             "dataset.cache() after the costly stage, if its result fits in memory",

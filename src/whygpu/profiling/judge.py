@@ -19,6 +19,7 @@ from whygpu.model.profile import (
     TimeShare,
     WorkerUse,
 )
+from whygpu.profiling import forward_only
 from whygpu.profiling.attribution import (
     Sample,
     Spent,
@@ -45,6 +46,7 @@ from whygpu.profiling.steps import (
     slowdown,
     steps_between,
 )
+from whygpu.profiling.tf_data_profile import python_stage
 
 FEWEST_SAMPLES = 40
 """With fewer, a share of 10 % would be two to six samples."""
@@ -144,6 +146,7 @@ def _answer(
         free_cores=math.inf if crowding.free is None else crowding.free,
         crowded=crowding.waited,
         parallel_stages=_is_parallel(profile),
+        python_stage=python_stage(profile, sources.get("tf.data", 0.0), steps.window.seconds),
         compiled_calls=sum(
             each.seconds for each in profile.compilations if steps.begin <= each.end <= steps.end
         )
@@ -156,6 +159,10 @@ def _answer(
     notable = _without_usual_input(shares, sources)
     verdict = _verdict(notable, effective, margin, on_gpu=on_gpu, timed=device is not None)
     doubt = _doubt(notable, spent_by(divided), sources, crowding) if verdict == "waiting" else ""
+    if verdict in ("computing", "waiting"):
+        without_training = forward_only.seconds_without_training(profile, steps, samples)
+        if without_training >= WORTH_NAMING * steps.window.seconds:
+            doubt = doubt or forward_only.doubt(without_training, steps.window.seconds)
     if doubt:
         verdict = "unclear"
     return ProfileAnswer(

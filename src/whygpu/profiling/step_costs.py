@@ -36,6 +36,9 @@ class StepCosts(NamedTuple):
     """The share of the time in which the main thread was ready and waited for a core."""
     parallel_stages: bool = False
     """The tf.data pipeline already works on several elements at a time."""
+    python_stage: str = ""
+    """The Python function in which TensorFlow spent the most time; empty if that does not matter
+    for the input."""
     own_code: float = 0.0
     """Seconds of one step in the program's function that has most of its own code, with what that
     function calls: conversions of arrays are spared as well if the code works on whole arrays. By

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from whygpu.model.device_recording import Span
-from whygpu.model.profile import FrameworkProfile, StageTime
+from whygpu.model.profile import FrameworkProfile, ProcessProfile, StageTime
 from whygpu.profiling.spans import common, joined, seconds_of
 from whygpu.profiling.xplane import HOST, Plane, PlaneEvent
 
@@ -13,6 +13,9 @@ _FUNCTION = ("EagerLocalExecute: __inference", "SessionRun")
 """Names of events that last as long as a compiled function runs."""
 _NEXT = "IteratorGetNextOp::DoCompute"
 _STAGE = "Iterator::"
+PYTHON_MATTERS = 0.2
+"""Of the time for which the step waited for tf.data: what Python functions must take so that Python's
+lock may limit it."""
 _KEEPING = ("Root", "Prefetch")
 """Stages that wait for a thread of their own, and have no work themselves."""
 
@@ -83,3 +86,17 @@ def _stages(events: Iterable[PlaneEvent]) -> tuple[StageTime, ...]:
 def _without_numbers(name: str) -> str:
     """Iterator::Root::FlatMap[0]::Generator is an input of Iterator::Root::FlatMap."""
     return "::".join(part.partition("[")[0] for part in name.split("::"))
+
+
+def python_stage(profile: ProcessProfile, waited: float, seconds: float) -> str:
+    """The Python function that a pipeline may be limited by; empty if none is.
+
+    `waited` are the seconds of the window for which the step waited for tf.data, `seconds` those of
+    the window. Which calls are the pipeline's is not known: those of the step itself count, too.
+    """
+    longest = max(profile.python_calls, key=lambda each: each.seconds, default=None)
+    if longest is None:
+        return ""
+    total = sum(each.seconds for each in profile.python_calls)
+    of_the_window = total * seconds / max(profile.seconds, 1e-9)
+    return longest.name if of_the_window >= PYTHON_MATTERS * waited else ""

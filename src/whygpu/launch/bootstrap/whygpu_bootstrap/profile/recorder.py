@@ -72,6 +72,7 @@ def begin(folder: "str | None" = None) -> None:
         window=device_window.Window(started.now, _first_step[0]),
         compilations=[],
         data_adapters=set(),
+        python_calls={},
         watchers=[],
         children=workers.Workers(),
         gpus=gpu_state.GpuState(),
@@ -168,6 +169,16 @@ def takes_data_from(adapter: str) -> None:
     found = _state.get("data_adapters")
     if found is not None:
         found.add(adapter)
+
+
+def called_python(name: str, seconds: float) -> None:
+    """TensorFlow has called a Python function of the program, which took that long.
+
+    Threads may do so at the same time: a call that is lost by that changes no answer.
+    """
+    found = _state.get("python_calls")
+    if found is not None and (name in found or len(found) < MOST_KEYS):
+        found[name] = found.get(name, 0.0) + seconds
 
 
 def watch(watcher: "Any") -> None:
@@ -286,6 +297,10 @@ def _found(device: "dict[str, Any]") -> "dict[str, Any]":
         "idle": _state["children"].idle,
         "compilations": list(_state["compilations"]),
         "data_adapters": sorted(_state["data_adapters"]),
+        "python_calls": [
+            {"name": name, "seconds": round(seconds, 4)}
+            for name, seconds in sorted(_state["python_calls"].items())
+        ],
         "recording": device,
         "gpus": _state["gpus"].result(),
         "cost_seconds": round(taken.spent + _state["gpus"].spent, 4),

@@ -21,6 +21,7 @@ FUNCTION = (
 )
 TAPE = "tensorflow.python.eager.backprop"
 SESSION = ("tensorflow.python.client.session", "tensorflow_core.python.client.session")
+PYTHON_CALLS = ("tensorflow.python.ops.script_ops", "tensorflow_core.python.ops.script_ops")
 OWN_KERAS = ("tensorflow.python.keras.callbacks", "tensorflow_core.python.keras.callbacks")
 """The Keras of TensorFlow 1; later ones are packages of their own."""
 
@@ -39,6 +40,8 @@ def start(tensorflow: "Any") -> None:
         _mark_sessions()
     with process_record.noted("marking the batches of TensorFlow's Keras"):
         _mark_own_keras()
+    with process_record.noted("timing Python functions that TensorFlow calls"):
+        _time_python_calls()
 
 
 def _mark_functions() -> None:
@@ -137,6 +140,33 @@ def _kind_of(fetches: "Any") -> str:
     """What a run fetches, by the names in its graph."""
     parts = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     return ",".join(str(getattr(part, "name", "?")) for part in parts[:5])[:100]
+
+
+def _time_python_calls() -> None:
+    """numpy_function, py_function and the generators of from_generator: one object calls them."""
+    module = next((sys.modules[name] for name in PYTHON_CALLS if name in sys.modules), None)
+    kind = getattr(module, "FuncRegistry", None)
+    if kind is not None:
+        kind.__call__ = _timing(kind.__call__)
+
+
+def _timing(call: "Callable[..., Any]") -> "Callable[..., Any]":
+    def __call__(instance: "Any", token: "Any", *arguments: "Any") -> "Any":  # noqa: N807
+        began = time.perf_counter()
+        try:
+            return call(instance, token, *arguments)
+        finally:
+            recorder.called_python(_name_of(instance, token), time.perf_counter() - began)
+
+    return __call__
+
+
+def _name_of(registry: "Any", token: "Any") -> str:
+    """Of the Python function that TensorFlow knows by this token."""
+    function: "Any" = getattr(registry, "_funcs", {}).get(token)
+    # py_function wraps it.
+    function = getattr(function, "_func", function)
+    return str(getattr(function, "__name__", "") or "a Python function")[:200]
 
 
 def _mark_own_keras() -> None:

@@ -8,6 +8,7 @@ compiler are modelled from the program's text.
 import contextlib
 
 from ..loading import Unusable
+from . import jax_margins
 from .keras_model import prepared
 from .xla import program_memory
 from .xla.compile import Compiler
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 NOT_COUNTED = (
     "While a program is compiled for the first time, XLA tries out algorithms on the GPU and takes "
     "more for a while if it is free, several GiB for convolutions."
+)
+
+MARGIN = (
+    "The range allows for what was measured on an NVIDIA H200: JAX took more than such an estimate, "
+    "and its allocator up to one block of 128 MiB besides."
+)
+KEPT = (
+    "`predict` keeps the outputs of all batches on the GPU until its end, %s for each: the range is "
+    "for up to %d batches. `predict_on_batch` keeps one."
 )
 
 WORKSPACE = "by which cuBLAS and cuDNN raise the peak; they choose on the GPU"
@@ -35,6 +45,7 @@ class _Estimator(object):
         host: bool = False,
     ) -> None:
         self.compiler = Compiler(gpu, host)
+        self._host = host
         self.notes: "list[str]" = []
         self._tell = tell or (lambda text: None)
 
@@ -92,18 +103,37 @@ class _Estimator(object):
         if text not in self.notes:
             self.notes.append(text)
 
-    def _answer(self, parts: "list[dict[str, Any]]", how: str) -> "dict[str, Any]":
+    def _answer(
+        self,
+        parts: "list[dict[str, Any]]",
+        how: str,
+        train: bool = False,
+        lasting: "Iterable[str]" = (),
+        kept: int = 0,
+    ) -> "dict[str, Any]":
+        """`lasting` parts have a known size, in addition to weights and optimizer; `kept` bytes of
+        outputs stay for each batch that follows."""
         if how == "modelled" and self.compiler.without:
             self._note(
                 "XLA's GPU compiler gives exact figures. It comes with JAX's CUDA plugin, which "
                 "needs no GPU (%s)." % self.compiler.without
             )
-        return {
+        answer = {
             "parts": parts,
             "peak_bytes": sum(part["bytes"] for part in parts),
             "notes": self.notes + [NOT_COUNTED],
             "source": self._source(how),
         }
+        if self._host:
+            return answer
+        sizes = {"weights": 0}
+        for part in parts:
+            name = "weights" if part["name"] in lasting else part["name"]
+            sizes[name] = sizes.get(name, 0) + part["bytes"]
+        least, most = jax_margins.around(sizes, how, train)
+        most += (jax_margins.KEPT_OUTPUTS - 1) * kept
+        notes = [MARGIN] + ([KEPT % (_size_text(kept), jax_margins.KEPT_OUTPUTS)] if kept else [])
+        return dict(answer, least_bytes=least, most_bytes=most, notes=answer["notes"] + notes)
 
 
 class _Temporary(object):
@@ -176,6 +206,8 @@ class KerasEstimator(_Estimator):
                 _bytes(results),
             ),
             temporary.how,
+            self.train,
+            kept=0 if self.train else _bytes(results),
         )
 
     def _predict_step(self, state: "Any", data: "Any") -> "tuple[Any, tuple[Any, Any]]":
@@ -247,12 +279,17 @@ class FunctionEstimator(_Estimator):
             _part("results", results - _donated(lowered, results), "measured"),
             _part("workspace", temporary.workspace, "modelled", WORKSPACE),
         ]
-        return self._answer(parts, temporary.how)
+        return self._answer(parts, temporary.how, lasting=("inputs",))
 
     def _described(self, leaf: "Any") -> "Any":
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
             return leaf
         return self._abstract(leaf.shape, leaf.dtype)
+
+
+def _size_text(size: int) -> str:
+    mebibytes = size / float(1 << 20)
+    return "%.3g MiB" % mebibytes if mebibytes >= 0.1 else "%d bytes" % size
 
 
 def _part(name: str, size: float, how: str, note: str = "") -> "dict[str, Any]":

@@ -22,12 +22,14 @@ from ...work_torch import (
 )
 from . import allocator
 from .meta import on_meta
-from .pretend import Pretence
+from .pretend import Endless, Pretence
 from .record import Recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
+
+    from .pretend import Asked
 
 OLDEST = (2, 1)
 """Before this release, Python code cannot see when a storage is freed."""
@@ -39,8 +41,9 @@ NOTES = {
     "workspace": "the working memory of cuBLAS and cuDNN",
 }
 
-OTHER_NUMBER = 3
-"""Tried in place of 0, to see whether the memory depends on what the program reads."""
+OTHER_NUMBERS = (1, 3, -3, 100, 10000)
+"""Tried in place of 0, to see whether the memory depends on what the program reads. The small ones
+come first: if a loop takes memory, the long ones are not tried."""
 _SLIGHT = 0.02
 _OF_A_LOOP = (
     "it takes the most in a loop whose variable keeps the output of the batch before (as in "
@@ -82,10 +85,10 @@ class Estimator(object):
             self._warm = True
         self._tell("batch %d" % batch)
         self.recorder.restart()
-        places = self._run(batch)
+        asked = self._run(batch)
         events = self.recorder.events()
         peak = allocator.replay(events)
-        depends_on = places[0] if places and self._other_values_matter(batch, peak) else ""
+        depends_on = self._depends_on(batch, asked, events, peak)
         return {
             "depends_on": depends_on,
             "parts": self._parts(peak),
@@ -96,32 +99,54 @@ class Estimator(object):
             "source": "PyTorch %s, its own step on tensors without data" % torch.__version__,
         }
 
-    def _other_values_matter(self, batch: int, peak: "allocator.Peak") -> bool:
-        """Whether the step takes other memory with other values. Then no peak is known.
+    def _depends_on(
+        self, batch: int, asked: "Asked", events: "Any", peak: "allocator.Peak"
+    ) -> str:
+        """Where the program reads a value with which the step takes other memory; empty if nowhere.
 
-        With values that the program refuses, it does not go on: they do not matter.
+        A condition has two values, and both are tried: what matters is the peak. A number has many:
+        if another one changes any allocation, others may change the peak, too. With values that the
+        program refuses, it does not go on: they do not matter.
         """
-        for truth, number in ((not self.truth, 0), (self.truth, OTHER_NUMBER)):
-            self.recorder.restart()
-            with contextlib.suppress(Exception):
-                self._run(batch, truth, number)
-                other = allocator.replay(self.recorder.events())
-                if abs(other.allocated - peak.allocated) > _SLIGHT * peak.allocated:
-                    return True
-        return False
+        if asked.numbers and any(
+            self._sizes_with(batch, number) not in (None, _sizes(events))
+            for number in OTHER_NUMBERS
+        ):
+            return asked.numbers[0]
+        if asked.conditions and self._other_branch_matters(batch, peak):
+            return asked.conditions[0]
+        return ""
 
-    def _run(self, batch: int, truth: "bool | None" = None, number: int = 0) -> "list[str]":
+    def _sizes_with(self, batch: int, number: int) -> "list[int] | None":
+        self.recorder.restart()
+        with contextlib.suppress(Exception):
+            self._run(batch, number=number)
+            return _sizes(self.recorder.events())
+        return None
+
+    def _other_branch_matters(self, batch: int, peak: "allocator.Peak") -> bool:
+        self.recorder.restart()
+        try:
+            self._run(batch, not self.truth)
+        except Endless:
+            return True
+        except Exception:
+            return False
+        other = allocator.replay(self.recorder.events())
+        return abs(other.allocated - peak.allocated) > _SLIGHT * peak.allocated
+
+    def _run(self, batch: int, truth: "bool | None" = None, number: int = 0) -> "Asked":
         """One step; returns where the program read values of tensors."""
         gc.collect()
         pretence = Pretence(self.recorder, self.truth if truth is None else truth, number)
         # Threads of autograd would not be watched.
         with torch.autograd.set_multithreading_enabled(False), pretence, self.recorder:
             self.step(batch)
-        for place in pretence.asked_at:
+        for place in pretence.asked.places():
             self._add_note(
                 "%s reads the value of a tensor, which has no value in an estimate" % place
             )
-        return pretence.asked_at
+        return pretence.asked
 
     def _add_note(self, text: str) -> None:
         if text not in self.notes:
@@ -280,6 +305,11 @@ def _without_values(tensor: "Any", rows: int) -> "Any":
     if tensor.is_floating_point():
         return tensor[:1].expand((rows,) + tensor.shape[1:])
     return repeated(tensor, rows)
+
+
+def _sizes(events: "Any") -> "list[int]":
+    """What was allocated. What is there before a step has no fixed order."""
+    return sorted(size for _, size in events if size is not None)
 
 
 def _state(optimizer: "Any") -> "list[Any]":

@@ -11,6 +11,7 @@ import sys
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ...loading import CannotTell
 from . import autocast, functions
 
 TYPE_CHECKING = False
@@ -22,6 +23,26 @@ if TYPE_CHECKING:
 
 GPU = torch.device("cuda", 0)
 META = torch.device("meta")
+
+
+MOST_QUESTIONS = 20000
+"""In one step. A loop that goes on until its data have some value would never end."""
+
+
+class Endless(CannotTell):
+    """A step that does not end with the values that were assumed."""
+
+
+class Asked(object):
+    """Where the program read values of tensors, as file:line, outside of PyTorch and Keras."""
+
+    def __init__(self) -> None:
+        self.conditions: "list[str]" = []
+        self.numbers: "list[str]" = []
+        self.count = 0
+
+    def places(self) -> "list[str]":
+        return self.conditions + self.numbers
 
 
 class Pretence(TorchFunctionMode):
@@ -36,8 +57,7 @@ class Pretence(TorchFunctionMode):
         self._number = number
         self._casts = autocast.Casts()
         self._patches = contextlib.ExitStack()
-        self.asked_at: "list[str]" = []
-        """Where the program read a value, as file:line, outside of PyTorch and Keras."""
+        self.asked = Asked()
 
     def __enter__(self) -> "Any":
         for owner, name, value in self._replacements():
@@ -126,9 +146,10 @@ class Pretence(TorchFunctionMode):
         tensor = arguments[0]
         if not _is_ours(tensor):
             return function(*arguments, **options)
-        self._note_question()
         if function is torch.Tensor.__bool__:
+            self._note_question(self.asked.conditions)
             return self._truth
+        self._note_question(self.asked.numbers)
         return function(_on_cpu(tensor, self._number), *arguments[1:], **options)
 
     def _to_cpu(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
@@ -185,12 +206,18 @@ class Pretence(TorchFunctionMode):
 
         return make
 
-    def _note_question(self) -> None:
+    def _note_question(self, places: "list[str]") -> None:
+        self.asked.count += 1
+        if self.asked.count > MOST_QUESTIONS:
+            raise Endless(
+                "it reads values of tensors again and again%s: how often depends on the data"
+                % "".join(" at %s" % place for place in places[-1:])
+            )
         frame: "types.FrameType | None" = sys._getframe(2)
         while frame is not None:
             path = frame.f_code.co_filename
             if not any(part in path for part in _LIBRARIES):
-                self.asked_at.append("%s:%d" % (os.path.basename(path), frame.f_lineno))
+                places.append("%s:%d" % (os.path.basename(path), frame.f_lineno))
                 return
             if "%skeras%s" % (os.sep, os.sep) in path:
                 return
@@ -228,7 +255,15 @@ def _on_cpu(tensor: "Any", number: int = 0) -> "Any":
     original = getattr(tensor, "whygpu_original", None)
     if original is not None:
         return original
-    return torch.full(tuple(tensor.shape), number, dtype=tensor.dtype)
+    return torch.full(tuple(tensor.shape), _near(number, tensor.dtype), dtype=tensor.dtype)
+
+
+def _near(number: int, dtype: "Any") -> int:
+    """The number, or the nearest one of this type."""
+    if dtype is torch.bool or dtype.is_complex:
+        return number
+    limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+    return max(min(number, int(limits.max)), int(limits.min))
 
 
 def _on_meta(arguments: "Any", options: "Any") -> "tuple[Any, dict[str, Any]]":

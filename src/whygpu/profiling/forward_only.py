@@ -1,0 +1,95 @@
+"""Finds computing between two steps that belongs to no training step.
+
+A function that both trains and evaluates, run_epoch(model, data, train=False), has no name that says
+so. But while it evaluates, no optimizer makes a step, and nothing computes gradients.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+
+from whygpu.model.profile import ProcessProfile
+from whygpu.profiling.attribution import Sample
+from whygpu.profiling.stack_kinds import training_frame
+from whygpu.profiling.steps import StepsFound
+
+LONGER = 3.0
+"""Times: the distance of two steps between which there may be an evaluation."""
+USUALLY_TRAINS = 0.2
+"""Of the samples: if gradients and updates are not seen at least so often, their absence between two
+steps shows nothing."""
+HARDLY_TRAINS = 0.1
+"""Of what is usual."""
+FEWEST = 10
+"""Samples between two steps."""
+FAMILIES = ("torch",)
+"""Frameworks whose operations are done, or at least launched, where the program calls them."""
+
+
+def seconds_without_training(
+    profile: ProcessProfile, steps: StepsFound, samples: Sequence[Sample]
+) -> float:
+    """Seconds of the window in which the program computed for no step; 0 if that is not known."""
+    if steps.family not in FAMILIES or steps.marks.stride > 1:
+        return 0.0
+    ends = [time for time in steps.marks.times if steps.begin <= time <= steps.end]
+    if len(ends) < 3:
+        return 0.0
+    usual = median(after - before for before, after in pairwise(ends))
+    # The last of the time between them is the next step.
+    stretches = [
+        (before, after - usual) for before, after in pairwise(ends) if after - before > LONGER * usual
+    ]
+    training = _times_of_training(profile, steps)
+    seen = [time for time in profile.times if steps.begin < time <= steps.end]
+    outside = [time for time in seen if not any(a < time <= b for a, b in stretches)]
+    rate = _share(training, outside)
+    if not stretches or rate < USUALLY_TRAINS:
+        return 0.0
+    found = 0.0
+    for begin, end in stretches:
+        inside = [time for time in seen if begin < time <= end]
+        if len(inside) >= FEWEST and _share(training, inside) < HARDLY_TRAINS * rate:
+            found += sum(_computing(samples, begin, end))
+    return found
+
+
+def doubt(seconds: float, whole: float) -> str:
+    """Why an answer that calls this computing is not clear."""
+    return (
+        f"for {100 * seconds / whole:.0f}% of the time the program computed without gradients and "
+        "without a step of an optimizer: an evaluation, or work of the training, as in reinforcement "
+        "learning"
+    )
+
+
+def _times_of_training(profile: ProcessProfile, steps: StepsFound) -> list[float]:
+    """When a sample was taken inside of a training step."""
+    trains = [
+        training_frame([profile.places[place] for place in stack], steps.family, steps.step_name)
+        is not None
+        for stack in profile.stacks
+    ]
+    return [
+        time for time, at in zip(profile.times, profile.stack_of, strict=False) if trains[at]
+    ]
+
+
+def _share(training: Sequence[float], times: Sequence[float]) -> float:
+    """The part of these times, of samples, at which the program trained."""
+    if not times:
+        return 0.0
+    known = set(training)
+    return sum(time in known for time in times) / len(times)
+
+
+def _computing(samples: Sequence[Sample], begin: float, end: float) -> Iterator[float]:
+    first = bisect_left(samples, begin, key=lambda sample: sample.end)
+    for sample in samples[first:]:
+        if sample.end > end:
+            return
+        if sample.kind.category == "computing":
+            yield sample.seconds
