@@ -145,19 +145,15 @@ torch==2.1.0+cpu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from whygpu.causes.evidence.cpu_build_remedies import remedies_in, remedies_on
 from whygpu.causes.evidence.cuda_start_suspects import suspects
-from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_build_of
 from whygpu.causes.evidence.log_cpu_builds import (
     CPU_VERSION,
     FELL_BACK,
-    JAX_MESSAGE,
-    JAX_PLUGIN,
     LAYERS_ASKED,
     LAYERS_ON_CPU,
-    LAYERS_ON_GPU,
     LOADED_WITHOUT,
     LOOKED_FOR_CUDA,
     NO_GPU_THERE,
@@ -165,15 +161,19 @@ from whygpu.causes.evidence.log_cpu_builds import (
     NOT_AVAILABLE,
     ONLY_CPU,
     PLATFORM_SET,
-    TENSORFLOW_CPU_PACKAGE,
-    TENSORFLOW_GPU_PACKAGE,
     TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
+    framework_of,
+    has_none,
+    ignores_layers,
     is_for_other_gpus,
+    misses_gpu,
+    plugin_is_there,
     shown_with_gpu,
     shown_without_gpu,
     silent_session,
+    tensorflow_package,
 )
 from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_subjects import (
@@ -183,9 +183,6 @@ from whygpu.causes.evidence.log_subjects import (
     framework_title,
     subject_of,
 )
-from whygpu.causes.evidence.mac_gpus import advice_for_a_mac
-from whygpu.causes.evidence.other_cards import AMD_MODEL, OTHER_CARD
-from whygpu.causes.evidence.own_words import complaints
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
@@ -193,13 +190,9 @@ from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
-from whygpu.model.observed import Absent, Known, Unknown, need
-from whygpu.model.remedy import PYTHON, command_line
+from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.system import OperatingSystem
-from whygpu.model.target import Framework
-from whygpu.tables.complaints import NOT_USED, SEES_NONE
 
 CAUSE = cause(
     "WG301",
@@ -239,62 +232,16 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                     "this machine's GPU"
                 ),
                 evidence=(seen(kind, f"built for {kind.value}"), seen(gpu)),
-                remedies=(*_deletion(machine, framework), *_remedies(framework, machine.system.os)),
+                remedies=remedies_on(machine, framework),
                 severity="info" if framework.name in _OFTEN_FOR_CPU else None,
             )
-
-
-def _deletion(machine: Snapshot, framework: Framework) -> Iterator[Remedy]:
-    """For a copy without metadata, which a package manager can neither see nor remove."""
-    packages = machine.target.packages
-    if isinstance(packages, Known) and all(
-        package.name != framework.distribution for package in packages.value
-    ):
-        yield Remedy(
-            f"First delete or move {framework.location}: no package manager knows these files, and "
-            "none removes them."
-        )
-
-
-def _remedies(framework: Framework, system: OperatingSystem) -> tuple[Remedy, ...]:
-    if framework.name == "tensorflow":
-        return (
-            Remedy(
-                "Replace it with the GPU build and its CUDA libraries.",
-                gpu_build_of(framework, removes=(framework.distribution,)),
-            ),
-        )
-    if framework.name == "jax":
-        return (
-            Remedy(
-                "Add JAX's CUDA plugin of the same version.",
-                gpu_build_of(framework),
-            ),
-        )
-    if framework.name == "torch":
-        return (
-            Remedy(
-                "Replace it with a CUDA build; for Linux on x86_64 the default index has one."
-                if system == "linux"
-                else "Replace it with a CUDA build, which is on an index of PyTorch's own.",
-                gpu_build_of(framework, removes=("torch",)),
-            ),
-        )
-    if framework.name == "onnxruntime":
-        return (
-            Remedy(
-                "To use its GPU provider, install the GPU build instead.",
-                gpu_build_of(framework, removes=(framework.distribution,)),
-            ),
-        )
-    return (Remedy(f"Install a build of {display_name(framework.name)} with CUDA support."),)
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     elsewhere = lines_about_extensions(log)
     statement = next((m for m in log.find(WITHOUT_GPU) if m.line not in elsewhere), None)
-    if _plugin_is_there(log) or log.says(LOOKED_FOR_CUDA):
+    if plugin_is_there(log) or log.says(LOOKED_FOR_CUDA):
         statement = None
     if log.framework == "torch" and log.says(TORCH_STARTED_CUDA) and log.statuses:
         # PyTorch's statement about CUDA follows from the error that CUDA returned.
@@ -313,9 +260,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _shown(log, shown)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
-    elif version is not None and (log.says(NO_GPU_THERE) or _misses_gpu(log) or _has_none(log)):
+    elif version is not None and (log.says(NO_GPU_THERE) or misses_gpu(log) or has_none(log)):
         yield _stated(log, version, None)
-    elif (package := _tensorflow_package(log)) and (log.without_gpu() or _misses_gpu(log)):
+    elif (package := tensorflow_package(log)) and (log.without_gpu() or misses_gpu(log)):
         yield _stated(log, package, None)
     elif version is not None and log.progress and log.without_gpu() and not log.devices:
         yield _worked_without(log, version)
@@ -329,15 +276,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _only_cpu(log, only)
     elif fell_back is not None and not log.statuses:
         yield _fell_back(log, fell_back)
-    elif (layers := log.first(LAYERS_ON_CPU)) is not None and _ignores_layers(log):
+    elif (layers := log.first(LAYERS_ON_CPU)) is not None and ignores_layers(log):
         yield _without_layers(log, layers)
     elif (without := log.first(NOT_AVAILABLE)) is not None and _nothing_else_known(log):
         yield _without(log, without)
-
-
-def _ignores_layers(log: Log) -> bool:
-    """llama.cpp was told to put layers on the GPU, and puts all of them on the CPU."""
-    return log.says(LAYERS_ASKED) and not log.says(LAYERS_ON_GPU) and not log.failures
 
 
 def _without_layers(log: Log, layers: Match) -> Finding:
@@ -360,46 +302,8 @@ def _without_layers(log: Log, layers: Match) -> Finding:
     )
 
 
-_TORCH_MESSAGES = late(r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda")
-_MESSAGES_OF = (
-    ("torch", _TORCH_MESSAGES),
-    ("torch", CPU_VERSION),
-    ("jax", JAX_MESSAGE),
-    ("tensorflow", TENSORFLOW_CPU_PACKAGE),
-)
-
-
-def _tensorflow_package(log: Log) -> Match | None:
-    """The CPU package of TensorFlow, if it is the only one that the log lists."""
-    return None if log.says(TENSORFLOW_GPU_PACKAGE) else log.first(TENSORFLOW_CPU_PACKAGE)
-
-
-def _misses_gpu(log: Log) -> bool:
-    """Whether somebody writes that the GPU is not seen or not used."""
-    return bool(complaints(log, SEES_NONE, NOT_USED))
-
-
-def _has_none(log: Log) -> bool:
-    """Whether the log has the answer False to the question for a GPU."""
-    return any(seen.value == "False" for seen in log.shown_of("gpu-there"))
-
-
-def _plugin_is_there(log: Log) -> bool:
-    """JAX prints the same about a CUDA plugin that is installed but could not start."""
-    started = any(status.api in ("driver", "runtime") for status in log.statuses)
-    return log.says(JAX_MESSAGE) and (started or log.says(JAX_PLUGIN))
-
-
-def _framework_of(log: Log, statement: Match) -> str:
-    """The message shows which framework wrote it; a log may be about several."""
-    for name, messages in _MESSAGES_OF:
-        if messages.search(statement.text):
-            return name
-    return log.framework
-
-
 def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
-    framework = _framework_of(log, statement)
+    framework = framework_of(log, statement)
     log = log._replace(framework=framework)
     what = f"{framework_title(log)} is a build without GPU support"
     if extra is not None:
@@ -421,7 +325,7 @@ def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
             *(match.line for match in log.find(WITHOUT_GPU)),
             *(() if unrelated else ended),
         ),
-        remedies=_log_remedies(log),
+        remedies=remedies_in(log),
     )
 
 
@@ -451,7 +355,7 @@ def _shown(log: Log, shown: Sequence[Shown]) -> Finding:
         if asked
         else f"the values read like those of PyTorch: {values}, a build without GPU support",
         evidence=log.evidence(*lines, *ended_after(log, first.line)),
-        remedies=_log_remedies(log),
+        remedies=remedies_in(log),
         confidence="certain" if asked else "likely" if release else "possible",
         ask=None if asked else _WHICH_VALUES,
     )
@@ -471,7 +375,7 @@ def _placed_without(log: Log, refused: Match) -> Finding:
         message="the program pins operations to a GPU, but this TensorFlow is a build without GPU "
         "support; it says that CUDA is not enabled",
         evidence=log.evidence(refused.line, *ended_after(log, refused.line)),
-        remedies=_log_remedies(log._replace(framework="tensorflow")),
+        remedies=remedies_in(log._replace(framework="tensorflow")),
         confidence="likely",
         ask="Does `python -c 'import tensorflow as tf; print(tf.test.is_built_with_cuda())'` print "
         "False?",
@@ -484,7 +388,7 @@ def _looked_for_none(log: Log, mapped: Match) -> Finding:
         message="TensorFlow started a session and did not look for a GPU, about which a build with "
         "GPU support would have written lines: it is a build without",
         evidence=log.evidence(mapped.line),
-        remedies=_log_remedies(log._replace(framework="tensorflow")),
+        remedies=remedies_in(log._replace(framework="tensorflow")),
         confidence="likely",
         ask="Does `python -c 'import tensorflow as tf; print(tf.test.is_built_with_cuda())'` print "
         "False? Otherwise the program itself asks for no GPU (device_count).",
@@ -498,7 +402,7 @@ def _worked_without(log: Log, version: Match) -> Finding:
         severity="info",
         message=f"PyTorch is a build without GPU support: {excerpt(version.text, 80)}",
         evidence=log.evidence(version.line),
-        remedies=_log_remedies(log._replace(framework="torch")),
+        remedies=remedies_in(log._replace(framework="torch")),
     )
 
 
@@ -522,7 +426,7 @@ def _loaded(log: Log, loaded: Match, version: Match | None) -> Finding:
                 "To continue without a GPU, load it to the CPU: "
                 "torch.load(..., map_location='cpu')."
             ),
-            *_log_remedies(log),
+            *remedies_in(log),
         ),
         confidence="certain" if version else "likely",
         ask=_WHICH_BUILD,
@@ -537,7 +441,7 @@ def _unavailable(log: Log, statement: Match) -> Finding:
         message="the program needs a GPU, but PyTorch reports that CUDA is not available; most "
         "often the installed build has no CUDA",
         evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
-        remedies=_log_remedies(log),
+        remedies=remedies_in(log),
         confidence="likely",
         ask=_WHICH_BUILD,
     )
@@ -559,7 +463,7 @@ def _without(log: Log, statement: Match) -> Finding:
         message="PyTorch has no GPU; if the machine has one, the installed build most often has no "
         "CUDA",
         evidence=log.evidence(*(match.line for match in log.find(NOT_AVAILABLE)), *ends),
-        remedies=_log_remedies(log),
+        remedies=remedies_in(log),
         confidence="possible",
         ask=_WHICH_BUILD,
     )
@@ -572,7 +476,7 @@ def _only_cpu(log: Log, statement: Match) -> Finding:
         message="the program needs a GPU, but JAX has only the CPU: most often JAX is installed "
         "without its CUDA plugin",
         evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
-        remedies=_log_remedies(log),
+        remedies=remedies_in(log),
         confidence="likely",
         ask="Does `pip list` show jax-cuda12-plugin or jax-cuda13-plugin? If so, what does `echo $JAX_PLATFORMS` print?",
     )
@@ -596,81 +500,9 @@ def _fell_back(log: Log, statement: Match) -> Finding:
         severity="info",
         message=f"{name} runs on the CPU: it found no GPU, or the build has no CUDA",
         evidence=log.evidence(*(match.line for match in log.find(FELL_BACK))),
-        remedies=_log_remedies(log._replace(framework=subject)),
+        remedies=remedies_in(log._replace(framework=subject)),
         confidence="possible",
         ask=f"Does `pip list` show {gpu_build}? If not, the build has no CUDA.",
-    )
-
-
-_LLAMA = Remedy(
-    "Install llama-cpp-python with its code for CUDA, which needs nvcc; for llama.cpp itself, "
-    "configure its build with -DGGML_CUDA=ON.",
-    command_line(
-        PYTHON,
-        "-m pip install --force-reinstall --no-cache-dir llama-cpp-python -C "
-        "cmake.args=-DGGML_CUDA=on",
-    ),
-)
-_LIGHTGBM = Remedy(
-    "Install LightGBM (4.0 or newer) with its code for GPUs, which needs OpenCL; for device='cuda', "
-    "write USE_CUDA instead of USE_GPU.",
-    command_line(
-        PYTHON,
-        "-m pip install --force-reinstall --no-binary lightgbm lightgbm -C cmake.define.USE_GPU=ON",
-    ),
-)
-_MXNET = Remedy(
-    "Install the package of MXNet for the installed CUDA, such as mxnet-cu112 for CUDA 11.2, and "
-    "uninstall mxnet first. MXNet has no releases any more: newer GPUs have no build.",
-)
-_OTHER_PROGRAMS = (
-    (late(r"GPU offload support|no usable GPU found, --gpu-layers"), _LLAMA),
-    (late(r"(?:GPU|CUDA) Tree Learner was not enabled"), _LIGHTGBM),
-    (late(r"(?i:mxnet)[^\n]{0,300}(?:USE_CUDA=1|compile with CUDA)"), _MXNET),
-)
-"""Programs that are no frameworks of the planner have builds of their own."""
-
-
-_JAX_IN_WSL = Remedy(
-    "JAX has no build with CUDA for Windows itself: on a machine with an NVIDIA GPU, install WSL2, "
-    "and JAX for Linux inside it.",
-    command_line("wsl --install"),
-)
-
-
-_CPU_DISTRIBUTION = late(r"^tensorflow[-_]cpu(?:==| {1,40})\d", re.MULTILINE)
-"""It has the files of tensorflow: who installs that has to uninstall this one first."""
-
-
-def _log_remedies(log: Log) -> tuple[Remedy, ...]:
-    removes: tuple[str, ...] = ()
-    if log.framework in ("onnxruntime", "torch"):
-        removes = (log.framework,)
-    elif log.says(_CPU_DISTRIBUTION):
-        removes = ("tensorflow-cpu",)
-    cpu = Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu').")
-    of_program = next((remedy for words, remedy in _OTHER_PROGRAMS if log.says(words)), None)
-    if of_program is not None:
-        return (of_program, cpu)
-    if log.platform == "macos":
-        return (advice_for_a_mac(log), cpu)
-    if log.platform == "windows" and log.framework == "jax":
-        return (_JAX_IN_WSL, cpu)
-    if log.says(OTHER_CARD) or log.says(AMD_MODEL):
-        return (
-            Remedy(
-                "The log names a GPU of AMD or Intel, which CUDA cannot use: install the build for "
-                "it (ROCm for AMD, XPU for Intel); https://pytorch.org/get-started/locally/ has "
-                "PyTorch's commands."
-            ),
-            cpu,
-        )
-    return (
-        Remedy(
-            "On a machine with an NVIDIA GPU, install the build with CUDA.",
-            gpu_build_in_log(log, removes=removes),
-        ),
-        cpu,
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
+from whygpu.tables.complaints import NOT_USED, SEES_NONE
 
 WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled|not linked with support for cuda devices"
@@ -178,3 +180,46 @@ def shown_with_gpu(log: Log) -> tuple[Shown, ...]:
         for seen in log.shown_of("torch-cuda", "torch-built", "tensorflow-built")
         if seen.value not in ("None", "False")
     )
+
+
+def ignores_layers(log: Log) -> bool:
+    """llama.cpp was told to put layers on the GPU, and puts all of them on the CPU."""
+    return log.says(LAYERS_ASKED) and not log.says(LAYERS_ON_GPU) and not log.failures
+
+
+_TORCH_MESSAGES = late(r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda")
+_MESSAGES_OF = (
+    ("torch", _TORCH_MESSAGES),
+    ("torch", CPU_VERSION),
+    ("jax", JAX_MESSAGE),
+    ("tensorflow", TENSORFLOW_CPU_PACKAGE),
+)
+
+
+def tensorflow_package(log: Log) -> Match | None:
+    """The CPU package of TensorFlow, if it is the only one that the log lists."""
+    return None if log.says(TENSORFLOW_GPU_PACKAGE) else log.first(TENSORFLOW_CPU_PACKAGE)
+
+
+def misses_gpu(log: Log) -> bool:
+    """Whether somebody writes that the GPU is not seen or not used."""
+    return bool(complaints(log, SEES_NONE, NOT_USED))
+
+
+def has_none(log: Log) -> bool:
+    """Whether the log has the answer False to the question for a GPU."""
+    return any(seen.value == "False" for seen in log.shown_of("gpu-there"))
+
+
+def plugin_is_there(log: Log) -> bool:
+    """JAX prints the same about a CUDA plugin that is installed but could not start."""
+    started = any(status.api in ("driver", "runtime") for status in log.statuses)
+    return log.says(JAX_MESSAGE) and (started or log.says(JAX_PLUGIN))
+
+
+def framework_of(log: Log, statement: Match) -> str:
+    """The message shows which framework wrote it; a log may be about several."""
+    for name, messages in _MESSAGES_OF:
+        if messages.search(statement.text):
+            return name
+    return log.framework
