@@ -263,7 +263,7 @@ def _comments_at(program: Program, chain: list[ast.AST]) -> list[str]:
 def _words_of(name: str) -> frozenset[str]:
     """Those of bad_move2 and BadMove, without the numbers."""
     words = (match[0].lower() for match in _WORD.finditer(name))
-    return frozenset(word for word in words if not word.isdigit())
+    return frozenset(word for word in words if not word.isdecimal())
 
 
 def _is_block(statement: ast.stmt) -> bool:
