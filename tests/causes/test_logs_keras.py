@@ -83,3 +83,37 @@ def test_the_versions_of_the_log_are_in_the_remedy() -> None:
     (finding, *_) = explained(log).root_causes
     assert "Keras 2.11.0 and TensorFlow 2.9.1" in finding.message
     assert command_of(finding.remedies[0]) == "python -m pip install 'keras==2.9.*'"
+
+
+def inside(message: str, file: str = "train.py") -> str:
+    return (
+        f'Traceback (most recent call last):\n  File "{file}", line 3, in <module>\n'
+        f"    from tensorflow.python.x import y\nImportError: {message}"
+    )
+
+
+_LINEAR = "cannot import name '_linear' from 'tensorflow.python.ops.rnn_cell_impl'"
+
+
+@each(
+    ("message", "remedies"),
+    [
+        (f"{_LINEAR} (/opt/lib/python3.11/site-packages/tensorflow/x.py)", 3),
+        (f"{_LINEAR}: module 'tensorflow.python.ops.rnn_cell_impl' has no attribute '_linear'", 2),
+        ("No module named 'tensorflow.python.framework.graph_util_x'", 3),
+    ],
+)
+def test_a_program_that_imports_from_inside_tensorflow_has_nothing_to_do_with_keras(
+    message: str, remedies: int
+) -> None:
+    (root,) = explained(inside(message)).root_causes
+    assert root.cause == "session-api-removed-in-tf2"
+    assert root.confidence == "likely"
+    assert len(root.remedies) == remedies
+
+
+def test_keras_that_imports_from_inside_tensorflow_does_not_fit_it() -> None:
+    keras = "/opt/lib/python3.11/site-packages/keras/backend.py"
+    assert causes(inside(_LINEAR, keras))[0] == "keras-tf-version-mismatch"
+    own = "No module named 'tensorflow.python.keras.layers'"
+    assert causes(inside(own))[0] == "keras-tf-version-mismatch"

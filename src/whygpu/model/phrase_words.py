@@ -172,6 +172,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '3fa80fc1770': ('cannot allocate memory in static tls block', 'cannot load any more object with static tls', 'inconsistency detected by ld.so'),
     '3fbb63031240': (' was compiled without gpu support', " wasn't build with cuda support", ': implementation for device cuda', 'libbitsandbytes_cpu.so: undefined symbol: c', 'runtimeerror: not compiled with '),
     '400ce31d1a00': (' device', 'allocator backend parsed at runtime != allocator backend parsed at load', 'cannot set while device is active in this process', 'must be called before any calls that might initiali', 'must be called before any jax c'),
+    '40ce1935970': ('cannot import name ', 'no module named'),
     '40e457df1f30': ('collective ', 'nccl watchdog thread terminated', 'rendezvous', 'rendezvous time', 'rendezvoustimeouterror', 'some nccl operations have failed or timed out', 'stuck waiting for all', 'submitted to be reduced, gathered or broadcasted by subset of ranks', 'this thread has been waiting for ', 'timeout at nccl work', 'watchdog caught collective operation timeout', 'worknccl('),
     '410cc2ac190': ('http',),
     '411a040a2c1': ('accuracy', 'eval', 'infer', 'predict', 'test', 'valid'),

@@ -40,3 +40,20 @@ def raised_by(raised: Raised, files: re.Pattern[str], *, below: str = "") -> boo
 def match_at(log: Log, raised: Raised) -> Match:
     """The exception as a match of a pattern."""
     return Match(raised.line, log.line(raised.line).text, {})
+
+
+_INTERNAL = late(
+    r"(?:cannot import name '?(?P<name>\w{1,60})'? from|No module named) '?"
+    r"(?P<module>tensorflow(?:_core)?\.python\.(?!keras\b|platform|pywrap|_)[\w.]{1,80})"
+)
+
+
+def internal_import(raised: Raised) -> str:
+    """What the program's own code imports from inside TensorFlow, where it does not exist; else empty.
+
+    Nothing there is public, and any release may move it. `tensorflow.python.keras` is Keras.
+    """
+    found = _INTERNAL.search(raised.message)
+    if found is None or not raised.frames or INSTALLED.search(raised.frames[-1]):
+        return ""
+    return ".".join(filter(None, (found["module"], found["name"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from whygpu.causes.evidence.log_exceptions import code_of, match_at, raised_by
+from whygpu.causes.evidence.log_exceptions import code_of, internal_import, match_at, raised_by
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Raised
 
@@ -130,7 +130,9 @@ _KINDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "
 
 def mismatch_in(log: Log) -> Match | None:
     """The first statement of a mismatch."""
-    statement = log.first(MESSAGES) or log.first(PHRASES)
+    own = {raised.line for raised in log.raised if internal_import(raised)}
+    statement = next((match for match in log.find(MESSAGES) if match.line not in own), None)
+    statement = statement or log.first(PHRASES)
     shown = any(raised.frames for raised in log.raised)
     if statement is None and (log.says(_ABOUT_KERAS) or not shown):
         statement = log.first(_EARLIER)

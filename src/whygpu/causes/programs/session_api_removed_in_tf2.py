@@ -129,6 +129,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.device_code import guarded_by_attribute_error
+from whygpu.causes.evidence.log_exceptions import internal_import
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.causes.evidence.run_advice import RUN_AS_TENSORFLOW_1
 from whygpu.model.cause import cause
@@ -186,7 +187,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         None,
     )
     version = log.version_of("tensorflow")
-    if match is None or (version is not None and _TENSORFLOW_1.match(version)):
+    if match is None:
+        yield from _internal(log, version)
+        return
+    if version is not None and _TENSORFLOW_1.match(version):
         return
     name = match.groups.get("name") or match.groups.get("imported")
     has = f"TensorFlow {version}" if version else "TensorFlow 2"
@@ -201,6 +205,32 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(match.line, *_same_end(log, match)),
         remedies=tuple(_remedies(name)),
     )
+
+
+def _internal(log: Log, version: str | None) -> Iterator[Finding]:
+    """Code for TensorFlow 1 often imports from inside TensorFlow, where each release may differ."""
+    for raised in log.raised:
+        path = internal_import(raised)
+        if not path:
+            continue
+        public = Remedy(
+            "Use the public name instead, if there is one: tf.compat.v1 has most names of TensorFlow "
+            "1. Or copy the missing code from the release that has it into the program."
+        )
+        older = Remedy("Or install the release of TensorFlow that the program was written for.")
+        # Only the replacement of the import system under --tf1 writes it like this.
+        under_tf1 = ": module '" in raised.message
+        yield CAUSE.finding(
+            subject="tensorflow",
+            message=f"the program imports {path} from inside TensorFlow, which "
+            f"{f'TensorFlow {version}' if version else 'the installed release'} does not have; this "
+            "is unrelated to the GPU",
+            evidence=log.evidence(raised.line),
+            remedies=(public, older) if under_tf1 else (RUN_AS_TENSORFLOW_1, public, older),
+            confidence="likely",
+            ask="For which release of TensorFlow was the program written?",
+        )
+        return
 
 
 def _spelled(module: str | None) -> str:
