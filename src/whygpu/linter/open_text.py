@@ -117,6 +117,16 @@ class _OpenFirst:
     def names(self, folder: str) -> tuple[str, ...]:
         return self._disk.names(folder)
 
+    def stamp(self, path: str) -> object:
+        text = self._open.get(os.path.abspath(path)) if self._open else None
+        if text is not None:
+            return text
+        try:
+            facts = os.stat(path)
+        except (OSError, ValueError):
+            return None
+        return facts.st_mtime_ns, facts.st_size, facts.st_ino
+
 
 def _encoding(text: str) -> str:
     """The encoding that the text declares for its file, if it can be written in it."""

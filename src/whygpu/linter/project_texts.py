@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from whygpu.host.files import read_start
 from whygpu.linter.project_files import DiskFiles, ProjectFiles
@@ -40,30 +42,63 @@ _SKIPPED = frozenset(
 _TOP = frozenset({".git", "pyproject.toml", "setup.py"})
 
 
+_MOST_PATTERNS = 64
+"""Some patterns contain names of the linted file, which change while somebody types."""
+
+
+@runtime_checkable
+class StampedFiles(ProjectFiles, Protocol):
+    """Files that are looked at again and again, as in an editor."""
+
+    def stamp(self, path: str) -> object:
+        """Equal to an earlier stamp if the file has not changed since; None if that is not known."""
+
+
+class _File:
+    """A text, with whether each pattern was found in it."""
+
+    def __init__(self, path: str, stamp: object, text: str) -> None:
+        self.path, self.stamp, self.text = path, stamp, text
+        self._found: dict[re.Pattern[str], bool] = {}
+
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        if pattern not in self._found:
+            if len(self._found) >= _MOST_PATTERNS:
+                self._found.clear()
+            self._found[pattern] = pattern.search(self.text) is not None
+        return self._found[pattern]
+
+
 class _Texts:
     """The texts of a project, with what was looked for in them."""
 
-    def __init__(self, top: str, files: ProjectFiles, read: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        top: str,
+        files: ProjectFiles,
+        read: Callable[[str], str | None],
+        stamp: Callable[[str], object] = lambda path: None,
+        kept: Mapping[str, _File] = MappingProxyType({}),
+    ) -> None:
+        """`kept` are files that were read before, with the stamps that they had then."""
         paths = list(itertools.islice(_paths(top, files), _MOST_FILES + 1))
         self.is_complete = len(paths) <= _MOST_FILES
-        self._texts: list[tuple[str, str]] = []
-        self._matches: dict[re.Pattern[str], tuple[tuple[str, str], ...]] = {}
+        self.files: dict[str, _File] = {}
         left = _MOST_CHARACTERS
         for path in paths[:_MOST_FILES]:
-            text = read(path) or ""
-            if len(text) > left:
+            now, before = stamp(path), kept.get(path)
+            if before is None or now is None or before.stamp != now:
+                before = _File(path, now, read(path) or "")
+            if len(before.text) > left:
                 self.is_complete = False
                 return
-            if len(text) <= _LARGEST:
-                self._texts.append((path, text))
-                left -= len(text)
+            if len(before.text) <= _LARGEST:
+                self.files[path] = before
+                left -= len(before.text)
 
     def having(self, pattern: re.Pattern[str]) -> tuple[tuple[str, str], ...]:
         """The path and the text of each file with a match."""
-        if pattern not in self._matches:
-            found = ((path, text) for path, text in self._texts if pattern.search(text))
-            self._matches[pattern] = tuple(found)
-        return self._matches[pattern]
+        return tuple((each.path, each.text) for each in self.files.values() if each.has(pattern))
 
 
 @lru_cache(maxsize=2)
@@ -86,10 +121,29 @@ def forget() -> None:
     _on_disk.cache_clear()
 
 
+class _Kept(NamedTuple):
+    folder: str
+    """Paths are relative to it."""
+    files: Mapping[str, _File]
+
+
+_last = _Kept("", {})
+"""What was read for the last file that was linted in an editor: mostly, only that file changes."""
+
+
+def _in_editor(top: str, files: StampedFiles) -> _Texts:
+    global _last
+    folder = os.getcwd()
+    kept = _last.files if _last.folder == folder else {}
+    texts = _Texts(top, files, files.read, files.stamp, kept)
+    _last = _Kept(folder, texts.files)
+    return texts
+
+
 class ProjectTexts:
     """The texts of the project of one file."""
 
-    def __init__(self, path: str, files: ProjectFiles | None = None) -> None:
+    def __init__(self, path: str, files: ProjectFiles | StampedFiles | None = None) -> None:
         """`files` are those of the disk if they are not given."""
         self._path = os.path.normpath(path)
         self._files = files
@@ -115,8 +169,12 @@ class ProjectTexts:
         if self._read is None:
             files = self._files or DiskFiles()
             top = _top(self._path, files)
-            on_disk = self._files is None
-            self._read = _on_disk(top, os.getcwd()) if on_disk else _Texts(top, files, files.read)
+            if self._files is None:
+                self._read = _on_disk(top, os.getcwd())
+            elif isinstance(files, StampedFiles):
+                self._read = _in_editor(top, files)
+            else:
+                self._read = _Texts(top, files, files.read)
         return self._read
 
 
