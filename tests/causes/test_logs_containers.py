@@ -302,8 +302,10 @@ def test_access_that_was_lost_however_it_is_written(line: str) -> None:
 
 
 def test_an_optimizer_that_metal_cannot_compile_has_remedies_of_its_own() -> None:
-    line = "OP_REQUIRES failed at xla_ops.cc:418 : NOT_FOUND: could not find registered platform"
-    (root,) = explained(f"2023-01-05 12:38:02.1: W op_kernel.cc:1830] {line} with id: 0x105").root_causes
+    (root,) = explained(
+        "2023-01-05 12:38:02.1: W op_kernel.cc:1830] OP_REQUIRES failed at xla_ops.cc:418 : "
+        "NOT_FOUND: could not find registered platform with id: 0x105"
+    ).root_causes
     assert root.cause == "non-nvidia-backend"
     assert "legacy.Adam" in root.remedies[0].text
     assert "not all" in root.remedies[0].text

@@ -643,9 +643,7 @@ def k80(python: str) -> Finding:
     return next(f for f in diagnose(snapshot).findings if f.cause == "driver-too-old-for-cuda")
 
 
-def test_a_release_that_reports_speak_against_has_no_command_if_another_python_has_a_better_one() -> (
-    None
-):
+def test_a_release_that_may_not_work_has_no_command_if_another_python_has_a_better_one() -> None:
     first = k80("3.11.7").remedies[0]
     assert first.action is None
     assert "No such reports are known of torch 1.12.1" in first.text

@@ -54,10 +54,10 @@ def plan(
     answer = make_plan(basis.spec, wanted, table, may_guess=True)._replace(table=table.edition)
     if answer.plan is None:
         return answer._replace(changes=changes(basis.spec, wanted, table))
-    if answer.plan.likely_failure:
-        answer = answer._replace(changes=undoubted(basis.spec, wanted, table))
     today = time.strftime("%Y-%m-%d")
-    answer = answer._replace(advice=advice(answer, answer.plan, today, basis.installer))
+    better = undoubted(basis.spec, wanted, table) if answer.plan.likely_failure else ()
+    told = advice(answer, answer.plan, today, basis.installer)
+    answer = answer._replace(advice=told, changes=better)
     if verify and answer.plan is not None:
         from whygpu.api.verification import verify as verify_plan
 

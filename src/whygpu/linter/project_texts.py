@@ -51,7 +51,7 @@ class StampedFiles(ProjectFiles, Protocol):
     """Files that are looked at again and again, as in an editor."""
 
     def stamp(self, path: str) -> object:
-        """Equal to an earlier stamp if the file has not changed since; None if that is not known."""
+        """Equal to an earlier one if the file has not changed since; None if that is not known."""
 
 
 class _File:

@@ -52,9 +52,7 @@ def changes(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tup
     return tuple(change for change in pairs if change)[:2]
 
 
-def undoubted(
-    machine: MachineSpec, wishes: tuple[Wish, ...], table: Table
-) -> tuple[Change, ...]:
+def undoubted(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tuple[Change, ...]:
     """What to change instead of installing a release that reports say is likely not to work."""
     return tuple(change for change in changes(machine, wishes, table) if not change.doubt)
 

@@ -202,7 +202,7 @@ def _chosen(answer: PlanAnswer) -> Candidate | str:
 
 
 def _instead(answer: PlanAnswer) -> str:
-    """The smallest change with which no report speaks against the release; empty if none is known."""
+    """The smallest change that leads to a release without such reports; empty if none is known."""
     table = Table(versions_of, TableEdition(shipped().date, "shipped"))
     change = next(iter(undoubted(answer.machine, answer.wishes, table)), None)
     if change is None:

@@ -2,8 +2,8 @@
 
 No package manager knows a checkout, a build folder or an archive on sys.path, but `import torch`
 finds it, so "not installed" would be wrong. A copy without metadata may also come before an
-installed one, which is then not imported. The probes find out what such a copy is. If PyTorch has no
-metadata at all, its own version file says it as well.
+installed one, which is then not imported. The probes find out what such a copy is. If PyTorch has
+no metadata at all, its own version file says it as well.
 """
 
 from __future__ import annotations
