@@ -41,7 +41,9 @@ def seconds_without_training(
     usual = median(after - before for before, after in pairwise(ends))
     # The last of the time between them is the next step.
     stretches = [
-        (before, after - usual) for before, after in pairwise(ends) if after - before > LONGER * usual
+        (before, after - usual)
+        for before, after in pairwise(ends)
+        if after - before > LONGER * usual
     ]
     training = _times_of_training(profile, steps)
     seen = [time for time in profile.times if steps.begin < time <= steps.end]
@@ -73,9 +75,7 @@ def _times_of_training(profile: ProcessProfile, steps: StepsFound) -> list[float
         is not None
         for stack in profile.stacks
     ]
-    return [
-        time for time, at in zip(profile.times, profile.stack_of, strict=False) if trains[at]
-    ]
+    return [time for time, at in zip(profile.times, profile.stack_of, strict=False) if trains[at]]
 
 
 def _share(training: Sequence[float], times: Sequence[float]) -> float:
