@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import contextlib
+import itertools
 import pathlib
 from collections.abc import Callable
 from typing import Any

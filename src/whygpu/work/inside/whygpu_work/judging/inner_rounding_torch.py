@@ -11,22 +11,102 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 EXACT = frozenset(
-    """
-    _to_copy clone copy copy_ lift_fresh relu relu_ neg abs sign round floor ceil trunc arange full
-    full_like ones ones_like zeros zeros_like empty empty_like empty_strided new_empty new_zeros
-    new_ones new_full scalar_tensor fill fill_ zero_ eye linspace cat stack index index_select gather
-    scatter where masked_fill masked_fill_ maximum minimum clamp clamp_min clamp_max max min amax amin
-    sort topk flip roll repeat triu tril embedding constant_pad_nd max_pool2d_with_indices
-    max_pool3d_with_indices _local_scalar_dense one_hot
-    """.split()
+    [
+        "_to_copy",
+        "clone",
+        "copy",
+        "copy_",
+        "lift_fresh",
+        "relu",
+        "relu_",
+        "neg",
+        "abs",
+        "sign",
+        "round",
+        "floor",
+        "ceil",
+        "trunc",
+        "arange",
+        "full",
+        "full_like",
+        "ones",
+        "ones_like",
+        "zeros",
+        "zeros_like",
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "new_empty",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "scalar_tensor",
+        "fill",
+        "fill_",
+        "zero_",
+        "eye",
+        "linspace",
+        "cat",
+        "stack",
+        "index",
+        "index_select",
+        "gather",
+        "scatter",
+        "where",
+        "masked_fill",
+        "masked_fill_",
+        "maximum",
+        "minimum",
+        "clamp",
+        "clamp_min",
+        "clamp_max",
+        "max",
+        "min",
+        "amax",
+        "amin",
+        "sort",
+        "topk",
+        "flip",
+        "roll",
+        "repeat",
+        "triu",
+        "tril",
+        "embedding",
+        "constant_pad_nd",
+        "max_pool2d_with_indices",
+        "max_pool3d_with_indices",
+        "_local_scalar_dense",
+        "one_hot",
+    ]
 )
 """Operations that choose or copy numbers: their results are not rounded."""
 
 SUMS = frozenset(
-    """
-    mm bmm addmm baddbmm addmv mv dot convolution sum mean var std var_mean norm linalg_vector_norm
-    cumsum prod logsumexp _softmax _log_softmax native_layer_norm native_batch_norm native_group_norm
-    """.split()
+    [
+        "mm",
+        "bmm",
+        "addmm",
+        "baddbmm",
+        "addmv",
+        "mv",
+        "dot",
+        "convolution",
+        "sum",
+        "mean",
+        "var",
+        "std",
+        "var_mean",
+        "norm",
+        "linalg_vector_norm",
+        "cumsum",
+        "prod",
+        "logsumexp",
+        "_softmax",
+        "_log_softmax",
+        "native_layer_norm",
+        "native_batch_norm",
+        "native_group_norm",
+    ]
 )
 """Operations whose rounding is that of a sum."""
 
@@ -83,7 +163,7 @@ def _mode(move: "Callable[[Any, bool], Any]") -> "Any":
             return result
         array = result.detach().cpu().numpy()
         made = torch.as_tensor(move(array, is_sum), dtype=result.dtype, device=result.device)
-        # In place: its strides matter to what follows, and a written argument must be changed itself.
+        # In place: its strides matter to what follows, and what is written to is changed.
         result.detach().copy_(made.reshape(result.shape))
         return result
 
