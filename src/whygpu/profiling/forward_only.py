@@ -1,7 +1,7 @@
 """Finds computing between two steps that belongs to no training step.
 
-A function that both trains and evaluates, run_epoch(model, data, train=False), has no name that says
-so. But while it evaluates, no optimizer makes a step, and nothing computes gradients.
+A function that both trains and evaluates, run_epoch(model, data, train=False), has no name that
+says so. But while it evaluates, no optimizer makes a step, and nothing computes gradients.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from whygpu.profiling.steps import StepsFound
 LONGER = 3.0
 """Times: the distance of two steps between which there may be an evaluation."""
 USUALLY_TRAINS = 0.2
-"""Of the samples: if gradients and updates are not seen at least so often, their absence between two
-steps shows nothing."""
+"""Of the samples: if gradients and updates are not seen at least so often, their absence between
+two steps shows nothing."""
 HARDLY_TRAINS = 0.1
 """Of what is usual."""
 FEWEST = 10
@@ -41,7 +41,9 @@ def seconds_without_training(
     usual = median(after - before for before, after in pairwise(ends))
     # The last of the time between them is the next step.
     stretches = [
-        (before, after - usual) for before, after in pairwise(ends) if after - before > LONGER * usual
+        (before, after - usual)
+        for before, after in pairwise(ends)
+        if after - before > LONGER * usual
     ]
     training = _times_of_training(profile, steps)
     seen = [time for time in profile.times if steps.begin < time <= steps.end]
@@ -61,8 +63,8 @@ def doubt(seconds: float, whole: float) -> str:
     """Why an answer that calls this computing is not clear."""
     return (
         f"for {100 * seconds / whole:.0f}% of the time the program computed without gradients and "
-        "without a step of an optimizer: an evaluation, or work of the training, as in reinforcement "
-        "learning"
+        "without a step of an optimizer: an evaluation, or work of the training, as in "
+        "reinforcement learning"
     )
 
 
@@ -73,9 +75,7 @@ def _times_of_training(profile: ProcessProfile, steps: StepsFound) -> list[float
         is not None
         for stack in profile.stacks
     ]
-    return [
-        time for time, at in zip(profile.times, profile.stack_of, strict=False) if trains[at]
-    ]
+    return [time for time, at in zip(profile.times, profile.stack_of, strict=False) if trains[at]]
 
 
 def _share(training: Sequence[float], times: Sequence[float]) -> float:

@@ -165,7 +165,7 @@ def _tf_data(costs: StepCosts, spent: Spent) -> Gain:
     cores = costs.cores
     if costs.python_stage:
         return Gain(
-            f"do the work of {costs.python_stage} in TensorFlow operations, or prepare the data before",
+            f"do the work of {costs.python_stage} in TensorFlow operations, or prepare data before",
             "parallel calls would not help: Python's lock lets one Python function run at a time, "
             "unless the function releases it for most of its time",
             costs.step,

@@ -14,8 +14,8 @@ _FUNCTION = ("EagerLocalExecute: __inference", "SessionRun")
 _NEXT = "IteratorGetNextOp::DoCompute"
 _STAGE = "Iterator::"
 PYTHON_MATTERS = 0.2
-"""Of the time for which the step waited for tf.data: what Python functions must take so that Python's
-lock may limit it."""
+"""Of the time for which the step waited for tf.data: what Python functions must take so that
+Python's lock may limit it."""
 _KEEPING = ("Root", "Prefetch")
 """Stages that wait for a thread of their own, and have no work themselves."""
 

@@ -1,7 +1,7 @@
 """How far the memory that JAX takes on a GPU is from what is estimated.
 
-Measured on an NVIDIA H200, driver 580.159.04, with JAX 0.11; docs/measured/memory-estimate.md has the
-models.
+Measured on an NVIDIA H200, driver 580.159.04, with JAX 0.11; docs/measured/memory-estimate.md has
+the models.
 """
 
 from .margins import Margins

@@ -7,7 +7,8 @@ if TYPE_CHECKING:
 LASTING = ("weights", "optimizer")
 """Parts whose size is known."""
 BLOCK = 128 << 20
-"""Bytes of a block that XLA's and TensorFlow's allocator gives with an array instead of splitting it."""
+"""Bytes of a block that XLA's and TensorFlow's allocator gives with an array instead of
+splitting it."""
 
 
 class Margins(object):

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable, Iterator
 
-    from .tensorflow_margins import Margins
+    from .margins import Margins
 
 CAPABILITY = (9, 0)
 """The compute capability that is assumed if none is given."""

@@ -24,12 +24,12 @@ NOT_COUNTED = (
 )
 
 MARGIN = (
-    "The range allows for what was measured on an NVIDIA H200: JAX took more than such an estimate, "
-    "and its allocator up to one block of 128 MiB besides."
+    "The range allows for what was measured on an NVIDIA H200: JAX took more than such an "
+    "estimate, and its allocator up to one block of 128 MiB besides."
 )
 KEPT = (
-    "`predict` keeps the outputs of all batches on the GPU until its end, %s for each: the range is "
-    "for up to %d batches. `predict_on_batch` keeps one."
+    "`predict` keeps the outputs of all batches on the GPU until its end, %s for each: the range "
+    "is for up to %d batches. `predict_on_batch` keeps one."
 )
 
 WORKSPACE = "by which cuBLAS and cuDNN raise the peak; they choose on the GPU"

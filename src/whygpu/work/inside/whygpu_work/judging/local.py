@@ -216,7 +216,8 @@ class Forcing(object):
             before = tools.weights(layer)
             tools.set_weights(layer, [self._moved_weight(array) for array in before])
             try:
-                result = compute(args, kwargs)
+                with tools.rounded_inside(self._moving_inside(known)):
+                    result = compute(args, kwargs)
             finally:
                 tools.set_weights(layer, before)
             known.add([tools.to_numpy(tensor) for tensor in tools.flat(result)])
@@ -263,6 +264,15 @@ class Forcing(object):
         if array.dtype.kind != "f":
             return array
         return rounding.moved(array, self._size, self._random)
+
+    def _moving_inside(self, known: "_Known") -> "Callable[[Any, bool], Any]":
+        """For what an operation inside of the step makes: changed as a sum, or as one rounding."""
+
+        def move(array: "numpy.ndarray", is_sum: bool) -> "numpy.ndarray":
+            size = self._size if is_sum else self._size * known.one_rounding()
+            return rounding.moved(array, size, self._random)
+
+        return move
 
     def _moved_weight(self, array: "numpy.ndarray") -> "numpy.ndarray":
         return array if array.size > LARGEST_MOVED else self._moved_array(array)
@@ -333,6 +343,11 @@ class _Known(object):
             if exact.dtype.kind == "f" and exact.shape == moved.shape:
                 further = rounding.spread(exact, [moved])
                 self._spreads[number] = numpy.maximum(self._spreads[number], further)
+
+    def one_rounding(self) -> float:
+        """The rounding of one number, as a part of that of the sums of this step."""
+        one, sums = (rounding.amplitude(self.precision, n) for n in (1, self._reduction))
+        return one / sums
 
     def measured(self, size: float) -> "Any":
         """What rounding explains; `size`: by how much numbers were changed."""

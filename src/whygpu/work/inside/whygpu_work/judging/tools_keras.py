@@ -1,12 +1,13 @@
 """What local.py needs from Keras: tensors in structures, their masks, and facts about layers."""
 
 import collections
+import contextlib
 
 import numpy
 
 from .. import trees
 from ..lanes import taps_keras
-from . import reductions
+from . import inner_rounding_torch, reductions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +68,13 @@ class KerasTools(object):
     def set_weights(self, layer: "Any", weights: "Sequence[numpy.ndarray]") -> None:
         if weights:
             layer.set_weights(weights)
+
+    def rounded_inside(self, move: "Callable[[Any, bool], Any]") -> "Any":
+        """A context in which `move` changes the array that each operation makes.
+
+        Operations of TensorFlow and JAX are not seen one by one."""
+        on_torch = self._ops is not None and self._keras.backend.backend() == "torch"
+        return inner_rounding_torch.changed(move) if on_torch else contextlib.nullcontext()
 
     def keeps_state(self, layer: "Any") -> bool:
         return bool(getattr(layer, "stateful", False))

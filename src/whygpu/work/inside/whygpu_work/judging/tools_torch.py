@@ -4,7 +4,7 @@ import numpy
 
 from .. import trees
 from ..lanes import taps_torch
-from . import reductions
+from . import inner_rounding_torch, reductions
 from .tools_keras import Facts
 
 TYPE_CHECKING = False
@@ -47,6 +47,10 @@ class TorchTools(object):
         if taps_torch.is_container(part):
             return []
         return list(part.parameters()) + list(part.buffers())
+
+    def rounded_inside(self, move: "Callable[[Any, bool], Any]") -> "Any":
+        """A context in which `move` changes the array that each operation makes."""
+        return inner_rounding_torch.changed(move)
 
     def keeps_state(self, part: "Any") -> bool:
         """Modules of torch.nn change their state only in training."""

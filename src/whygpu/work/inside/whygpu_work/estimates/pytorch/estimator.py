@@ -99,9 +99,7 @@ class Estimator(object):
             "source": "PyTorch %s, its own step on tensors without data" % torch.__version__,
         }
 
-    def _depends_on(
-        self, batch: int, asked: "Asked", events: "Any", peak: "allocator.Peak"
-    ) -> str:
+    def _depends_on(self, batch: int, asked: "Asked", events: "Any", peak: "allocator.Peak") -> str:
         """Where the program reads a value with which the step takes other memory; empty if nowhere.
 
         A condition has two values, and both are tried: what matters is the peak. A number has many:
