@@ -1,7 +1,7 @@
 """Messages of frameworks for an operation that none of cuDNN's engines can compute.
 
 An engine is refused for the data type, the shape or the GPU, because its release of cuDNN does not
-match, or because the memory that it works in is not to be had. The message does not say which.
+match, or because it cannot get the memory that it works in. The message does not say which.
 """
 
 from __future__ import annotations
