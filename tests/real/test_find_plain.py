@@ -155,7 +155,7 @@ def test_within_five_per_cent_of_the_truth(find: Find, name: str) -> None:
 def test_what_is_said_of_it(find: Find) -> None:
     said = find("step", "--limit", f"{LIMIT}MiB", "--margin", "10%", "--multiple-of", "8")
     assert said.code == 0, said.err
-    found = re.match(r"Batch size (\d+), with 10% of the memory left free\n", said.out)
+    found = re.match(r"✓ Batch size (\d+), with 10% of the memory left free\n", said.out)
     assert found is not None, said.out
     assert int(found[1]) % 8 == 0
     assert 0.85 * LIMIT < int(found[1]) * SAMPLE + 12 <= 0.9 * LIMIT + 8

@@ -60,14 +60,14 @@ def _told(channel: "Channel", work: "Any", batch: int) -> "Any":
 
 
 def _complete(found: "dict[str, Any]") -> "dict[str, Any]":
-    """Some estimators know neither what the allocator adds nor a range nor the phase."""
+    """Not every estimator knows a range, a phase, what the allocator adds, or what a value changes."""
     for part in found["parts"]:
         part["bytes"] = int(part["bytes"])
     peak = int(found["peak_bytes"])
     needs = max(int(found.get("needs_bytes", peak)), peak)
     least, most = (int(found.get(name, needs)) for name in ("least_bytes", "most_bytes"))
     sizes = {"peak_bytes": peak, "needs_bytes": needs, "least_bytes": least, "most_bytes": most}
-    return dict({"phase": ""}, **dict(found, **sizes))
+    return dict({"phase": "", "depends_on": ""}, **dict(found, **sizes))
 
 
 def _try_other_ways(request: "dict[str, Any]", channel: "Channel", work: "Any", batch: int) -> None:
