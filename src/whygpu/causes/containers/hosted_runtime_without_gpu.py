@@ -113,7 +113,7 @@ _TPU = late(
     r"\b(?:COLAB_TPU_ADDR|COLAB_TPU_1VM|TPU_ACCELERATOR_TYPE|TPU_WORKER_ID)['\"]?\s?[=:]\s?['\"]?\w"
     r"|\bTpuDevice\(|physical_device:TPU:\d|/device:TPU:\d|Finished initializing TPU system"
     r"|default_backend\(\)\W{1,8}tpu\b|\btpu_initializer_helper\b|\bv[2-6][ep]?-\d{1,4} TPU\b"
-    r"|\bTPU v[2-6][ep]?\b|\bTPU runtime\b|\b\d{1,3}(?:\.\d{1,3}){3}:8470\b"
+    r"|\bTPU v[2-6][ep]?\b|\bTPU runtime\b|(?:\b\d{1,3}(?:\.\d{1,3}){3}|<ip removed>):8470\b"
 )
 """The last is the address of a TPU of Colab."""
 _COLAB = late(r"google\.colab|\bCOLAB_\w|(?i:(?<![\w/])colab\b)")

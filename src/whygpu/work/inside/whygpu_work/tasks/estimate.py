@@ -60,7 +60,7 @@ def _told(channel: "Channel", work: "Any", batch: int) -> "Any":
 
 
 def _complete(found: "dict[str, Any]") -> "dict[str, Any]":
-    """Not every estimator knows a range, a phase, what the allocator adds, or what a value changes."""
+    """Not every estimator knows a range, a phase, what the allocator adds, what a value changes."""
     for part in found["parts"]:
         part["bytes"] = int(part["bytes"])
     peak = int(found["peak_bytes"])
