@@ -166,12 +166,16 @@ def _is_divisible(before: Any, after: Any) -> bool:
     return _keyed(before) is not None and _keyed(after) is not None
 
 
-def _keyed(items: tuple[Any, ...]) -> dict[tuple[str, ...], Any] | None:
-    """The items by their keys; None if they have none, or two have the same one."""
-    try:
-        found = {_KEYS[type(item)](item): item for item in items}
-    except KeyError:
-        return None
+def _keyed(items: tuple[Any, ...]) -> dict[Key, Any] | None:
+    """The items by their keys; None if they have none. Equal keys get a number."""
+    found: dict[Key, Any] = {}
+    times: dict[Key, int] = {}
+    for item in items:
+        if type(item) not in _KEYS:
+            return None
+        key = _KEYS[type(item)](item)
+        times[key] = times.get(key, 0) + 1
+        found[key if times[key] == 1 else (*key, f"number {times[key]}")] = item
     return found if len(found) == len(items) else None
 
 
