@@ -101,7 +101,8 @@ def hostile_texts(pattern: re.Pattern[Any], size: int) -> Iterator[str]:
 
 
 def seconds(pattern: re.Pattern[Any], text: str) -> float:
-    subject = text if isinstance(pattern.pattern, str) else text.encode()
+    reads_bytes = isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, bytes)
+    subject = text.encode() if reads_bytes else text
     began = time.thread_time()
     pattern.search(subject)
     return time.thread_time() - began

@@ -168,7 +168,9 @@ def _closed(nodes: tuple[DeviceNode, ...]) -> tuple[DeviceNode, ...]:
 
 def _left_out(machine: Snapshot) -> Iterator[Finding]:
     """GPUs beside a usable one that their file mode, and no scheduler, keeps from this user."""
-    cards = gpu_nodes(device_nodes(machine))
+    nodes = machine.driver.device_nodes
+    # Where a GPU computes, it does not matter that the nodes could not be listed.
+    cards = gpu_nodes(nodes.value) if isinstance(nodes, Known) else ()
     closed = tuple(
         node for node in cards if not node.usable and not node.mode.endswith(_OPEN_TO_ALL)
     )
