@@ -18,8 +18,8 @@ from whygpu.readers.requirement_files import read_requirements
 from whygpu.tables.base_images import base_image
 
 _FILES = re.compile(
-    r"requirements[\w.-]*\.txt|setup\.(py|cfg)|pyproject\.toml|environment\.ya?ml|Pipfile"
-    r"|Dockerfile[\w.-]*",
+    r"requirements[\w.-]{0,80}\.txt|setup\.(py|cfg)|pyproject\.toml|environment\.ya?ml|Pipfile"
+    r"|Dockerfile[\w.-]{0,80}",
     re.IGNORECASE,
 )
 _PIN = re.compile(
