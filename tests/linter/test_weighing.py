@@ -164,9 +164,15 @@ def test_gpus_that_another_file_gives_to_a_pod(
     assert found == [("WG811", level) for level in expected]
 
 
-def test_a_project_that_is_too_large_to_look_through(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("compose.yaml", VLLM), ("jobs/train.sbatch", JOB), ("k8s/base/pod.yaml", POD)],
+)
+def test_a_project_that_is_too_large_to_look_through(
+    tmp_path: pathlib.Path, file: str, content: str
+) -> None:
     files = {f"data/{number}.json": "{}" for number in range(5001)}
-    assert levels(tmp_path, {"compose.yaml": VLLM, **files}) == [("WG811", "info")]
+    assert levels(tmp_path, {file: content, **files}) == [("WG811", "info")]
 
 
 def test_a_project_with_too_much_text_to_look_through(tmp_path: pathlib.Path) -> None:

@@ -157,6 +157,10 @@ class ProjectTexts:
                 line = text.count("\n", 0, match.start()) + 1
                 written = text.split("\n")[line - 1].strip()
                 return Known(FileLine(path, line, written), f"{path}:{line}")
+        return self.without_match()
+
+    def without_match(self) -> Absent | Unknown:
+        """What it shows if no file that was read has a match."""
         if not self._texts().is_complete:
             return Unknown("the project has more files than were read")
         return Absent("the files of the project")

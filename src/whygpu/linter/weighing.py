@@ -104,7 +104,7 @@ def _submitted_with_gpus(setup: Setup, project: ProjectTexts) -> Answer:
                 return Known(f"{other} submits it with GPUs", other)
             if job is not None or re.search(r"[${*]", match[0]):
                 is_open = is_open or f"{other} submits jobs with GPUs, perhaps this one"
-    return Unknown(is_open) if is_open else _STANDS
+    return Unknown(is_open) if is_open else project.without_match()
 
 
 def _is_path_of(written: str, path: str) -> bool:
@@ -125,7 +125,7 @@ def _patched(setup: Setup, project: ProjectTexts) -> Answer:
     for path, text in project.having(_GIVES_GPUS):
         if kind_of(path) == "yaml" and name in text and named.search(text):
             return Unknown(f"{path} gives GPUs to a {name}, perhaps to this one")
-    return _STANDS
+    return project.without_match()
 
 
 def _given_in_another_file(setup: Setup, project: ProjectTexts) -> Answer:
@@ -140,7 +140,7 @@ def _given_in_another_file(setup: Setup, project: ProjectTexts) -> Answer:
             for each in granted
         ):
             return Unknown(f"{path} gives a service of this name GPUs")
-    return _STANDS
+    return project.without_match()
 
 
 def _arguments(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
