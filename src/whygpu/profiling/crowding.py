@@ -14,7 +14,8 @@ NO_CORES = 0.1
 CROWDED = 0.1
 """Of the time; above it, the answer says that the machine was busy with something else."""
 SURELY = 0.1
-"""What is named takes at least this share, whatever the other programs did."""
+"""What is named takes at least this share: by the lower end of its margin, and whatever the other
+programs did."""
 
 
 class Crowding(NamedTuple):

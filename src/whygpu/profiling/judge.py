@@ -28,7 +28,7 @@ from whygpu.profiling.attribution import (
     shares_of,
     spent_by,
 )
-from whygpu.profiling.crowding import CROWDED, Crowding, crowding_of, rate
+from whygpu.profiling.crowding import CROWDED, SURELY, Crowding, crowding_of, rate
 from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
@@ -53,8 +53,6 @@ FEWEST_SAMPLES = 40
 LARGEST_UNKNOWN = 0.25
 WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
-SURELY = 0.1
-"""What is named takes at least this share, by the lower end of its margin."""
 _OWN_SOURCES = ("a generator", "a function")
 """Data that the program itself prepares, and no pipeline of a framework."""
 ARRAYS_WORTH_NAMING = 1 / 3
