@@ -24,7 +24,7 @@ from whygpu.model.work import What
 
 ROOT = pathlib.Path(__file__).parent.parent
 FOLDER = ROOT / "tests" / "estimates"
-FILES = ("models.py", "small_models.py")
+FILES = ("models.py", "small_models.py", "unseen_models.py")
 PAGE = ROOT / "docs" / "measured" / "memory-estimate.md"
 _HEAD = """\
 | model | batch | inference: measured | estimated | off | training: measured | estimated | off |

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.machine import Interpreters
-from tests.hardware.memory_programs import GUARDED_FIT, GUARDED_LOOP, MEASURED
+from tests.hardware.memory_programs import GUARDED_FIT, GUARDED_LOOP, MEASURED, MEASURED_TORCH
 from tests.hardware.tensorflow_programs import PROGRAMS, Program
 from tools.gpu_runs import Ended, run, scrubbed
 from whygpu.api.logs import explain_text
@@ -75,6 +75,8 @@ class Search(NamedTuple):
 
 
 SEARCHES = (
+    Search("torch_conv", "torch", 7 * GIB, 768 * MIB),
+    Search("torch_transformer", "torch", 7 * GIB, 768 * MIB),
     Search("keras_conv", "tensorflow", 3 * GIB, 1152 * MIB),
     Search("keras_conv", "jax", 7 * GIB, 768 * MIB),
     Search("jax_conv", "jax", 7 * GIB, 640 * MIB),
@@ -82,7 +84,6 @@ SEARCHES = (
     Search("jax_attention", "jax", 7 * GIB, 640 * MIB),
     Search("keras_transformer", "tensorflow", 3 * GIB, 1152 * MIB),
     Search("tensorflow_conv", "tensorflow", 3 * GIB, 1152 * MIB),
-    Search("torch_conv", "torch", 7 * GIB, 768 * MIB),
 )
 GUARDS = {"tf-function": (GUARDED_LOOP, 1536, 1024), "keras-fit": (GUARDED_FIT, 1536, 4096)}
 """The program, its limit in MiB, and its batch."""
@@ -98,6 +99,49 @@ TO_ESTIMATE = dict(
 batches."""
 INFERRED = tuple(TO_ESTIMATE)[:9]
 """Those that were not measured at inference either."""
+UNSEEN = {
+    "keypoints": 256,
+    "squeeze": 256,
+    "two_towers": 2048,
+    "crossing": 128,
+    "encoder": 64,
+    "captions": 256,
+    "tabular": 8192,
+    "dilated": 256,
+    "torch_keypoints": 512,
+    "torch_dilated": 256,
+    "torch_patches": 64,
+    "torch_decoder": 32,
+    "torch_captions": 256,
+    "torch_squeeze": 256,
+    "torch_transposed": 512,
+    "torch_dropped": 512,
+}
+"""Models of tests/estimates/unseen_models.py, and their batches."""
+ACCELERATE_STARTS = 4096
+"""Up to twice what fits: accelerate's finder only goes down."""
+FIND_WITH_ACCELERATE = """
+import json, sys, time
+import torch
+from accelerate.utils import find_executable_batch_size
+import find_models
+import find_truth
+
+limit = int(sys.argv[3]) if len(sys.argv) > 3 else None
+if limit is not None:
+    find_truth.limit_torch(limit)
+tried = []
+
+@find_executable_batch_size(starting_batch_size=int(sys.argv[2]))
+def train(batch_size):
+    tried.append(batch_size)
+    net, example = getattr(find_models, sys.argv[1])()
+    find_truth.torch_steps(net, example, batch_size, "cpu" if limit is None else "cuda")
+    return batch_size
+
+began = time.monotonic()
+print(json.dumps({"batch": train(), "trials": len(tried), "search": time.monotonic() - began}))
+"""
 ESTIMATE_LIMIT = 6500
 """MiB, as in tests/estimates/h200.json."""
 SEARCH_SECONDS, TRUTH_SECONDS, MEASURE_SECONDS, PROGRAM_SECONDS = 300.0, 400.0, 120.0, 60.0
@@ -118,14 +162,20 @@ def experiments() -> Iterator[Experiment]:
     }
     recorded = {file.stem.removeprefix(_RECORDED) for file in LOGS.glob(f"{_RECORDED}*.log")}
     for each in SEARCHES:
-        yield Experiment(f"find/{each.name}", partial(_find, each), SEARCH_SECONDS, "limited")
+        if each.backend == "torch":
+            accelerate = partial(_accelerate, each)
+            yield Experiment(f"accelerate/{each.name}", accelerate, MEASURE_SECONDS)
+        # Alone, where its seconds are compared with those of accelerate.
+        beside = "" if each.backend == "torch" else "limited"
+        yield Experiment(f"find/{each.name}", partial(_find, each), SEARCH_SECONDS, beside)
     for name in GUARDS:
         yield Experiment(f"guard/{name}", partial(_guard, name), MEASURE_SECONDS, "limited")
     for mode, models in (("train", tuple(TO_ESTIMATE)), ("infer", INFERRED)):
-        for model in models:
-            measure = partial(_estimate, model, mode)
-            name = f"estimate/{model}-{mode}"
-            yield Experiment(name, measure, MEASURE_SECONDS, "limited")
+        for file, batches in (("unseen_models", UNSEEN), ("small_models", _only(models))):
+            for model, batch in batches.items():
+                measure = partial(_estimate, file, model, batch, mode)
+                name = f"estimate/{model}-{mode}"
+                yield Experiment(name, measure, MEASURE_SECONDS, "limited")
     missing = [name for name in programs if name not in recorded]
     yield from (programs[name] for name in sorted(missing, key=lambda name: name in SLOW))
     for each in SEARCHES:
@@ -174,6 +224,17 @@ def _find(search: Search, machine: Machine, rows: Mapping[str, Row], seconds: fl
         ],
         "notes": [scrubbed(note, search.python(machine)) for note in found.get("notes", ())],
     }
+
+
+def _accelerate(search: Search, machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
+    """accelerate's finder on the same model under the same limit; its seconds are from the start
+    of the command to its end, as those of `whygpu memory find` are."""
+    python = search.python(machine)
+    command = [python, "-c", FIND_WITH_ACCELERATE, search.model, str(ACCELERATE_STARTS)]
+    command += [str(search.limit(machine))] if machine.gpu_bytes else []
+    ended = run(command, seconds=seconds, environ=_environ(search.backend))
+    why = "" if ended.code == 0 else scrubbed(ended.errors[-500:], python)
+    return {**_end(ended), "limit": search.limit(machine), **_json(ended.output), "how": why}
 
 
 def _truth(search: Search, machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
@@ -251,21 +312,42 @@ def _guard(name: str, machine: Machine, rows: Mapping[str, Row], seconds: float)
     return {**_printed(code, words, machine, seconds), "limit_mib": limit, "batch": words[1]}
 
 
+def _only(models: Iterable[str]) -> dict[str, int]:
+    return {model: TO_ESTIMATE[model] for model in models}
+
+
 def _estimate(
-    model: str, mode: str, machine: Machine, rows: Mapping[str, Row], seconds: float
+    file: str,
+    model: str,
+    batch: int,
+    mode: str,
+    machine: Machine,
+    rows: Mapping[str, Row],
+    seconds: float,
 ) -> Row:
-    batch = TO_ESTIMATE[model] if machine.gpu_bytes else _TRIED_BATCH
-    found = _printed(MEASURED, (ESTIMATE_LIMIT, model, batch, mode), machine, seconds)
-    about = {"model": model, "file": "small_models.py", "framework": "tensorflow", "mode": mode}
+    tried = batch if machine.gpu_bytes else _TRIED_BATCH
+    words: tuple[object, ...] = (file, model, tried, mode)
+    framework = "torch" if model.startswith("torch_") else "tensorflow"
+    if framework == "torch":
+        found = _printed(MEASURED_TORCH, words, machine, seconds, framework)
+    else:
+        found = _printed(MEASURED, (ESTIMATE_LIMIT, *words), machine, seconds)
+    about = {"model": model, "file": f"{file}.py", "framework": framework, "mode": mode}
     nothing = {"mixed": False, "reserved_bytes": None, "process_bytes": None}
-    return {**found, "measured": {**about, "batch": batch, **nothing, **found["printed"]}}
+    return {**found, "measured": {**about, "batch": tried, **nothing, **found["printed"]}}
 
 
-def _printed(code: str, words: Sequence[object], machine: Machine, seconds: float) -> Row:
+def _printed(
+    code: str,
+    words: Sequence[object],
+    machine: Machine,
+    seconds: float,
+    framework: str = "tensorflow",
+) -> Row:
     """What one of our programs prints: a line of JSON."""
-    environ = _environ("tensorflow")
+    environ = _environ(framework)
     environ["PYTHONPATH"] = f"{ROOT / 'tests' / 'estimates'}:{ROOT / 'src'}"
-    python = machine.interpreters.of("tensorflow")
+    python = machine.interpreters.of(framework)
     command = [python, "-c", code, *map(str, words)]
     ended = run(command, seconds=seconds, environ=environ)
     return {

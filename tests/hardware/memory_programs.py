@@ -19,13 +19,13 @@ for gpu in gpus:
 """On a logical device the allocator splits its blocks, so that its counters show the need."""
 
 MEASURED = f"""{_LIMITED}
-import small_models
+import importlib
 
 def peak():
     return tf.config.experimental.get_memory_info("GPU:0")["peak"] if gpus else None
 
-name, batch, mode = sys.argv[2], int(sys.argv[3]), sys.argv[4]
-model = getattr(small_models, name)()
+file, name, batch, mode = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]
+model = getattr(importlib.import_module(file), name)()
 (given,) = model.inputs
 x = np.ones((batch, *given.shape[1:]), given.dtype)
 y = np.ones((batch, *model.outputs[0].shape[1:]), "float32")
@@ -44,8 +44,42 @@ print(json.dumps({{
     "jit_compile": bool(getattr(model, "jit_compile", False)),
 }}))
 """
-"""LIMIT MODEL BATCH train|infer: what a step of a model of small_models.py takes, in the fields of
-tests/estimates/h200.json."""
+"""LIMIT FILE MODEL BATCH train|infer: what a step of a Keras model of tests/estimates takes, in the
+fields of tests/estimates/h200.json."""
+
+MEASURED_TORCH = """
+import importlib, json, sys
+import torch
+file, name, batch, mode = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+module, example = getattr(importlib.import_module(file), name)()
+gpu = torch.cuda.is_available()
+device = "cuda" if gpu else "cpu"
+module.to(device)
+x = torch.zeros((batch, *example.shape[1:]), dtype=example.dtype, device=device)
+optimizer = torch.optim.Adam(module.parameters())
+
+def train():
+    optimizer.zero_grad()
+    output = module(x)
+    scores = output.flatten(0, -2)
+    classes = torch.zeros(len(scores), dtype=torch.int64, device=device)
+    loss = torch.nn.functional.cross_entropy(scores, classes)
+    loss.backward()
+    optimizer.step()
+
+def infer():
+    with torch.no_grad():
+        module(x)
+
+module.train(mode == "train")
+for _ in range(3):
+    train() if mode == "train" else infer()
+print(json.dumps({
+    "peak_bytes": torch.cuda.max_memory_allocated() if gpu else None,
+    "reserved_bytes": torch.cuda.max_memory_reserved() if gpu else None,
+}))
+"""
+"""FILE MODEL BATCH train|infer: the same for a PyTorch module, in the usual loop."""
 
 GUARDED_LOOP = f"""{_LIMITED}
 import whygpu

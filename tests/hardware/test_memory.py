@@ -48,7 +48,7 @@ def test_what_tensorflow_takes_is_within_the_margins_of_the_estimate(
 ) -> None:
     needs("keras", "tensorflow")
     about = {"model": model, "batch": batch, "file": "small_models.py", "mode": "train"}
-    facts = facts_of(MEASURED, 6500, model, batch, "train")
+    facts = facts_of(MEASURED, 6500, "small_models", model, batch, "train")
     row = {**about, "framework": "tensorflow", "mixed": False, **facts}
     at = estimated(row, PYTHON).at
     assert at is not None
