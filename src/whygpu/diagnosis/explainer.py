@@ -25,6 +25,7 @@ from whygpu.diagnosis.guidance import (
     for_work_without_gpu,
     health,
     is_time_limit,
+    wants_gpu,
 )
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
@@ -113,6 +114,9 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     if doubt is not None or (missing and not (verdict == "found" and weighty)):
         verdict = "unknown"
     on_cpu_because = _reason_for_cpu(roots) if verdict == "nothing-wrong" else None
+    if on_cpu_because is not None and passed is None and wants_gpu(log):
+        # It worked, but not as its user wants it to.
+        verdict, on_cpu_because = "found", None
     beside = _beside_the_point(roots, log)
     roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
     if verdict != "found":
@@ -329,9 +333,9 @@ def _verdict(
 
 
 _OF_AN_INSTALLER = re.compile(
-    r"ERROR: (?:ResolutionImpossible|Cannot install|Could not (?:build|find a version)|Failed building"
-    r"|No matching distribution)|\bmetadata-generation-failed|\bsubprocess-exited-with-error"
-    r"|PackagesNotFoundError|(?:LibMamba)?UnsatisfiableError|ResolvePackageNotFound"
+    r"ERROR: (?:ResolutionImpossible|Cannot install|Could not (?:build|find a version)"
+    r"|Failed building|No matching distribution)"
+    r"|\bmetadata-generation-failed|\bsubprocess-exited-with-error|PackagesNotFoundError|(?:LibMamba)?UnsatisfiableError|ResolvePackageNotFound"
 )
 
 

@@ -26,7 +26,9 @@ from whygpu.tables.complaints import (
     POINTS_BELOW,
     PROFILE,
     SEES_NONE,
+    WANTS_GPU,
     Complaint,
+    asks_something,
     complaint_in,
     goes_on_after,
     is_of_a_person,
@@ -72,6 +74,8 @@ def _next_steps(log: Log) -> tuple[Remedy, ...]:
 _MOST_CAUSES = 4
 _MOST_OWN_LINES = 40
 """People describe what they see before anything else, and not at length."""
+_MOST_FORM_LINES = 80
+"""The form of an issue tracker begins with many fields."""
 _MOST_LAST_WORDS = 8
 """Some ask below what they paste."""
 _NO_DRIVER = "no driver or no GPU on that machine"
@@ -406,20 +410,38 @@ def for_own_words(
     )
 
 
-def for_reported_fault(log: Log) -> Guidance | None:
-    """For the form of an issue tracker, which somebody filled in because something is wrong."""
-    form = next(
-        (line for line in log.lines[:_MOST_OWN_LINES * 2] if FAULT_HEADING.match(line.text)), None
+def wants_gpu(log: Log) -> bool:
+    """Whether a person says that there is a GPU, or that the work should be done on one."""
+    return any(
+        line.level == "none" and WANTS_GPU.search(line.text) is not None
+        for line in log.lines[:_MOST_FORM_LINES]
     )
-    if form is None:
+
+
+def for_reported_fault(log: Log) -> Guidance | None:
+    """For the form of an issue tracker, which somebody filled in because something is wrong, and
+    for a question that no message answers."""
+    head = log.lines[:_MOST_FORM_LINES]
+    form = next((line for line in head if FAULT_HEADING.match(line.text)), None)
+    asked = next((line for line in head if _is_open_question(log, line)), None)
+    if form is None and asked is None:
         return None
     works = health(log)
     shown = f"; {works}" if works else ""
     return Guidance(
-        f"line {form.number} begins a person's report of a fault, and no message shows one{shown}",
+        f"line {form.number} begins a person's report of a fault, and no message shows one{shown}"
+        if form is not None
+        else f"line {asked.number if asked else 0} asks something that no message answers{shown}",
         ask="What did the program do that it should not have done?",
         steps=(_WHOLE_OUTPUT, CHECK),
     )
+
+
+def _is_open_question(log: Log, line: Line) -> bool:
+    if line.level != "none" or not asks_something(line.text):
+        return False
+    said = complaint_in(line.text)
+    return said is None or not (said.asks_for_use and log.reports_gpu_at_work())
 
 
 _NEAR = 4

@@ -50,7 +50,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         re.compile(
             r"(?<![/\w.])(?<!offload )(?:device|accelerator|backend|platform)"
             r"(?: (?:is|used|name|type))?['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?cpu\b(?!:\d+ ->)"
-            r"|\b(?:using|running on|training on|runs on|executing on|(?:falling|fell) back to)"
+            r"|\b(?:using|running on|training on|runs on|executing on|(?:falling|fell) back to"
+            r"|switch(?:ing|ed) to)"
             r"(?: the)?(?: device)?\W{0,3}cpu\b(?! (?:cores?|threads?|instructions?|offload))"
             rf"|\[(?:Tfrt)?CpuDevice\(|devices\(\){_GIVES}(?:only )?(?:Tfrt)?CPU(?:Device)?\b"
             r"|default_backend\(\)\W{1,8}cpu\b"

@@ -38,7 +38,8 @@ _CODE = re.compile(
     r"\s{0,12}(?:(?:import|from|with|for|if|else|def|try|except)\b|[#@]|[A-Za-z_]\w{0,40} ?=[^=])"
 )
 _COMMENT = re.compile(
-    r"\)\s{0,8}# {0,4}(?:(?:it )?(?:prints?|gives?|returns?|outputs?|shows?|-{1,2}>|=>|→)[: ]{1,3})?"
+    r"\)\s{0,8}# {0,4}"
+    r"(?:(?:it )?(?:prints?|gives?|returns?|outputs?|shows?|-{1,2}>|=>|→)[: ]{1,3})?"
     r"(?P<value>\S[^#\n]{0,300})$"
 )
 _WARNING = re.compile(r"\s|[^\n]{0,300}Warning\b|\d{4}-\d\d-\d\d |[IWE]\d{4} ")

@@ -42,7 +42,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("cudnn-built", rf"source was compiled with:? {_NUMBER}"),
         (
             "tensorflow",
-            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version{_ASIDE}:?|==|-| ) ?['\"]?v?"
+            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version{_ASIDE}:?|==?|-| ) ?['\"]?v?"
             # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
             rf"(?=[012]\.){_NUMBER}",
         ),

@@ -16,7 +16,9 @@ _WORK = re.compile(
             r"\b(?:\w{1,20}_)?(?:[Ll]oss|[Aa]ccuracy|acc|mAP|perplexity|reward)['\"]?[ :=]{1,3}\d",
             r"\d ?(?:it/s|s/it|[mu]?s/(?:step|sample|epoch)|samples/s|im(?:g|ages)/s|tokens/s)",
             r"\d ?(?:FPS|fps)\b|\bFPS for\b|global_step/sec: [1-9]|\[#\d{3,8}\]\[\d{2,6}ms\]",
-            r"Saving (?:checkpoint|model|summar)|[Ss]aved (?:model|checkpoint)",
+            # "after loading a saved model" reports no work.
+            r"Saving (?:checkpoint|model|summar)|Saved (?:model|checkpoint)"
+            r"|^\W{0,4}saved (?:model|checkpoint)|[:,.)\]] saved (?:model|checkpoint)",
             r"Successfully (?:saved|trained)|Test (?:loss|accuracy|score)",
             r"\b(?:[Oo]utputs?|[Rr]esults?|[Pp]redictions?|[Mm]odel) (?:\w{1,12} )?"
             r"(?:saved|written) (?:to|in)\b",

@@ -21,11 +21,11 @@ def _one_of(*words: str) -> re.Pattern[str]:
     return late(rf"(?<![\w])(?:{'|'.join(ends)})(?![\w])", re.IGNORECASE)
 
 
-_GPU = _one_of("GPUs?", "CUDA", "graphics? cards?", "RTX", "GTX", "Tesla", "Quadro", "GeForce")
-_CPU = _one_of("CPUs?")
-_ISNT = (
-    r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
+_GPU = _one_of(
+    "GPUs?", "(?<!and-)CUDA", "graphics? cards?", "RTX", "GTX", "Tesla", "Quadro", "GeForce"
 )
+_CPU = _one_of("CPUs?")
+_ISNT = r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
 """People leave out the apostrophe, but "want" is no denial."""
 _NOT = rf"(?:not|{_ISNT}|no|never|cannot|unable|fail\w{{0,3}}|0|zero)"
 _HOW = _one_of(
@@ -131,19 +131,21 @@ IDLE = Complaint(
     "Does nvidia-smi list the program among the processes of the GPU? If not, it works on the CPU.",
 )
 
-_SOME = r"(?:\W{1,3}[\w-]{1,14})"
+_NEXT = r"[ '\"`*-]{1,3}"
+_SOME = rf"(?:{_NEXT}[\w-]{{1,14}})"
+"""Words of the same clause: "failed to install, but running it" denies nothing."""
 NOT_USED = Complaint(
     (
         _GPU,
         _one_of(
             # The words are near each other: "the build did not work" is about another thing.
-            rf"{_NOT}{_SOME}{{0,3}}?\W{{1,3}}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
+            rf"{_NOT}{_SOME}{{0,3}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
             r"|train\w{0,4}|process\w{0,3})",
-            rf"GPUs?{_SOME}{{0,3}}?\W{{1,3}}(?:not|{_ISNT}|never){_SOME}{{0,2}}?\W{{1,3}}"
+            rf"GPUs?{_SOME}{{0,3}}?{_NEXT}(?:not|{_ISNT}|never){_SOME}{{0,2}}?{_NEXT}"
             r"(?:work\w{0,3}|being|involved|active|engaged)",
-            rf"(?:on|us(?:e|es|ed|ing)|only|to|with|by){_SOME}{{0,2}}?\W{{1,3}}CPUs?"
+            rf"(?:on|us(?:e|es|ed|ing)|only|to|with|by){_SOME}{{0,2}}?{_NEXT}CPUs?"
             r"(?! ?(?:and|or|/|,|&) ?(?:the )?GPU)",
-            rf"CPUs?{_SOME}{{0,3}}?\W{{1,3}}(?:us(?:e|es|ed|ing|age)|instead|works|working|load)",
+            rf"CPUs?{_SOME}{{0,3}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|instead|works|working|load)",
             "no process",
         ),
     ),
@@ -167,16 +169,27 @@ _ONLY_KERAS = late(
     r"(?:not|n['’]?t|cannot|unable)(?!\w)",
     re.IGNORECASE,
 )
-_SLOW = late(
-    r"(?<!\w)(?:GPUs?|CUDA|graphics? cards?)(?!\w)[^\n]{0,200}(?<!\w)(?:slow|slowly|speed)(?!\w)"
-    r"|(?<!\w)(?:slow|slowly|speed)(?!\w)[^\n]{0,200}(?<!\w)(?:GPUs?|CUDA|graphics? cards?)(?!\w)"
-    r"|(?<!\w)(?:so|very|too|extremely|terribly|really|incredibly|super|painfully|ridiculously)"
+_VERY_SLOW = late(
+    r"(?<!\w)(?:so|very|too|extremely|terribly|really|incredibly|super|painfully|ridiculously)"
     r" (?:slow|slowly|long)(?!\w)"
     r"|(?<!\w)(?:takes?|took|taking)(?!\w)(?: [\w~]{1,12}){0,3} "
     r"(?:forever|ages|hours|\d{1,3} ?(?:minutes?|mins?|hours?|h))(?!\w)",
     re.IGNORECASE,
 )
-"""Which device is meant need not be said: whoever asks here means the work of the GPU."""
+_MEMORY_IS_FULL = late(
+    r"(?<!\w)OOM(?!\w)|(?<!\w)(?:out[- ]of[- ]memory"
+    r"|(?:runs?|ran|running) out of (?:\w{2,6} )?memory|ResourceExhausted\w{0,5})(?!\w)",
+    re.IGNORECASE,
+)
+_KEEPS_MEMORY = late(
+    r"(?<!\w)(?:memory|VRAM)(?!\w)[^.\n]{0,80}(?:not|n['’]t|never|without)[^.\n]{0,30}"
+    r"(?:free|release|clear|empt|flush|decrease|drop)"
+    r"|(?:not|n['’]t|never|nothing|how to|unable to|cannot|want to|clear\w{0,3}|free\w{0,3})"
+    r"[^.\n]{0,40}(?:free|release|clear|empty|emptie|flush|reset)\w{0,3}[^.\n]{0,30}(?:memory|VRAM)"
+    r"|(?:memory|VRAM)(?: \w{2,12}){0,3} "
+    r"(?:leak|grows|increases|keeps (?:growing|increasing)|steadily)",
+    re.IGNORECASE,
+)
 _DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
 
 FAILS = Complaint(
@@ -233,7 +246,7 @@ _LIMIT_MEMORY = Remedy(
     command_line("whygpu run --memory growth -- python PROGRAM.py"),
 )
 SLOW = Complaint(
-    (_SLOW,),
+    (_GPU, _one_of("slow", "slowly", "takes? (?:too |very |so )?long", "speed")),
     "the program is slow",
     (_WHICH_DEVICE, PROFILE),
     IDLE.candidates,
@@ -372,11 +385,30 @@ _ALL: tuple[Complaint, ...] = (
         (_LIMIT_MEMORY,),
     ),
     Complaint(
+        (_KEEPS_MEMORY, _one_of("GPUs?", "VRAM", "graphics? cards?", "CUDA", "tf", "keras")),
+        "the GPU's memory is not freed",
+        (
+            Remedy(
+                "TensorFlow gives memory back only when its process ends: do each round in a "
+                "process of its own (multiprocessing with the method spawn)."
+            ),
+            _LIMIT_MEMORY,
+            _WHOLE_OUTPUT,
+        ),
+        (
+            "the framework keeps freed memory for its next use, which is no leak",
+            "models, results or graphs of earlier rounds that are still referred to",
+        ),
+        "Does the memory that is in use grow from round to round?",
+    ),
+    Complaint(
         (
             _one_of("GPUs?", "VRAM", "graphics? cards?"),
             _one_of("memory", "VRAM"),
             _one_of("all", "whole", "entire", "full", "fully", r"(?:9\d|100) ?%"),
-            _one_of("allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"),
+            _one_of(
+                "allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"
+            ),
         ),
         "the framework takes all of the GPU's memory",
         (_LIMIT_MEMORY,),
@@ -461,23 +493,61 @@ _ALL: tuple[Complaint, ...] = (
         ),
         "Does it use the CPU or the GPU while it hangs (top, nvidia-smi)?",
     ),
-    SLOW,
     WHETHER_USED,
     NOT_USED,
+    SLOW,
     HOW_TO_USE,
     FAILS,
     _ABOUT_THE_GPU,
 )
+_LAST_RESORT: tuple[Complaint, ...] = (
+    Complaint(
+        (_MEMORY_IS_FULL,),
+        "memory runs out",
+        (
+            _WHOLE_OUTPUT,
+            Remedy(
+                "Let whygpu say what needs the memory, and what would fit.",
+                command_line("whygpu memory PROGRAM.py"),
+            ),
+        ),
+        (
+            "a batch, input or model that needs more than the GPU has",
+            "another process, or an earlier run, that holds the GPU's memory",
+            "models, results or graphs of earlier rounds that are kept",
+        ),
+        "Which message says so, and how much memory is in use before the program starts?",
+    ),
+    SLOW._replace(words=(_VERY_SLOW,)),
+)
+"""Symptoms that do not name the GPU. Whoever asks here means its work, if nothing else is said."""
+_QUESTION = late(
+    r"(?:^|[.!?:,] {1,2}|\b(?:so|but|and) )"
+    r"(?:why|how|what|which|where|is|are|am|do|does|did|can|could|should|would|has|have)"
+    r"(?:['’]s)?(?!\w)[^?\n]{2,300}\?(?:\W|$)",
+    re.IGNORECASE,
+)
+WANTS_GPU = late(
+    r"(?<![\w.])(?:I|i|we|We)(?: (?:do|also|already|just|still))?(?:['’]ve| have| got| has| bought)"
+    r"(?! (?:no|not|to)\b)[^.,;\n]{0,30}\b(?:GPUs?|RTX|GTX|GeForce|graphics? card)"
+    r"|\b(?:my|My) (?:\w{2,12} )?(?:GPUs?|RTX|GTX|GeForce|graphics? card)\b"
+    r"|\b(?:[Ii]nstead of|on (?:the )?CPU,? (?:but )?not|not (?:on |using |the ){0,2}) ?"
+    r"(?:the |my )?GPU\b"
+)
+"""A person has a GPU, or expects the work to be done on one."""
 _PERSON = late(
     r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$"
     # Many write no capital letters; "i" alone is a variable.
     r"|(?<![\w.\[(])i(?:['’]m|['’]ve|m| (?:am|have|had|get|got|want|need|use|used|run|ran|tried|try"
-    r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))(?!\w)"
-    r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes|takes)(?!\w)"
+    r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))"
+    r"(?!\w)"
+    r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes|takes)"
+    r"(?!\w)"
 )
 FAULT_HEADING = late(
-    r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug|problem|issue"
-    r"|current behaviou?r)|what happened|what went wrong|bug description|problem description))\W{0,8}$"
+    r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r"
+    r"|describe the (?:bug|problem|issue|current behaviou?r)|what happened|what went wrong"
+    r"|bug description|problem description))\W{0,8}$"
 )
 """The heading of a form for faults, below which somebody says what is wrong."""
 _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")
@@ -488,11 +558,17 @@ def complaint_in(line: str) -> Complaint | None:
 
     The sentences together come last: the GPU may be named in one, and "not detected" in another.
     """
-    for sentence in (*(found[0] for found in _SENTENCE.finditer(line)), line):
-        for row in _ALL:
-            if all(word.search(sentence) for word in row.words):
-                return row
+    for rows in (_ALL, _LAST_RESORT):
+        for sentence in (*(found[0] for found in _SENTENCE.finditer(line)), line):
+            for row in rows:
+                if all(word.search(sentence) for word in row.words):
+                    return row
     return None
+
+
+def asks_something(line: str) -> bool:
+    """Whether a sentence of the line is a question, whatever it is about."""
+    return "?" in line and _QUESTION.search(line) is not None
 
 
 def goes_on_after(sentence: str, line: str) -> bool:

@@ -131,6 +131,7 @@ from whygpu.causes.evidence.log_gpu_generations import (
     NO_KERNELS_FOR,
     REFUSED_AND_OLD,
     LogGpu,
+    age_for,
     age_of,
     age_of_unnamed,
     cuda_of,
@@ -325,6 +326,7 @@ def _by_generation(log: Log) -> Iterator[Finding]:
     gemm = [match.line for match in log.find(_GEMM)]
     if not (missing or no_function or failing or gemm) and (log.failures or log.progress):
         # Searching the names of GPUs takes long, and here the age of one would decide nothing.
+        yield from _beside_work(log)
         return
     age, gpu = age_of(log)
     new = age == "too-new" or (age == "unknown" and gpu is not None and gpu.capability >= _TURING)
@@ -364,6 +366,25 @@ def _by_generation(log: Log) -> Iterator[Finding]:
             yield _from_log(log, sorted({gpu.line, said[0]}), what, "possible")
 
 
+def _beside_work(log: Log) -> Iterator[Finding]:
+    """A program that works on a GPU that its CUDA libraries do not know, as both are shown."""
+    opened = next((e for e in log.library_events("opened", _OLD_LIBRARIES) if e.version), None)
+    if opened is None or log.failures or log.framework not in ("tensorflow", "keras"):
+        return
+    for device in log.devices:
+        capability = parse_capability(device.capability)
+        if capability is not None and age_for(capability, opened.version) == "too-new":
+            gpu = LogGpu(device.line, device.name, capability)
+            what = (
+                f"{framework_title(log)} runs on {gpu}, which is newer than the CUDA "
+                f"{opened.version} that it loads: it compiles its kernels for minutes, and the "
+                "libraries may fail or compute wrong values there"
+            )
+            yield _from_log(log, [device.line, opened.line], what, "likely")
+            return
+
+
+_OLD_LIBRARIES = ("cudart", "cublas")
 _TURING = (7, 5)
 
 

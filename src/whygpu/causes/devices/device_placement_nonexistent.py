@@ -74,7 +74,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.remedy import command_line
+from whygpu.model.remedy import command_line, shell_script
 
 CAUSE = cause(
     "WG409",
@@ -160,6 +160,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         f.line for f in log.failures if _STATEMENTS.search(f.text) or _CPU_FORMAT.search(f.text)
     ]
     bare = bool(without) and not _HAS_GPU.search(without[0].has) and "GPU" in without[0].device
+    tpu = statement is not None and not without and _OF_TPU.search(statement.text) is not None
     weak = not without and (
         form is not None or (statement is not None and statement.groups["backend"])
     )
@@ -169,11 +170,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(*(n for n in lines if any(line.number == n for line in log.lines))),
         remedies=_NAME
         if statement and statement.groups["unread"]
+        else _TPU
+        if tpu
         else tuple(_remedies(log, without)),
         # If there is no GPU at all, this is certain, but hardly the root cause.
         confidence="possible" if weak and statement else "likely" if weak or bare else "certain",
         effect="broken" if failed_at(log, lines) or without else "cpu",
-        ask="Does `nvidia-smi` show a GPU there, and does the installed build have CUDA? "
+        ask="Which accelerator does that machine have?"
+        if tpu
+        else "Does `nvidia-smi` show a GPU there, and does the installed build have CUDA? "
         "`whygpu check` shows both.",
     )
 
@@ -183,6 +188,18 @@ def _short(devices: str) -> str:
     return devices.replace("/job:localhost/replica:0/task:0", "")
 
 
+_OF_TPU = late(r"\bTPU\b|COLAB_TPU|'tpu'")
+_TPU = (
+    Remedy(
+        "On a machine with a TPU of its own (Colab, a Cloud TPU VM), name it: "
+        "TPUClusterResolver(tpu='local'), with the build of TensorFlow for TPUs.",
+        shell_script("python -m pip list | grep -i -E 'tensorflow|libtpu'"),
+    ),
+    Remedy(
+        "If there is none, choose a machine or a runtime with a TPU (in Colab: Runtime > Change "
+        "runtime type), or leave out the TPU strategy."
+    ),
+)
 _NAME = (Remedy("Write the kind and the number: /gpu:0, /cpu:0."),)
 
 

@@ -19,6 +19,7 @@ from whygpu.model.finding import Confidence, Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Log, Match
 from whygpu.model.units import GIB, logged_size, size_text
+from whygpu.tables.gpu_memory import sizes_of
 
 _CONTEXT = GIB // 2
 """Memory of a process in addition to its tensors: context, kernels, library workspaces."""
@@ -105,7 +106,10 @@ def shortage(log: Log) -> Shortage | None:
         # XLA prints the same for main memory; a watched run shows which memory it was.
         return None
     refused = [a for a in log.allocations if a.place == "gpu" and a.final and not _pinned(log, a)]
-    ladder = [a for a in log.allocations if a.place == "gpu" and not a.final and _is_ladder(log, a)]
+    ladder = _possible(
+        log,
+        [a for a in log.allocations if a.place == "gpu" and not a.final and _is_ladder(log, a)],
+    )
     dumps = [] if log.allocations else [match.line for match in log.find(_DUMPED)]
     ends_of_memory = any(_ABOUT_MEMORY.search(failure.text) for failure in log.failures)
     if not refused and (not (ladder or dumps) or (log.failures and not ends_of_memory)):
@@ -164,6 +168,21 @@ def _is_ladder(log: Log, allocation: Allocation) -> bool:
     """A reservation that the driver refused, and not the allocator's note about performance."""
     text = text_of(log, allocation)
     return "from device" in text or "device memory of" in text
+
+
+def _possible(log: Log, ladder: list[Allocation]) -> list[Allocation]:
+    """Without the steps from a request for more than the GPU has, which no GPU can grant.
+
+    A program that swaps memory to the host asks for several times the GPU's memory.
+    """
+    # A part of a GPU has less memory than the whole.
+    known = [
+        device.total or (sizes_of(device.name.partition(" MIG")[0]) or (0, 0))[1]
+        for device in log.devices
+    ]
+    most = max(known, default=0)
+    too_much = most and any((a.requested or 0) > most for a in ladder)
+    return [] if too_much else ladder
 
 
 def _judge(
