@@ -98,6 +98,7 @@ _ENDS_AT_USE = re.compile(
     r"|Could not locate \S{1,60}\.dll\. Please make sure it is in your library path"
 )
 """Who writes such a message does not go on without the library."""
+_OF_TENSORRT = re.compile(r"load dynamic library '?libnvinfer[\w.]{0,30}'?(?=; dlerror: )")
 _FILE_WORDS = (".so", ".dll", ".dylib", "shared library", "java.library.path")
 
 
@@ -116,6 +117,10 @@ def _of_line(line: Line, stops: bool) -> Iterator[LibraryEvent]:
     if not any(word in line.text for word in _FILE_WORDS):
         return
     stops = stops or line.level == "fatal" or _ENDS_AT_USE.search(line.text) is not None
+    optional = _OF_TENSORRT.search(line.text)
+    if optional is not None:
+        # What TensorRT lacks is of no concern to TensorFlow.
+        line = line._replace(text=line.text[: optional.end()])
     seen: set[str] = set()
     for pattern, outcome in _EVENTS:
         for match in pattern.finditer(line.text):

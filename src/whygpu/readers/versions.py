@@ -42,7 +42,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("cudnn-built", rf"source was compiled with:? {_NUMBER}"),
         (
             "tensorflow",
-            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version{_ASIDE}:?|==?|-| ) ?['\"]?v?"
+            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version{_ASIDE}:?|==?|-| ) ?['\"]?[vV]?"
             # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
             rf"(?=[012]\.){_NUMBER}",
         ),
@@ -50,7 +50,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "tensorflow",
             # The forms of issue trackers ask twice: "TF 1.0: python -c ..., TF 2.0: python -c ...".
             r"(?<![\w./:-])(?i:tf(?:[-_ ]?gpu)?)"
-            rf"(?: version(?: is)?)?(?: ?:|==?)? ?v?([012]\.{_DIGITS})(?! ?:|\.?[\w/])",
+            rf"(?: version(?: is)?)?(?: ?:|==?)? ?[vV]?([012]\.{_DIGITS})(?! ?:|\.?[\w/])",
         ),
         # What is installed comes before what an extension was built for.
         ("torch", rf"PyTorch \S{{1,24}} [^(\n]{{0,40}}\(you have {_NUMBER}"),

@@ -139,7 +139,7 @@ NOT_USED = Complaint(
         _GPU,
         _one_of(
             # The words are near each other: "the build did not work" is about another thing.
-            rf"{_NOT}{_SOME}{{0,3}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
+            rf"{_NOT}{_SOME}{{0,7}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
             r"|train\w{0,4}|process\w{0,3})",
             rf"GPUs?{_SOME}{{0,3}}?{_NEXT}(?:not|{_ISNT}|never){_SOME}{{0,2}}?{_NEXT}"
             r"(?:work\w{0,3}|being|involved|active|engaged)",
@@ -337,7 +337,23 @@ _ALL: tuple[Complaint, ...] = (
         "Is a step still slower with a batch that is ten times as large?",
     ),
     Complaint(
-        (_GPU, _CPU, _one_of("differ-", "same results?", "wrong", "NaN", "inaccura-", "mismatch-")),
+        (
+            _GPU,
+            _CPU,
+            _one_of("differ-", "same results?", "wrong", "NaN", "inaccura-", "mismatch-"),
+            _one_of(
+                *(
+                    "results?",
+                    "outputs?",
+                    "predictions?",
+                    "accuracy",
+                    "loss",
+                    "values?",
+                    "numbers?",
+                ),
+                *("answers?", "NaN", "wrong", "inaccura-", "mismatch-", "scores?"),
+            ),
+        ),
         "the results on the GPU are not those of the CPU",
         (
             Remedy(
@@ -478,7 +494,17 @@ _ALL: tuple[Complaint, ...] = (
         "Which release of the framework is it, and which GPU?",
     ),
     Complaint(
-        (_one_of("hang-", "hung", "stuck", "freez-", "frozen", "forever", "nothing happens"),),
+        (
+            _one_of(
+                "hang-",
+                "hung",
+                "stuck",
+                "freez-",
+                "frozen",
+                "(?<!takes )(?<!take )forever",
+                "nothing happens",
+            ),
+        ),
         "the program does not go on",
         (
             Remedy(

@@ -259,7 +259,12 @@ def _not_requested(log: Log) -> Iterator[Finding]:
     """The program reports that there is a GPU, and that it uses the CPU."""
     reports = log.without_gpu()
     unused = [report.line for report in reports if report.says == "gpu-unused"]
-    on_cpu = [report.line for report in reports if report.says == "on-cpu"]
+    # A list without a GPU is of another process than a list with one.
+    on_cpu = [
+        report.line
+        for report in reports
+        if report.says == "on-cpu" and "physical_device:CPU" not in log.line(report.line).text
+    ]
     there = [report.line for report in log.reports if report.says == "gpu"]
     if not unused and not (on_cpu and there):
         return

@@ -187,7 +187,7 @@ _VERSIONS_DIFFER = late(
 )
 _GPU_FAULT = late(
     r"device-side assert|Assertion [`'][^\n]{0,200} failed|ILLEGAL_ADDRESS|illegal memory access"
-    r"|CUDA_ERROR_LAUNCH_FAILED|unspecified launch failure|NVRM: Xid|no kernel image"
+    r"|CUDA_ERROR_LAUNCH_FAILED|unspecified launch failure|NVRM: Xid|no kernel image|GPU sync failed"
     r"|is not compatible with the current PyTorch"
 )
 _OLD_CUDA = late(r"(?:libcu(?:dart|blas)\.so\.|cu(?:dart|blas)64_)(?:8|9|10)")

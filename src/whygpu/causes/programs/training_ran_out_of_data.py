@@ -32,6 +32,14 @@ The end of a data set is reported in each epoch, and the training goes on.
 Epoch 2/5
 ```
 
+The size of the data set was not known before the first epoch.
+
+```
+    919/Unknown 12s 2ms/step - loss: 1.0546
+UserWarning: Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at least `steps_per_epoch * epochs` batches.
+927/927 12s 2ms/step - loss: 1.0546
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/api_docs/python/tf/keras/Model#fit>
@@ -54,12 +62,14 @@ _RAN_OUT = late(
     r"Your input ran out of data; interrupting (?P<what>training|evaluation|\w{1,20})"
     r"(?:[^\n]{1,150}in this case, (?P<batches>\d{1,9}) batches)?"
 )
+_SIZE_UNKNOWN = late(r"(?<!\d)\d{1,9}/Unknown\b")
+"""A data set of unknown size ends the first epoch like this, and Keras counts it then."""
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     match = log.first(_RAN_OUT)
-    if match is None or log.failures:
+    if match is None or log.failures or log.says(_SIZE_UNKNOWN):
         return
     wanted = match.groups["batches"]
     than = f"than the {int(wanted):,} that it was told to expect" if wanted else "than expected"
