@@ -95,7 +95,7 @@ _FRAMEWORKS = (
     (
         "tensorflow",
         late(
-            r"(?<!external/org_)tensorflow|\btf\.|gpu_device\.cc"
+            r"(?<!external/org_)tensorflow|\btf\.|gpu_device\.cc|(?<![\w.])(?:tf|TF) ?=? ?[12]\.\d"
             r"|OOM when allocating tensor|Dst tensor is not initialized"
             r"|Failed to get convolution algorithm"
         ),

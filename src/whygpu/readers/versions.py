@@ -50,7 +50,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "tensorflow",
             # The forms of issue trackers ask twice: "TF 1.0: python -c ..., TF 2.0: python -c ...".
             r"(?<![\w./:-])(?i:tf(?:[-_ ]?gpu)?)"
-            rf"(?: version(?: is)?)?(?: ?:|==?)? ?[vV]?([012]\.{_DIGITS})(?! ?:|\.?[\w/])",
+            rf"(?: version(?: is)?)?(?: ?:| ?==?)? ?[vV]?([012]\.{_DIGITS})(?! ?:|\.?[\w/])",
         ),
         # What is installed comes before what an extension was built for.
         ("torch", rf"PyTorch \S{{1,24}} [^(\n]{{0,40}}\(you have {_NUMBER}"),

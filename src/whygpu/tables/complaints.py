@@ -532,10 +532,7 @@ _LAST_RESORT: tuple[Complaint, ...] = (
         "memory runs out",
         (
             _WHOLE_OUTPUT,
-            Remedy(
-                "Let whygpu say what needs the memory, and what would fit.",
-                command_line("whygpu memory PROGRAM.py"),
-            ),
+            Remedy("See which programs hold the GPU's memory.", command_line("whygpu memory")),
         ),
         (
             "a batch, input or model that needs more than the GPU has",

@@ -364,6 +364,8 @@ def _by_generation(log: Log) -> Iterator[Finding]:
         elif (said := complaints(log, *ABOUT_USE)) and log.version_of(log.framework or ""):
             # The versions and the GPU are only told, and not all that is told is in use.
             yield _from_log(log, sorted({gpu.line, said[0]}), what, "possible")
+    elif not lines:
+        yield from _beside_work(log)
 
 
 def _beside_work(log: Log) -> Iterator[Finding]:

@@ -186,6 +186,16 @@ def _sees_none(log: Log) -> list[int]:
     return reported[:1] or complaints(log, SEES_NONE)[:1]
 
 
+def _looks_for_cuda(log: Log) -> bool:
+    """Only builds with code for CUDA look for its DLLs: the release that is told is not the one
+    that ran."""
+    asked = (*log.library_events("not-found", _CUDA), *log.library_events("opened", _CUDA))
+    return any(event.library.endswith(".dll") for event in asked)
+
+
+_CUDA = ("cudart", "cublas", "cublasLt", "cudnn")
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     statement = log.first(STATEMENTS)
@@ -196,6 +206,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         or version is None
         or release_numbers(version)[:2] < _FIRST_WITHOUT
         or log.says(_ELSEWHERE)
+        or _looks_for_cuda(log)
     ):
         return
     lines = [*((statement.line,) if statement else ()), *_sees_none(log)]

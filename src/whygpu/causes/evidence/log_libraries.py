@@ -332,9 +332,15 @@ def asked_release(events: Sequence[LibraryEvent]) -> str:
     return ""
 
 
+_LAST_WITH_DLLS = (2, 10)
+"""The last TensorFlow for Windows that looks for CUDA."""
+
+
 def needed_release(log: Log, missing: Missing) -> str:
     """The CUDA that this build needs, from TensorFlow's table or from the library names."""
     version = log.version_of("tensorflow") if log.framework in ("tensorflow", "keras") else None
+    if version and log.platform == "windows" and release_numbers(version)[:2] > _LAST_WITH_DLLS:
+        version = ".".join(map(str, _LAST_WITH_DLLS))
     row = build_of(version) if version else None
     by_name = asked_release(missing.toolkit)
     if row is not None and by_name.partition(".")[0] in ("", row.cuda.partition(".")[0]):
@@ -344,6 +350,9 @@ def needed_release(log: Log, missing: Missing) -> str:
     if len(fitting) == 1 and fitting[0].first == fitting[0].last:
         return ".".join(map(str, fitting[0].first))
     return by_name
+
+
+_CONDA = late(r"(?i)\b(?:ana|mini)?conda\d?\b|\bmamba\b|[/\\]envs[/\\]")
 
 
 def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
@@ -404,6 +413,19 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
             )
         )
     if log.platform == "windows":
+        if 10 <= major < 12 and log.says(_CONDA):
+            remedies.append(
+                Remedy(
+                    f"Install {of} into this environment with conda, and activate the environment "
+                    "before the program starts: its libraries are found only then.",
+                    shell_script(
+                        "conda install -c conda-forge cudatoolkit=",
+                        a_number(release.removesuffix(".x")),
+                        " cudnn",
+                        everywhere=True,
+                    ),
+                )
+            )
         remedies.append(
             Remedy(
                 f"Install {of} and add its bin folder to PATH, then open a new terminal.",

@@ -22,6 +22,7 @@ from whygpu.model.remedy import (
 from whygpu.tables.package_names import other_name
 from whygpu.tables.platform_builds import build_without_cuda
 from whygpu.tables.torch_indexes import INDEX_ROOT, INDEXES, torch_release
+from whygpu.tables.undeclared_limits import undeclared_limits
 
 Text = tuple[str, tuple[Remedy, ...]]
 """The message of a finding, and its remedies."""
@@ -320,7 +321,12 @@ def _older_release(attempt: Attempt, reason: Reason) -> tuple[Remedy, ...]:
         return ()
     install = Remedy(
         f"The newest release with a build for it is {reason.name}.",
-        Install((f"{attempt.package}=={reason.name}",)),
+        Install(
+            (
+                f"{attempt.package}=={reason.name}",
+                *(limit.requirement for limit in undeclared_limits(attempt.package, reason.name)),
+            )
+        ),
     )
     platform = "linux_aarch64" if reason.platform == PLATFORMS["linux_aarch64"] else ""
     without_cuda = build_without_cuda(attempt.package, reason.name, platform)

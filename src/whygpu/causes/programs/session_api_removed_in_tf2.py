@@ -139,7 +139,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.program import Program, in_one_run
-from whygpu.model.remedy import command_line
+from whygpu.model.remedy import Install, command_line
 from whygpu.tables import tensorflow_1_names
 from whygpu.tables.tensorflow_names import KERAS_SESSION, SESSION_API, SINCE_2, is_removed
 
@@ -272,8 +272,9 @@ def _remedies(name: str | None) -> Iterator[Remedy]:
             "there. Some of it is in the packages tf-slim and tensorflow-addons."
         )
         yield Remedy(
-            "Or run it with TensorFlow 1.15, in an environment with Python 3.7.",
-            command_line("uv venv --python 3.7"),
+            "Or run it with TensorFlow 1.15, in an environment with Python 3.7 (uv venv --python 3.7 "
+            "--seed).",
+            Install(("tensorflow==1.15.*", "protobuf<3.21")),
         )
         return
     if name is None:
