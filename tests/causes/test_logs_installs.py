@@ -123,7 +123,7 @@ POETRY = (
         (
             pip("torch==2.3.0", PIP_LISTS),
             "torch==2.3.0 has no build for macOS on Intel (known from the list",
-            "python -m pip install torch==2.2.2",
+            "python -m pip install torch==2.2.2 'numpy<2'",
         ),
         (
             pip(
@@ -159,7 +159,7 @@ POETRY = (
             f"{UV}torch==2.3.1 has no wheels with a matching platform tag (e.g., "
             "`macosx_13_0_x86_64`)",
             "torch==2.3.1 has no build for macOS on Intel",
-            "python -m pip install torch==2.2.2",
+            "python -m pip install torch==2.2.2 'numpy<2'",
         ),
         (
             pip("torch==1.13.1+cu117", "1.12.1, 1.13.1", "/Users/ann/env/bin/python -m pip"),

@@ -224,8 +224,9 @@ def test_steps_from_more_than_a_gpu_has_are_not_the_doing_of_others() -> None:
     )
     created = (
         "2021-01-02 10:00:00.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1244] "
-        "Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with {0} MB memory)"
-        " -> physical GPU (device: 0, name: {1}, pci bus id: 0000:01:00.0, compute capability: 7.0)\n"
+        "Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with {0} MB "
+        "memory) -> physical GPU (device: 0, name: {1}, pci bus id: 0000:01:00.0, compute "
+        "capability: 7.0)\n"
     )
     assert roots(created.format(40960, "Tesla V100-PCIE-32GB") + ladder) == []
     assert roots(created.format(40960, "A100-SXM4-40GB") + ladder) == ["oom-other-process"]
