@@ -52,6 +52,8 @@ _ENOUGH_LINES = 3
 """So many lines of ordinary output show the same."""
 
 
+_FEW_LINES = 2
+"""A text of so few lines may be somebody's description of a symptom, and no output."""
 _SLOW_STEPS = ("files-read-in-training-process", "slow-small-or-input-bound")
 """If a library itself warns that the steps may be slow, a log without a failure is not fine."""
 
@@ -168,7 +170,8 @@ def _doubt(log: Log, roots: Sequence[Finding], noise: Sequence[Finding]) -> Guid
         return for_work_without_gpu(log, reports)
     harmless = frozenset(e.line for finding in noise for e in finding.evidence if e.line)
     slow = next((root for root in roots if root.cause in _SLOW_STEPS), None)
-    return for_own_words(log, amid_output=True, harmless=harmless) or (
+    amid_output = bool(roots or noise) or len(log.lines) > _FEW_LINES
+    return for_own_words(log, amid_output=amid_output, harmless=harmless) or (
         for_slow_steps(slow) if slow is not None else None
     )
 
@@ -449,7 +452,8 @@ def _headline(
     if verdict == "found":
         return _root_headline(roots)
     if verdict == "unknown" and guidance is not None:
-        return f"cannot tell from this log: {guidance.understood}"
+        before = "" if guidance.to_question else "cannot tell from this log: "
+        return f"{before}{guidance.understood}"
     if verdict == "not-gpu":
         failure = _stranger(unexplained)
         message = guidance.understood if guidance else excerpt(failure.text)

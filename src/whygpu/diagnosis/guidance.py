@@ -18,7 +18,7 @@ from whygpu.model.explanation import NOTHING_REPORTED, Guidance
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Line, Log
-from whygpu.model.remedy import command_line, shell_script
+from whygpu.model.remedy import Command, command_line, shell_script
 from whygpu.tables.complaints import (
     CHECK,
     FAILS,
@@ -32,6 +32,7 @@ from whygpu.tables.complaints import (
 )
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
+from whygpu.tables.versions import release_numbers
 
 _WHOLE_OUTPUT = Remedy(
     "Explain the whole output, including standard error.",
@@ -75,13 +76,27 @@ _MOST_LAST_WORDS = 8
 """Some ask below what they paste."""
 _NO_DRIVER = "no driver or no GPU on that machine"
 _NO_GPU_CODE = "a build without GPU support"
+_LIBRARIES = "CUDA libraries that are missing or of another release"
 _WHY_NONE_IS_SEEN = (
     _NO_DRIVER,
     _NO_GPU_CODE,
-    "CUDA libraries that are missing or of another release",
+    _LIBRARIES,
     "a container that was started without GPUs",
     "CUDA_VISIBLE_DEVICES",
 )
+_OF_PIP = {
+    "tensorflow": (
+        _LIBRARIES,
+        "CUDA libraries that are missing, as after `pip install tensorflow` without the extra "
+        "[and-cuda], or of another release",
+    ),
+    "torch": (_NO_GPU_CODE, "a build without GPU support (its version ends in +cpu)"),
+    "jax": (
+        _NO_GPU_CODE,
+        "a build without GPU support, as after `pip install jax` without the extra [cuda13]",
+    ),
+}
+"""What pip's packages of a framework often lack, and how that comes about."""
 _IS_IT_LISTED = "Does `nvidia-smi` list the GPU where the program runs?"
 _IS_IT_THERE = "Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?"
 _WHICH_BUILD = (
@@ -115,7 +130,21 @@ def _why_none_is_seen(log: Log) -> tuple[str, ...]:
         _NO_DRIVER: driver_works(log),
         _NO_GPU_CODE: bool(shown_with_gpu(log)),
     }
-    return tuple(reason for reason in _WHY_NONE_IS_SEEN if not excluded.get(reason))
+    reasons = [reason for reason in _WHY_NONE_IS_SEEN if not excluded.get(reason)]
+    of_pip = _OF_PIP.get("tensorflow" if log.framework == "keras" else log.framework)
+    if of_pip is None or log.platform == "windows" or _is_before_extras(log):
+        return tuple(reasons)
+    reason, in_other_words = of_pip
+    # After the driver: without one, the rest does not matter.
+    first = [each for each in reasons if each == _NO_DRIVER]
+    rest = [each for each in reasons if each not in (_NO_DRIVER, reason)]
+    return (*first, *((in_other_words,) if reason in reasons else ()), *rest)
+
+
+def _is_before_extras(log: Log) -> bool:
+    """Whether it is a TensorFlow that takes the CUDA libraries of the machine."""
+    release = release_numbers(log.version_of("tensorflow") or "")
+    return bool(release) and release < (2, 14)
 
 
 def _question(log: Log, usual: str) -> str | None:
@@ -124,7 +153,10 @@ def _question(log: Log, usual: str) -> str | None:
         return question_for_a_mac(log)
     if _is_jetson(log):
         return _WHICH_JETPACK
-    return _WHICH_BUILD if driver_works(log) else usual
+    if driver_works(log):
+        return _WHICH_BUILD
+    # A person who names the card need not be asked whether there is one.
+    return _IS_IT_LISTED if gpus_in(log) else usual
 
 
 def _is_jetson(log: Log) -> bool:
@@ -394,14 +426,40 @@ def for_own_words(
     if said.is_question:
         shown = _shown_of_devices(log) if amid_output else ""
         return Guidance(
-            f"line {line.number} asks {said.says}{shown}", ask=said.ask, steps=said.steps
+            f"line {line.number} asks {said.says}{shown}",
+            ask=said.ask,
+            steps=_filled_in(said.steps, log),
+            to_question=True,
         )
     sees_none = said.says == SEES_NONE.says
     return Guidance(
         f"line {line.number} says that {said.says}, and nothing else in it says why",
         candidates=_why_none_is_seen(log) if sees_none else said.candidates,
         ask=_question(log, _IS_IT_LISTED) if sees_none else said.ask,
-        steps=_next_steps(log) if sees_none else said.steps,
+        steps=_next_steps(log) if sees_none else _filled_in(said.steps, log),
+    )
+
+
+_PLACEHOLDERS = ("FRAMEWORK", "NAME")
+"""What a command of the table leaves open: the framework, and the GPU."""
+
+
+def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
+    """The steps, with what the text says of the framework and the GPU in their commands."""
+    gpus = gpus_in(log)
+    known = dict.fromkeys(_PLACEHOLDERS, "")
+    known["FRAMEWORK"] = "tensorflow" if log.framework == "keras" else log.framework
+    if len(gpus) == 1 and gpus[0].capability is not None:
+        known["NAME"] = ".".join(map(str, gpus[0].capability))
+    return tuple(
+        step._replace(
+            action=step.action._replace(
+                argv=tuple(known.get(str(word)) or word for word in step.action.argv)
+            )
+        )
+        if isinstance(step.action, Command)
+        else step
+        for step in steps
     )
 
 

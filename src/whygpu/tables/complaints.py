@@ -21,12 +21,24 @@ def _one_of(*words: str) -> re.Pattern[str]:
     return late(rf"(?<![\w])(?:{'|'.join(ends)})(?![\w])", re.IGNORECASE)
 
 
+_FRAMEWORK = _one_of("tensorflow", "tf", "keras", "py ?torch", "torch", "jax", "tensorflow-gpu")
 _GPU = _one_of("GPUs?", "CUDA", "graphics? cards?", "RTX", "GTX", "Tesla", "Quadro", "GeForce")
 _CPU = _one_of("CPUs?")
 _NOT = r"(?:not|\w{2,6}n['’]?t|no|never|cannot|unable|fail\w{0,3}|0|zero)"
 _HOW = _one_of(
     *("how", "way to", "possible", "can i", "could i", "(?:want|need|like) to", "is there"),
     r"can (?:tf\.)?(?:keras|tensorflow|pytorch|torch|jax)",
+)
+_CARDS = (
+    r"(?:(?:my|the|our|of|different) ){0,2}(?:[\w-]{1,12} ){0,2}?(?:GPUs?|(?:graphics? )?cards?)"
+)
+_MANY_GPUS = _one_of(
+    rf"(?:both|two|2|three|3|four|4|eight|8|multi(?:ple)?|several|many|all|dual)[ -]{_CARDS}",
+    r"(?:GPUs?|RTX|GTX|[TVPALH]\d{1,3}0?|[234]0[5-9]0)(?: \w{1,6})? ?[x×] ?[2-8]",
+    r"[2-8] ?[x×] ?(?:\w{1,8} )?(?:GPUs?|RTX|GTX|[TVPALH]\d{1,3}0?|[234]0[5-9]0)",
+)
+_ANOTHER_GPU = _one_of(
+    rf"(?:second|2nd|third|3rd|other|another) {_CARDS}", r"GPU ?[:#]? ?[1-7]", "only one"
 )
 _LITTLE = late(
     r"(?<!\w)(?:low|lower|poor|bad|idle|idling|idles|drops?)(?!\w)|(?<![\d.])[0-4]?\d(?:\.\d)? ?%",
@@ -71,7 +83,7 @@ class Complaint(NamedTuple):
 
     @property
     def is_question(self) -> bool:
-        return self.says.startswith(("how ", "whether ", "about "))
+        return self.says.startswith(("how ", "whether ", "about ", "which ", "why "))
 
     @property
     def asks_for_use(self) -> bool:
@@ -145,6 +157,36 @@ _ONLY_KERAS = late(
     r"(?: with| in| using)? {0,2}(?:tf\.)?keras(?!\w)[^\n]{0,30}"
     r"(?:not|n['’]?t|cannot|unable)(?!\w)",
     re.IGNORECASE,
+)
+_HELD = _one_of("full", "used", "occupied", "in use", "taken", "held", "stuck", "stays?", "still")
+_AND_NOBODY = late(
+    r"(?<!\w)(?:no|without)(?: \w{1,10}){0,2} process|(?<!\w)nothing (?:is |was )?running"
+    r"|(?<!\w)not (?:freed|released|cleared)|n['’]t (?:free|release|clear|get freed)"
+    r"|(?<!\w)after[^\n]{0,30}(?:kill|stop|clos|end|finish|exit|crash|interrupt|ctrl)",
+    re.IGNORECASE,
+)
+_ON_SEVERAL = (
+    Remedy(
+        "Run it on another GPU than the first, by its number in nvidia-smi.",
+        command_line("whygpu run --device gpu:1 -- python PROGRAM.py"),
+    ),
+    Remedy(
+        "One program uses one GPU unless it is written for several: PyTorch with torchrun and "
+        "DistributedDataParallel, Keras on TensorFlow in the scope of a MirroredStrategy, JAX with "
+        "arrays that have a sharding."
+    ),
+)
+_PLAN = Remedy(
+    "See which releases fit this machine's driver and GPU, and the command that installs them.",
+    command_line("whygpu plan FRAMEWORK"),
+)
+_ON_CPU = Remedy(
+    "Run it on the CPU; nothing in the program has to change.",
+    command_line("whygpu run --device cpu -- python PROGRAM.py"),
+)
+_HIDE = Remedy(
+    "Without whygpu: hide all GPUs before the program starts.",
+    shell_script("CUDA_VISIBLE_DEVICES=-1 python PROGRAM.py"),
 )
 _DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
 
@@ -257,6 +299,124 @@ _ALL: tuple[Complaint, ...] = (
         ),
     ),
     Complaint(
+        (
+            late(r"nvidia-smi|driver", re.IGNORECASE),
+            late(
+                r"(?<!\w)nvcc|version\.cuda|toolkit|(?<!\w)cuda version[^\n]{0,60}cuda",
+                re.IGNORECASE,
+            ),
+            _one_of("differ-", "mismatch-", "not the same", "but", "while", "vs", "whereas"),
+            late(r"version|release|(?<![\d.])(?:8|9|1[0-3])\.\d(?![\d.])", re.IGNORECASE),
+        ),
+        "why nvidia-smi and other programs show different CUDA releases",
+        (
+            Remedy(
+                "This is usual, and no fault by itself: nvidia-smi shows the newest CUDA that the "
+                "driver can run, nvcc the toolkit that is installed, and a framework the CUDA that "
+                "it was built with. See whether they fit together.",
+                command_line("whygpu check"),
+            ),
+        ),
+    ),
+    Complaint(
+        (
+            _one_of("which", "what", "matching", "right", "correct", "compatib-"),
+            _one_of("version", "versions", "releases?", "CUDA", "cuDNN", "driver"),
+            _one_of("CUDA", "cuDNN", "drivers?", "GPUs?", "RTX", "GTX", "tensorflow-gpu"),
+            _one_of(
+                *("for", "needs?", "compatib-", "support-", "install-", "requires?", "matching"),
+                *("match", "works? with", "should", "fits?"),
+            ),
+            _FRAMEWORK,
+        ),
+        "which releases of a framework, of CUDA and of the driver fit together",
+        (_PLAN,),
+    ),
+    Complaint(
+        (_HOW, _one_of("install-", "set ?up", "setting up"), _FRAMEWORK, _GPU),
+        "how to install a framework for the GPU",
+        (_PLAN, CHECK),
+    ),
+    Complaint(
+        (
+            late(r"(?<!\w)(?:do|must|should|need)(?!\w)[^\n]{0,40}install", re.IGNORECASE),
+            _one_of("CUDA", "cuDNN", "toolkit"),
+            late(r"separate|manual|myself|too|also|already|\?", re.IGNORECASE),
+        ),
+        "about what must be installed beside a framework",
+        (
+            Remedy(
+                "The driver always. CUDA and cuDNN come with PyTorch, and with TensorFlow and JAX "
+                "if they are installed with an extra (tensorflow[and-cuda], jax[cuda13]). See what "
+                "this machine has, and what is missing.",
+                command_line("whygpu check"),
+            ),
+            _PLAN,
+        ),
+    ),
+    Complaint(
+        (
+            late(
+                r"(?<!\w)(?:how (?:large|big|much|many)|what|which|maxim\w{1,3}|max|largest|biggest"
+                r"|highest|optimal|will)(?!\w)",
+                re.IGNORECASE,
+            ),
+            late(
+                r"batch(?:[ _-]?size)?(?!\w)|(?<!\w)fit(?!\w)|(?:memory|VRAM)[^\n]{0,30}need", re.I
+            ),
+            _one_of("GPUs?", "memory", "VRAM", "GB", r"\d{1,3} ?GB", "RAM"),
+        ),
+        "which batch fits into the GPU's memory",
+        (
+            Remedy(
+                "Try batches in turn, and find the largest that fits.",
+                command_line("whygpu memory find PROGRAM.py:build_model"),
+            ),
+            Remedy(
+                "Or compute the memory that a model needs, without a GPU.",
+                command_line("whygpu memory estimate PROGRAM.py:build_model"),
+            ),
+        ),
+    ),
+    Complaint(
+        (
+            _HOW,
+            _one_of("memory", "VRAM"),
+            _one_of("free", "freeing", "release", "releasing", "clear-", "empty", "reset"),
+        ),
+        "how to free GPU memory",
+        (
+            Remedy("See which processes hold it.", command_line("whygpu memory")),
+            Remedy(
+                "A process gives its memory back when it ends; in a notebook, restart the kernel. "
+                "torch.cuda.empty_cache() only gives back what no tensor uses, and TensorFlow and "
+                "JAX give nothing back before they end."
+            ),
+        ),
+    ),
+    Complaint(
+        (
+            _one_of("memory", "VRAM"),
+            _one_of("GPUs?", "VRAM", "nvidia-smi", "CUDA"),
+            _HELD,
+            _AND_NOBODY,
+        ),
+        "GPU memory stays in use although no program is seen that uses it",
+        (
+            Remedy("See which processes hold it.", command_line("whygpu memory")),
+            Remedy(
+                "List every process that has the GPU open, also of other users.",
+                shell_script("sudo fuser -v /dev/nvidia*"),
+            ),
+        ),
+        (
+            "a process that did not end: a notebook's kernel, or a worker of a data loader",
+            "a process of another user or in another container, which nvidia-smi does not list",
+            "the display",
+        ),
+        "What does `sudo fuser -v /dev/nvidia*` list?",
+    ),
+    Complaint(
         (_GPU, _CPU, _one_of("slower", "longer"), _one_of("than")),
         "the work takes longer on the GPU than on the CPU",
         (PROFILE,),
@@ -327,12 +487,26 @@ _ALL: tuple[Complaint, ...] = (
             _one_of(*_DISABLE),
         ),
         "how to run a program without the GPU",
+        (_ON_CPU, _HIDE),
+    ),
+    Complaint(
         (
-            Remedy(
-                "Run it on the CPU; nothing in the program has to change.",
-                command_line("whygpu run --device cpu -- python PROGRAM.py"),
+            _HOW,
+            late(
+                r"^(?![^\n]*(?<!\w)(?:GPU|CUDA))[^\n]*(?<!\w)CPUs?(?!\w)"
+                r"|(?<!\w)CPU(?: only)?,? (?:instead of|rather than|(?:and )?not)(?!\w)[^\n]{0,20}"
+                r"GPU",
+                re.IGNORECASE,
             ),
+            _one_of(*_USE, "on", "only", "force", "forcing", "switch"),
         ),
+        "how to run a program without the GPU",
+        (_ON_CPU, _HIDE),
+    ),
+    Complaint(
+        (_HOW, _MANY_GPUS, _one_of(*_USE, "on", "distribut-", "split-", "parallel-", "scale")),
+        "how to use several GPUs at once",
+        _ON_SEVERAL[::-1],
     ),
     Complaint(
         (
@@ -365,6 +539,10 @@ _ALL: tuple[Complaint, ...] = (
             _GPU,
             _one_of(
                 rf"{_NOT}(?:\W{{1,3}}[\w-]{{1,14}}){{0,3}}?\W{{1,3}}support\w{{0,3}}", "unsupported"
+            ),
+            # Something that the GPU cannot do is another matter.
+            late(
+                r"^(?![^\n]*(?:peer access|operation|feature|attribute|data ?type))", re.IGNORECASE
             ),
         ),
         "the GPU is not supported",
@@ -405,6 +583,32 @@ _ALL: tuple[Complaint, ...] = (
         "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
     ),
     WHETHER_USED,
+    Complaint(
+        (
+            late(f"{_MANY_GPUS.pattern}|{_ANOTHER_GPU.pattern}", re.IGNORECASE),
+            _one_of(
+                "only",
+                "not",
+                r"\w{2,6}n['’]?t",
+                "never",
+                "idle",
+                "idles",
+                "unused",
+                "empty",
+                "0 ?%",
+            ),
+            _one_of(*_USE, "unused", "idle", "idles", "empty", "busy", "active", "0 ?%", "GPUs?"),
+            _GPU,
+        ),
+        "only one of several GPUs is used",
+        _ON_SEVERAL,
+        (
+            "the program is written for one GPU",
+            "CUDA_VISIBLE_DEVICES, or the scheduler, gives it only one",
+        ),
+        "Does the program start a process for each GPU, or use a strategy? And how many GPUs does "
+        "`whygpu check` list?",
+    ),
     NOT_USED,
     Complaint(
         (_HOW, _GPU, _one_of(*_USE, "enable", "make", "set up", "setup", "force")),

@@ -164,6 +164,7 @@ from whygpu.causes.evidence.log_cpu_builds import (
     TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
+    asked_for_release,
     framework_of,
     has_none,
     ignores_layers,
@@ -260,7 +261,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _shown(log, shown)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
-    elif version is not None and (log.says(NO_GPU_THERE) or misses_gpu(log) or has_none(log)):
+    elif version is not None and (
+        log.says(NO_GPU_THERE) or misses_gpu(log) or has_none(log) or asked_for_release(log)
+    ):
         yield _stated(log, version, None)
     elif (package := tensorflow_package(log)) and (log.without_gpu() or misses_gpu(log)):
         yield _stated(log, package, None)

@@ -52,7 +52,7 @@ CPU_VERSION = late(
     r"|\bpytorch\b[^\n]{0,40}\b(?:py\d[\d.]{0,4}_cpu_\d|cpu_(?:[a-z]{2,10}_)?py\d)"
     r"|^_pytorch_select\s{1,40}\S{1,12}\s{1,40}cpu_\d"
     r"|^['\"]?\d\.\d{1,2}\.\d{1,2}\+cpu(?=['\" ]|$)"
-    r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
+    r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:(?:__)?version(?:__)?[^\w\n]{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
     re.MULTILINE,
 )
 TENSORFLOW_CPU_PACKAGE = late(
@@ -67,7 +67,7 @@ TENSORFLOW_GPU_PACKAGE = late(
     re.MULTILINE,
 )
 NO_GPU_THERE = late(
-    r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|\+cpu False$|CUDA available\W{1,4}False|Found no NVIDIA"
+    r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|\+cpu False$|CUDA(?: available)?\W{1,4}False|Found no NVIDIA"
     r"|machine only has: \[\]|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -164,6 +164,12 @@ def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
     if log.platform == "macos" or is_for_other_gpus(log) or any(s.value == "True" for s in there):
         of_torch = ()
     return tuple(seen for seen in (*of_torch, *of_tensorflow) if seen.value in ("None", "False"))
+
+
+def asked_for_release(log: Log) -> bool:
+    """Whether somebody asked for PyTorch's release, and the text shows nothing but answers."""
+    asked = any(shown.asked for shown in log.shown_of("torch-version"))
+    return asked and not (log.progress or log.failures)
 
 
 def is_for_other_gpus(log: Log) -> bool:
