@@ -19,6 +19,7 @@ from whygpu.diagnosis.guidance import (
     for_lost_numbers,
     for_other_failure,
     for_own_words,
+    for_reported_fault,
     for_slow_steps,
     for_unknown,
     for_work_without_gpu,
@@ -101,6 +102,9 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
     doubt = _doubt(log, roots, noise) if without_failure and not missing else None
+    if doubt is None and verdict == "nothing-wrong" and not (missing or noise or real):
+        # Where lines are harmless, the report may be about these.
+        doubt = for_reported_fault(log)
     weighty = any(root.severity != "info" for root in roots)
     passed = None
     if verdict in ("found", "unknown", "not-gpu") and not missing:
@@ -299,7 +303,11 @@ def _verdict(
     log: Log, roots: Sequence[Finding], noise: Sequence[Finding], unexplained: Sequence[Failure]
 ) -> LogVerdict:
     weighty = [root for root in roots if root.severity != "info"]
-    strangers = [failure for failure in unexplained if not failure.about_gpu]
+    strangers = [
+        failure
+        for failure in unexplained
+        if not failure.about_gpu and not _of_another_command(failure, weighty)
+    ]
     if strangers and not any(_ends_it(root, log) for root in weighty):
         if all(_over_time(failure, log) for failure in strangers):
             return "unknown"
@@ -321,6 +329,26 @@ def _verdict(
     if _open_error(log, noise):
         return "unknown"
     return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+_OF_AN_INSTALLER = re.compile(
+    r"ERROR: (?:ResolutionImpossible|Cannot install|Could not (?:build|find a version)|Failed building"
+    r"|No matching distribution)|\bmetadata-generation-failed|\bsubprocess-exited-with-error"
+    r"|PackagesNotFoundError|(?:LibMamba)?UnsatisfiableError|ResolvePackageNotFound"
+)
+
+
+def _of_another_command(failure: Failure, roots: Sequence[Finding]) -> bool:
+    """Whether an installer failed after the program had shown what keeps it off the GPU.
+
+    That was a try to mend it, and has not ended the program.
+    """
+    return _OF_AN_INSTALLER.match(failure.text) is not None and any(
+        root.confidence != "possible"
+        and root.effect == "cpu"
+        and any(e.line is not None and e.line < failure.line for e in root.evidence)
+        for root in roots
+    )
 
 
 def _just_before(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:

@@ -22,6 +22,7 @@ from whygpu.model.remedy import Command, command_line, shell_script
 from whygpu.tables.complaints import (
     CHECK,
     FAILS,
+    FAULT_HEADING,
     POINTS_BELOW,
     PROFILE,
     SEES_NONE,
@@ -460,6 +461,22 @@ def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
         if isinstance(step.action, Command)
         else step
         for step in steps
+    )
+
+
+def for_reported_fault(log: Log) -> Guidance | None:
+    """For the form of an issue tracker, which somebody filled in because something is wrong."""
+    form = next(
+        (line for line in log.lines[:_MOST_OWN_LINES * 2] if FAULT_HEADING.match(line.text)), None
+    )
+    if form is None:
+        return None
+    works = health(log)
+    shown = f"; {works}" if works else ""
+    return Guidance(
+        f"line {form.number} begins a person's report of a fault, and no message shows one{shown}",
+        ask="What did the program do that it should not have done?",
+        steps=(_WHOLE_OUTPUT, CHECK),
     )
 
 

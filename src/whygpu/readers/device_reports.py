@@ -109,6 +109,12 @@ _SOURCE = "    "
 _PARAGRAPH = 300
 _MANY_SENTENCES = 2
 """Ends of sentences with another sentence behind them."""
+_OF_A_PERSON = re.compile(
+    r"(?<![\w.])(?:I|we|We|my|My|our|can|could|should|would|may|might|seems?|other|some|many|most|any"
+    r"|every|supports?|than|if|when)(?![\w.])"
+)
+"""Words of a sentence that supposes something, or speaks of devices in general: "other frameworks
+using the GPU". A program that says what it works on has none of them."""
 _VALUE_GIVEN = re.compile(r"[(:=\[]")
 """An expression and its value are a fact in prose, too."""
 _SENTENCE_END = re.compile(r"[a-z)`][.?!] {1,2}[A-Z]")
@@ -167,6 +173,15 @@ def _without_question(text: str) -> str:
     return text[: max(text.rfind(end) for end in (". ", "! ", "? ")) + 1]
 
 
+def _is_doubtful(line: Line, found: re.Match[str], text: str) -> bool:
+    """Whether a sentence denies the words, or is a person's, who may be wrong."""
+    before = text[: found.start()]
+    if _DENIED.search(before):
+        return True
+    written = line.level == "none" and not line.source
+    return written and not _VALUE_GIVEN.search(found[0]) and bool(_OF_A_PERSON.search(before))
+
+
 def _of_line(line: Line, about_devices: Sequence[str]) -> Iterator[DeviceReport]:
     """The first pattern that matches; the patterns with the strongest statement come first."""
     if line.text.startswith(_SOURCE) or ("offload" in line.text and "device=" in line.text):
@@ -179,7 +194,7 @@ def _of_line(line: Line, about_devices: Sequence[str]) -> Iterator[DeviceReport]
     prose = line.level == "none" and _is_paragraph(text)
     for says, pattern in _WORDS:
         found = _given_value(pattern, text) if prose else pattern.search(text)
-        if found is None or (says in _GOOD_NEWS and _DENIED.search(text[: found.start()])):
+        if found is None or (says in _GOOD_NEWS and _is_doubtful(line, found, text)):
             continue
         yield DeviceReport(line.number, says)
         return

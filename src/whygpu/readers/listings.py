@@ -24,6 +24,12 @@ _LONGEST_PROGRAM = 1 << 16
 _FENCE = re.compile(r"[ \t]{0,8}```[ \t]{0,4}(?:python|python3|py)[ \t\r]{0,8}$", re.IGNORECASE)
 _FENCE_END = re.compile(r"[ \t]{0,8}```[ \t\r]{0,8}$")
 
+_WITH_VALUE = re.compile(
+    rb"(?:is_(?:gpu_)?available|is_built|device_count|_devices|default_backend)[^#\n]{0,80}\)"
+    rb"\s{0,8}#[^#\n]{0,16}?(?:True|False|\[|\d)"
+)
+"""A person wrote beside the statement what it printed: print(f())  # []"""
+
 Raw = tuple[int, bytes]
 
 
@@ -42,7 +48,8 @@ def without_programs(lines: Sequence[Raw]) -> list[Raw]:
             begin = place + 1 if _FENCE.match(start) else None
         elif _FENCE_END.match(start):
             if _is_program(b"\n".join(raw for _, raw in lines[begin:place])):
-                dropped.update(range(begin, place))
+                shown = range(begin, place)
+                dropped.update(at for at in shown if not _WITH_VALUE.search(lines[at][1][:_ENOUGH]))
             begin = None
     return [line for place, line in enumerate(lines) if place not in dropped]
 

@@ -79,8 +79,13 @@ def _of_earlier_attempts(log: Log) -> tuple[frozenset[int], int]:
     told = [line for line in turns if _complains_from(log, line)]
     if not told:
         return frozenset(), 0
+    title = _title(log)
     before = [
-        line.number for line in log.lines if line.number < told[-1] and _COMPLAINS.search(line.text)
+        line.number
+        for line in log.lines
+        if line.number < told[-1]
+        and _COMPLAINS.search(line.text)
+        and line.number != title
     ]
     return frozenset(before), min(len(before), 1)
 
@@ -94,6 +99,13 @@ def _complains_from(log: Log, turn: int) -> bool:
     lines += [each.line for each in log.reports]
     lines += [each.line for each in log.allocations]
     return any(line >= turn for line in lines)
+
+
+def _title(log: Log) -> int:
+    """The line above all others of a report, which names the problem; 0 if there is none."""
+    first, below = log.lines[0], log.lines[1:2]
+    is_apart = any(not line.text.strip() or line.number > first.number + 1 for line in below)
+    return first.number if is_apart else 0
 
 
 def _ends(log: Log) -> list[tuple[int, int]]:

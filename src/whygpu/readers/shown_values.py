@@ -37,6 +37,10 @@ _LABEL = re.compile(r"(?:torch\.)?cuda(?:\.is_available| available):")
 _CODE = re.compile(
     r"\s{0,12}(?:(?:import|from|with|for|if|else|def|try|except)\b|[#@]|[A-Za-z_]\w{0,40} ?=[^=])"
 )
+_COMMENT = re.compile(
+    r"\)\s{0,8}# {0,4}(?:(?:it )?(?:prints?|gives?|returns?|outputs?|shows?|-{1,2}>|=>|→)[: ]{1,3})?"
+    r"(?P<value>\S[^#\n]{0,300})$"
+)
 _WARNING = re.compile(r"\s|[^\n]{0,300}Warning\b|\d{4}-\d\d-\d\d |[IWE]\d{4} ")
 """What a framework prints between the expression and its value."""
 _LONGEST = 800
@@ -92,6 +96,12 @@ def _printed_values(lines: Sequence[Line]) -> list[Shown]:
         if prompt is not None and prompt[0].strip() == ">>>":
             found += _silent(open_still, line.number)
         asked = _asked(text, prompt, line.number) if _may_ask(text) else []
+        beside = _answer(_comment(text), asked, line.number)
+        if beside is not None:
+            values, open_still = beside
+            found += values
+            between = 0
+            continue
         if asked:
             open_still = [*(() if prompt is not None else open_still), *asked]
             between = 0
@@ -105,6 +115,12 @@ def _printed_values(lines: Sequence[Line]) -> list[Shown]:
         else:
             between += 1
     return found
+
+
+def _comment(text: str) -> str:
+    """The value that somebody wrote beside an expression: print(f())  # []"""
+    comment = _COMMENT.search(text)
+    return comment["value"] if comment is not None else ""
 
 
 def _goes_on(text: str) -> bool:

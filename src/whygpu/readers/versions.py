@@ -10,7 +10,8 @@ from whygpu.model.log import Line, Version
 from whygpu.readers.words_in import words_in
 from whygpu.tables.distributions import PROVIDERS
 
-_NUMBER = r"(\d+(?:\.\d+)*(?:(?:a|b|rc|\.?dev|\.?post)\d+)?)"
+_DIGITS = r"\d+(?:\.\d+)*(?:(?:a|b|rc|\.?dev|\.?post)\d+)?"
+_NUMBER = rf"({_DIGITS})"
 _ASIDE = r"(?: \([^()\n]{1,40}\))?(?:\*\*)?"
 """What the forms of issue trackers add: TensorFlow version (use command below)**:"""
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -45,7 +46,12 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             # Other packages begin with the same word: tensorflow-6.1.0 is one of theirs.
             rf"(?=[012]\.){_NUMBER}",
         ),
-        ("tensorflow", rf"\b(?:tf|TF) version:? v?(?=[012]\.){_NUMBER}"),
+        (
+            "tensorflow",
+            # The forms of issue trackers ask twice: "TF 1.0: python -c ..., TF 2.0: python -c ...".
+            r"(?<![\w./:-])(?i:tf(?:[-_ ]?gpu)?)"
+            rf"(?: version(?: is)?)?(?: ?:|==?)? ?v?([012]\.{_DIGITS})(?! ?:|\.?[\w/])",
+        ),
         # What is installed comes before what an extension was built for.
         ("torch", rf"PyTorch \S{{1,24}} [^(\n]{{0,40}}\(you have {_NUMBER}"),
         ("torch", rf"\b(?:torch|[Pp]y[Tt]orch)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}"),
@@ -64,7 +70,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 _ABOUT_VERSIONS = (
     *("version", "nvidia unix", "cudnn", "compiled with", "compilation tools", "cuda", "python"),
-    *("tensorflow", "torch", "jax", "keras", "numpy", "protobuf", "driver"),
+    *("tensorflow", "torch", "jax", "keras", "numpy", "protobuf", "driver", "tf"),
 )
 """Every match contains one of these, in lower case; most numbers with a dot are no versions."""
 _TELLING = re.compile(r"version|Module|==|\d\.\d|[Pp]ython3", re.I)

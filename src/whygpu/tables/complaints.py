@@ -24,7 +24,11 @@ def _one_of(*words: str) -> re.Pattern[str]:
 _FRAMEWORK = _one_of("tensorflow", "tf", "keras", "py ?torch", "torch", "jax", "tensorflow-gpu")
 _GPU = _one_of("GPUs?", "CUDA", "graphics? cards?", "RTX", "GTX", "Tesla", "Quadro", "GeForce")
 _CPU = _one_of("CPUs?")
-_NOT = r"(?:not|\w{2,6}n['’]?t|no|never|cannot|unable|fail\w{0,3}|0|zero)"
+_ISNT = (
+    r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
+)
+"""People leave out the apostrophe, but "want" is no denial."""
+_NOT = rf"(?:not|{_ISNT}|no|never|cannot|unable|fail\w{{0,3}}|0|zero)"
 _HOW = _one_of(
     *("how", "way to", "possible", "can i", "could i", "(?:want|need|like) to", "is there"),
     r"can (?:tf\.)?(?:keras|tensorflow|pytorch|torch|jax)",
@@ -113,6 +117,13 @@ _LISTS_NONE = late(
     re.IGNORECASE,
 )
 
+_TRIES_TO_SHOW = late(
+    r"(?<!\w)(?:try|tried|trying|struggl\w{1,4}|managed?|get|getting)(?!\w)[^.\n]{0,90}"
+    r"(?<!\w)(?:detect|see|recogni[sz]e|find|identify)(?!\w)[^.\n]{0,20}(?<!\w)GPUs?(?!\w)",
+    re.IGNORECASE,
+)
+"""What somebody does whose framework does not see the GPU."""
+
 IDLE = Complaint(
     (
         _one_of("GPUs?", "nvidia-smi", r"GPU[ _-]?util\w{0,9}"),
@@ -132,11 +143,21 @@ IDLE = Complaint(
     "Does nvidia-smi list the program among the processes of the GPU? If not, it works on the CPU.",
 )
 
+_SOME = r"(?:\W{1,3}[\w-]{1,14})"
 NOT_USED = Complaint(
     (
         _GPU,
-        _one_of("not", r"\w{2,6}n['’]?t", "cannot", "never", "no process", "CPU"),
-        _one_of(*_USE, "process-"),
+        _one_of(
+            # The words are near each other: "the build did not work" is about another thing.
+            rf"{_NOT}{_SOME}{{0,3}}?\W{{1,3}}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
+            r"|train\w{0,4}|process\w{0,3})",
+            rf"GPUs?{_SOME}{{0,3}}?\W{{1,3}}(?:not|{_ISNT}|never){_SOME}{{0,2}}?\W{{1,3}}"
+            r"(?:work\w{0,3}|being|involved|active|engaged)",
+            rf"(?:on|us(?:e|es|ed|ing)|only|to|with|by){_SOME}{{0,2}}?\W{{1,3}}CPUs?"
+            r"(?! ?(?:and|or|/|,|&) ?(?:the )?GPU)",
+            rf"CPUs?{_SOME}{{0,3}}?\W{{1,3}}(?:us(?:e|es|ed|ing|age)|instead|works|working|load)",
+            "no process",
+        ),
     ),
     "the work is not done on the GPU",
     (CHECK, _WHICH_DEVICE),
@@ -188,6 +209,16 @@ _HIDE = Remedy(
     "Without whygpu: hide all GPUs before the program starts.",
     shell_script("CUDA_VISIBLE_DEVICES=-1 python PROGRAM.py"),
 )
+_SLOW = late(
+    r"(?<!\w)(?:GPUs?|CUDA|graphics? cards?)(?!\w)[^\n]{0,200}(?<!\w)(?:slow|slowly|speed)(?!\w)"
+    r"|(?<!\w)(?:slow|slowly|speed)(?!\w)[^\n]{0,200}(?<!\w)(?:GPUs?|CUDA|graphics? cards?)(?!\w)"
+    r"|(?<!\w)(?:so|very|too|extremely|terribly|really|incredibly|super|painfully|ridiculously)"
+    r" (?:slow|slowly|long)(?!\w)"
+    r"|(?<!\w)(?:takes?|took|taking)(?!\w)(?: [\w~]{1,12}){0,3} "
+    r"(?:forever|ages|hours|\d{1,3} ?(?:minutes?|mins?|hours?|h))(?!\w)",
+    re.IGNORECASE,
+)
+"""Which device is meant need not be said: whoever asks here means the work of the GPU."""
 _DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
 
 FAILS = Complaint(
@@ -238,6 +269,31 @@ _ABOUT_THE_GPU = Complaint(
     ask=WHETHER_USED.ask,
 )
 """Any other question. It comes last."""
+
+_LIMIT_MEMORY = Remedy(
+    "Let it take what it needs at the time (growth), or set a limit: 0.5 or 4GiB.",
+    command_line("whygpu run --memory growth -- python PROGRAM.py"),
+)
+SLOW = Complaint(
+    (_SLOW,),
+    "the program is slow",
+    (_WHICH_DEVICE, PROFILE),
+    IDLE.candidates,
+    "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
+)
+HOW_TO_USE = Complaint(
+    (_HOW, _GPU, _one_of(*_USE, "enable", "make", "set up", "setup", "force")),
+    "how to let a program use the GPU",
+    (
+        CHECK,
+        Remedy(
+            "Run it on the GPU, or let it end at once with the reason why it cannot.",
+            command_line("whygpu run --require gpu -- python PROGRAM.py"),
+        ),
+    ),
+)
+ABOUT_USE = (SEES_NONE, NOT_USED, SLOW, FAILS, HOW_TO_USE)
+"""What people say of a GPU that the framework cannot use well."""
 
 _ALL: tuple[Complaint, ...] = (
     Complaint(
@@ -473,12 +529,19 @@ _ALL: tuple[Complaint, ...] = (
             ),
         ),
         "how to limit the GPU memory that a program takes",
+        (_LIMIT_MEMORY,),
+    ),
+    Complaint(
         (
-            Remedy(
-                "Let it take what it needs at the time (growth), or set a limit: 0.5 or 4GiB.",
-                command_line("whygpu run --memory growth -- python PROGRAM.py"),
-            ),
+            _one_of("GPUs?", "VRAM", "graphics? cards?"),
+            _one_of("memory", "VRAM"),
+            _one_of("all", "whole", "entire", "full", "fully", r"(?:9\d|100) ?%"),
+            _one_of("allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"),
         ),
+        "the framework takes all of the GPU's memory",
+        (_LIMIT_MEMORY,),
+        ("TensorFlow and JAX reserve nearly all of it when they start, whatever a model needs",),
+        "Does another program need that memory, or does this one run out of it?",
     ),
     Complaint(
         (
@@ -534,6 +597,7 @@ _ALL: tuple[Complaint, ...] = (
     ),
     SEES_NONE,
     SEES_NONE._replace(words=(_LISTS_NONE,)),
+    SEES_NONE._replace(words=(_TRIES_TO_SHOW,)),
     Complaint(
         (
             _GPU,
@@ -575,13 +639,7 @@ _ALL: tuple[Complaint, ...] = (
         ),
         "Does it use the CPU or the GPU while it hangs (top, nvidia-smi)?",
     ),
-    Complaint(
-        (_GPU, _one_of("slow", "slowly", "takes? (?:too |very |so )?long", "speed")),
-        "the program is slow",
-        (_WHICH_DEVICE, PROFILE),
-        IDLE.candidates,
-        "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
-    ),
+    SLOW,
     WHETHER_USED,
     Complaint(
         (
@@ -610,21 +668,22 @@ _ALL: tuple[Complaint, ...] = (
         "`whygpu check` list?",
     ),
     NOT_USED,
-    Complaint(
-        (_HOW, _GPU, _one_of(*_USE, "enable", "make", "set up", "setup", "force")),
-        "how to let a program use the GPU",
-        (
-            CHECK,
-            Remedy(
-                "Run it on the GPU, or let it end at once with the reason why it cannot.",
-                command_line("whygpu run --require gpu -- python PROGRAM.py"),
-            ),
-        ),
-    ),
+    HOW_TO_USE,
     FAILS,
     _ABOUT_THE_GPU,
 )
-_PERSON = late(r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$")
+_PERSON = late(
+    r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$"
+    # Many write no capital letters; "i" alone is a variable.
+    r"|(?<![\w.\[(])i(?:['’]m|['’]ve|m| (?:am|have|had|get|got|want|need|use|used|run|ran|tried|try"
+    r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))(?!\w)"
+    r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes|takes)(?!\w)"
+)
+FAULT_HEADING = late(
+    r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug|problem|issue"
+    r"|current behaviou?r)|what happened|what went wrong|bug description|problem description))\W{0,8}$"
+)
+"""The heading of a form for faults, below which somebody says what is wrong."""
 _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")
 
 

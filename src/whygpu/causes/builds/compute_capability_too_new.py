@@ -142,6 +142,7 @@ from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_
 from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
 from whygpu.causes.evidence.memory_remedies import maker_of
+from whygpu.causes.evidence.own_words import complaints
 from whygpu.causes.evidence.setup_requirements import unfit_requirements
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
@@ -153,6 +154,7 @@ from whygpu.model.remedy import Action
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability
+from whygpu.tables.complaints import ABOUT_USE
 from whygpu.tables.releases import versions_of
 from whygpu.tables.reported_failures import reported_failure
 
@@ -267,7 +269,9 @@ _CRASHED = ("CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "CUDA_ERROR_IL
 _GEMM = late(r"Blas [A-Z]?GEMM launch failed|Blas xGEMM launch failed|Blas GEMV launch failed")
 _MEMORY = late(r"CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|[Oo]ut of memory|OOM")
 _NOT_STARTED = late(r"CU(?:BLAS|DNN)_STATUS_NOT_INITIALIZED")
-_TAKES_LONG = late(r"Adding visible gpu devices|Created (?:TensorFlow )?device")
+_TAKES_LONG = late(
+    r"Found device \d{1,2} with properties|Adding visible gpu devices|Created (?:TensorFlow )?device"
+)
 
 
 @CAUSE.on_log
@@ -352,9 +356,12 @@ def _by_generation(log: Log) -> Iterator[Finding]:
         yield _from_log(log, gemm, what, "possible")
     elif age == "too-new" and gpu is not None and not log.failures and not log.progress:
         started = log.first(_TAKES_LONG) or log.first(_NOT_STARTED)
+        what = f"{_newer(log, gpu)}; it compiles its kernels for many minutes, or fails"
         if started is not None:
-            what = f"{_newer(log, gpu)}; it compiles its kernels for many minutes, or fails"
             yield _from_log(log, [gpu.line, started.line], what, "likely")
+        elif (said := complaints(log, *ABOUT_USE)) and log.version_of(log.framework or ""):
+            # The versions and the GPU are only told, and not all that is told is in use.
+            yield _from_log(log, sorted({gpu.line, said[0]}), what, "possible")
 
 
 _TURING = (7, 5)

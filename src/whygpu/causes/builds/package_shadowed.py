@@ -141,7 +141,14 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Interpreter, Package
 from whygpu.tables.distributions import matters, provider
 
-CAUSE = cause("WG312", __name__, __doc__, severity="warning", effect="none")
+CAUSE = cause(
+    "WG312",
+    __name__,
+    __doc__,
+    severity="warning",
+    effect="none",
+    explains=("session-api-removed-in-tf2",),
+)
 
 
 @CAUSE.on_machine

@@ -120,6 +120,15 @@ _COLAB = late(r"google\.colab|\bCOLAB_\w|(?i:(?<![\w/])colab\b)")
 _COLAB_FOLDER = late(r"(?<![\w/.])/content/")
 """Where Colab keeps files; an image may have such a folder as well."""
 _KAGGLE = late(r"/kaggle/(?:working|input|lib)|\bKAGGLE_\w|(?i:(?<![\w/])kaggle\b(?! ?api))")
+_GPU_RUNTIME = late(
+    r"(?i)\b(?:connected to|on|with|have|has|set|selected|chose|changed|switched|using|enabled|is)\b"
+    r"[^.\n]{0,40}\bGPUs?[- ](?:runtime|environment|backend|instance|accelerator)"
+    r"|\b(?:accelerator|runtime(?: type)?)\b[^.\n]{0,30}?(?:\b(?:to|is|as)\b|[=:])"
+    r" {0,2}(?:an? |the )?['\"]?(?:[TLAVP]\d{1,3} )?GPU\b"
+    r"|\bconnected to (?:an? |the )?GPU\b"
+)
+"""A person, or the service, says that the runtime has a GPU. A program that uses another build,
+or none for CUDA, does not see it."""
 _IN_COLAB = Remedy(
     "Nothing in the notebook or program can change that: in the notebook's menu, choose Runtime > "
     "Change runtime type, select a GPU, and run all cells again."
@@ -162,7 +171,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if story.gpus or story.hiding or _names_another(story) or log.reports_gpu_at_work():
         return
     lines = _without_gpu(log, with_build=bool(tpu))
-    if not lines:
+    if not lines or (log.says(_GPU_RUNTIME) and not suspects(log)):
         return
     lines = tuple(sorted({*lines, *story.wanted, *ended_after(log, min(lines))}))
     has = "has a TPU and no GPU" if tpu else "was started without a GPU"

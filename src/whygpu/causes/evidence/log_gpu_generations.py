@@ -19,9 +19,10 @@ Age = Literal["too-new", "too-old", "fits", "unknown"]
 
 _NAMED = late(
     r"\b(?:GeForce |NVIDIA |Tesla |Quadro ){0,2}(?P<name>"
-    r"(?:RTX|GTX|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[Mm]?(?: ?Ti)?\b|RTX A\d{4}"
+    r"(?:RTX|GTX|rtx|gtx|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[Mm]?(?: ?Ti)?\b|RTX A\d{4}"
     r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}(?=[cmst]?\b)|Quadro [A-Z]{0,3} ?\d{3,4})"
 )
+_SMALL_LETTERS = re.compile(r"[rg]tx")
 _SERIES = dict(
     [
         *(("4", (2, 0)), ("5", (2, 1)), ("6", (3, 0)), ("7", (3, 5)), ("8", (5, 0))),
@@ -66,7 +67,7 @@ def gpus_of(log: Log) -> Iterator[LogGpu]:
         if numbers is not None:
             yield LogGpu(device.line, device.name, numbers)
     for match in log.find(_NAMED):
-        name = match.groups["name"] or ""
+        name = _SMALL_LETTERS.sub(lambda word: word[0].upper(), match.groups["name"] or "")
         models = find(name)
         capabilities = {model.capability for model in models}
         if len(capabilities) == 1:

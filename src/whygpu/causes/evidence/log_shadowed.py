@@ -61,6 +61,9 @@ def _shadowed(exception: Raised) -> Shadow | None:
             exact = f"'{name}'" in exception.message
             return Shadow(exception.line, name, "empty-folder") if exact else None
         path = _root(name, place) or _copy(name, exception)
+        if not path and missing["whole"]:
+            # The file may be the program itself: whatever it imports then imports it again.
+            path = next(filter(None, (_root(name, _slashed(f)) for f in exception.frames)), "")
         if path:
             kind: Literal["file", "folder"] = "file" if path.endswith(".py") else "folder"
             return Shadow(exception.line, name, kind, path)
@@ -70,7 +73,7 @@ def _shadowed(exception: Raised) -> Shadow | None:
 def _copy(name: str, exception: Raised | None) -> str:
     """The copy of the package whose code was running; "" if it was the installed one, or none."""
     for frame in reversed(exception.frames if exception else ()):
-        path = frame.replace("\\", "/")
+        path = _slashed(frame)
         if _INSTALLED.search(path):
             return ""
         root = _root(name, path)
@@ -79,11 +82,15 @@ def _copy(name: str, exception: Raised | None) -> str:
     return ""
 
 
+def _slashed(path: str) -> str:
+    return path.replace("\\", "/")
+
+
 def _root(name: str, path: str) -> str:
     """/home/me/torch.py, or /home/me/pytorch/torch for its __init__.py; "" for other files."""
     if _INSTALLED.search(path):
         return ""
-    if path.endswith(f"/{name}.py"):
+    if path == f"{name}.py" or path.endswith(f"/{name}.py"):
         return path
     return path.removesuffix("/__init__.py") if path.endswith(f"/{name}/__init__.py") else ""
 
