@@ -20,6 +20,7 @@ from whygpu.diagnosis.guidance import (
     for_other_failure,
     for_own_words,
     for_slow_steps,
+    for_told_trouble,
     for_unknown,
     for_work_without_gpu,
     health,
@@ -99,6 +100,9 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
     doubt = _doubt(log, roots, noise) if without_failure and not missing else None
+    if doubt is None and verdict == "nothing-wrong" and not (missing or log.progress or noise):
+        # A GPU that is only listed does not answer somebody who reports trouble.
+        doubt = for_told_trouble(log)
     weighty = any(root.severity != "info" for root in roots)
     passed = None
     if verdict in ("found", "unknown", "not-gpu") and not missing:

@@ -29,6 +29,7 @@ from whygpu.tables.complaints import (
     complaint_in,
     goes_on_after,
     is_of_a_person,
+    reports_trouble,
 )
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
@@ -402,6 +403,35 @@ def for_own_words(
         candidates=_why_none_is_seen(log) if sees_none else said.candidates,
         ask=_question(log, _IS_IT_LISTED) if sees_none else said.ask,
         steps=_next_steps(log) if sees_none else said.steps,
+    )
+
+
+_MOST_TOLD = 6
+"""So many lines at the start may tell what is wrong; output follows them."""
+
+
+def for_told_trouble(log: Log) -> Guidance | None:
+    """For a text that begins with a person's report of trouble, above output that shows a GPU and
+    no work; None if it does not."""
+    told = next(
+        (
+            line
+            for line in log.lines[:_MOST_TOLD]
+            if line.level == "none" and reports_trouble(line.text)
+        ),
+        None,
+    )
+    if told is None:
+        return None
+    said = complaint_in(told.text)
+    works = health(log)
+    shown = f"; {works}, but no work and no error" if works else "; the rest shows no error"
+    return Guidance(
+        f"line {told.number} reports trouble ({excerpt(told.text.strip(), 80)}){shown}",
+        candidates=said.candidates if said is not None else (),
+        ask=(said.ask if said is not None else None)
+        or "What does the program print when it fails, or when it should use the GPU?",
+        steps=(said.steps if said is not None else ()) or (_WHOLE_OUTPUT, CHECK),
     )
 
 

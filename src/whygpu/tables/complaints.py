@@ -436,6 +436,31 @@ def complaint_in(line: str) -> Complaint | None:
     return None
 
 
+_TROUBLE = _one_of(
+    *("not", "no", r"\w{2,6}n['’]?t", "cannot", "never", "unable", "fail-", "errors?", "wrong"),
+    *("problems?", "issues?", "troubles?", "crash-", "hang-", "stuck", "missing", "instead"),
+    *("only", "always", "alway", "slow-", "help", "bug", "same error", "unexpected-"),
+)
+_ORDINARY = _one_of(
+    *("the", "a", "an", "is", "was", "it", "to", "with", "but", "and", "after", "while"),
+    *("on", "in", "for", "this", "that", "have", "has", "uses?", "using", "i", "my", "we"),
+    *("get", "gets", "getting", "got", "when", "why", "from", "there", "be"),
+)
+_LIKE_OUTPUT = late(r"^\W|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S|\w\(\)?")
+_FEWEST_WORDS = 6
+
+
+def reports_trouble(line: str) -> bool:
+    """Whether a line is a sentence, in the words of a person, about something that goes wrong."""
+    text = line.strip()
+    return (
+        not _LIKE_OUTPUT.search(text)
+        and len(text.split()) >= _FEWEST_WORDS
+        and _TROUBLE.search(text) is not None
+        and len(_ORDINARY.findall(text)) > 1
+    )
+
+
 def goes_on_after(sentence: str, line: str) -> bool:
     """Whether the line ends a sentence of a person that the line before it began."""
     return (

@@ -145,6 +145,7 @@ def silent_session(log: Log) -> Match | None:
 
 
 _OTHER_GPUS = ("+rocm", "+xpu")
+_CUDA_LABEL = "+cu"
 
 
 def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
@@ -175,11 +176,12 @@ def is_for_other_gpus(log: Log) -> bool:
 
 def shown_with_gpu(log: Log) -> tuple[Shown, ...]:
     """Values that say that a build has code for NVIDIA GPUs."""
+    versions = log.shown_of("torch-version")
     return tuple(
         seen
         for seen in log.shown_of("torch-cuda", "torch-built", "tensorflow-built")
         if seen.value not in ("None", "False")
-    )
+    ) + tuple(seen for seen in versions if _CUDA_LABEL in seen.value)
 
 
 def ignores_layers(log: Log) -> bool:

@@ -113,8 +113,10 @@ def _covers(exception: Raised, line: int) -> bool:
 # The loader: a symbol or a library is missing.
 
 _SYMBOL = late(
-    r"undefined symbol: (?P<symbol>_Z(?:T[ISV]|GV)?N?[KRO]{0,2}(?:2at|3c10|5torch|6caffe2)\d?\w{0,300}"
+    r"undefined symbol:? [`'\"]?(?P<symbol>_Z(?:T[ISV]|GV)?N?[KRO]{0,2}(?:2at|3c10|5torch|6caffe2)\d?\w{0,300}"
     r"|_Z\d{1,3}THP\w{1,300}|THP[A-Z]\w{1,60}|THC\w{1,60}|aoti_torch_\w{1,80})"
+    # A person may name the file after the symbol.
+    r"[`'\"]?(?: in (?:the )?(?:file )?[`'\"]?(?P<file>[^\s'\"`]{1,300}\.so)\b)?"
 )
 """A symbol of PyTorch's own libraries."""
 _OF_TORCH = late(
@@ -132,7 +134,8 @@ _NATIVE_NAMES = ("_C", "_ext", "_cuda", "ext", "C")
 
 def _missing_symbols(log: Log) -> Iterator[BrokenExtension]:
     for match in log.find(_SYMBOL):
-        path = match.text.partition(": undefined symbol")[0].split()[-1].strip("'\"(")
+        before = match.text.partition(": undefined symbol")[0].split()[-1:]
+        path = match.groups["file"] or "".join(before).strip("'\"(")
         symbol = match.groups["symbol"] or ""
         name = _name_of_file(path)
         if _OF_TORCH.search(path):
