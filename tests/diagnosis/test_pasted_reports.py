@@ -227,3 +227,126 @@ def test_a_card_is_named_without_the_sentence_around_it() -> None:
     )
     messages = [root.message for root in answer.root_causes]
     assert any(message.endswith("on a machine with Radeon RX 6700 XT") for message in messages)
+
+
+@each(
+    "words",
+    [
+        "my ollama 0.9 can't discover any GPU on it",
+        "the program did not find the GPU of this server",
+        "Training is always done on the CPU and not on the GPU:",
+    ],
+)
+def test_a_complaint_above_a_listed_gpu_gets_no_tick(words: str) -> None:
+    assert explain(f"{words}\n\n{SMI.format(mode='Default')}").verdict == "unknown"
+
+
+@each("question", ["torch.xpu.is_available()", "torch.cuda.is_available()"])
+def test_two_different_answers_to_one_question_get_no_tick(question: str) -> None:
+    answer = explain(
+        f">>> import torch\n>>> {question}\nFalse\n"
+        f"With the release before it:\n>>> import torch\n>>> {question}\nTrue\n"
+    )
+    assert answer.verdict == "unknown"
+    assert explain(f">>> import torch\n>>> {question}\nTrue\n").verdict == "nothing-wrong"
+
+
+@each("lead", ["", "/env/site-packages/torch/nn/modules/conv.py:456: UserWarning: "])
+def test_a_plan_that_failed_is_not_a_failure(lead: str) -> None:
+    plan = (
+        f"{lead}Plan failed with a cudnnException: CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: "
+        "cudnnFinalize Descriptor Failed cudnn_status: CUDNN_STATUS_NOT_SUPPORTED\n"
+        "  return F.conv2d(input, weight, bias, self.stride,\nEpoch 1/3 loss 0.51\n"
+    )
+    assert explain(plan).verdict == "nothing-wrong"
+
+
+@each(
+    "words",
+    [
+        "importerror: /flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol",
+        "it says xformers/_C_flashattention.so: undefined symbol and stops",
+        "`/env/bitsandbytes/libbitsandbytes_cuda121.so: undefined symbol`",
+    ],
+)
+def test_a_file_of_an_extension_with_a_missing_symbol_needs_no_name_of_it(words: str) -> None:
+    answer = explain(f"{words}\n")
+    assert answer.verdict in ("found", "unknown")
+    assert answer.verdict == "unknown" or answer.root_causes[0].code == "WG322"
+
+
+def test_a_watchdog_that_got_stuck_waited_for_other_processes() -> None:
+    answer = explain(
+        "[rank3]:[E101 10:00:00.1 ProcessGroupNCCL.cpp:1700] [PG ID 0 Rank 3] ProcessGroupNCCL's "
+        "watchdog got stuck for 600 seconds without making progress in monitoring enqueued "
+        "collectives.\n[rank3]:[F101 10:08:00.1 ProcessGroupNCCL.cpp:1500] [PG ID 0 Rank 3] "
+        "Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL "
+        "watchdog hang.\n"
+    )
+    assert answer.root_causes[0].cause == "nccl-failure"
+
+
+def test_the_reasons_that_bitsandbytes_numbers_are_no_statements() -> None:
+    answer = explain(
+        "CUDA SETUP: Required library version not found: libbitsandbytes_cuda124.so. Maybe you "
+        "need to compile it from source?\nCUDA SETUP: CUDA detection failed! Possible reasons:\n"
+        "1. CUDA driver not installed\n2. CUDA not installed\n"
+    )
+    assert "no-nvidia-driver" not in [root.cause for root in answer.root_causes]
+    assert explain("CUDA driver not installed\n").root_causes[0].cause == "no-nvidia-driver"
+
+
+def _remedies(text: str) -> str:
+    first = explain(text).root_causes[0]
+    shown = "\n".join(f"{remedy.text} {remedy.action or ''}" for remedy in first.remedies)
+    return shown.replace("', '", " ")
+
+
+REFUSED = (
+    "Error response from daemon: could not select device driver \"nvidia\" with capabilities: "
+    "[[gpu]]\n"
+)
+
+
+@each(
+    ("words", "there", "not_there"),
+    [
+        ("I use a MacBook Pro.\n", "A Mac has no NVIDIA GPU", "nvidia-ctk"),
+        ("This is macOS 15 on an Apple M3.\n", "A Mac has no NVIDIA GPU", "nvidia-ctk"),
+        ("This is Debian 12.\n", "nvidia-ctk", "A Mac has"),
+    ],
+)
+def test_advice_for_docker_knows_what_a_mac_has(words: str, there: str, not_there: str) -> None:
+    advice = _remedies(words + REFUSED)
+    assert there in advice
+    assert not_there not in advice
+
+
+@each(
+    ("command", "option"),
+    [
+        ("singularity exec image.sif python train.py", "--nv"),
+        ("apptainer run image.sif", "--nv"),
+        ("podman run image python train.py", "--device nvidia.com/gpu=all"),
+        ("docker run image python train.py", "--gpus all"),
+    ],
+)
+def test_advice_is_for_the_engine_that_ran_the_container(command: str, option: str) -> None:
+    advice = _remedies(f"$ {command}\nRuntimeError: No CUDA GPUs are available\n")
+    assert option in advice
+
+
+def test_jax_gets_cudnn_with_its_own_extra() -> None:
+    advice = _remedies(
+        "CUDA backend failed to initialize: Unable to load cuDNN. Is it installed? (Set "
+        "TF_CPP_MIN_LOG_LEVEL=0 and rerun for more info.)\njax: 0.4.30\njaxlib: 0.4.30\n"
+    )
+    assert "jax" in advice
+
+
+def test_a_cache_of_negative_size_is_a_share_that_is_too_small() -> None:
+    answer = explain(
+        "INFO 02-26 09:54:05 worker.py:267] model weights take 6.10GiB; PyTorch activation peak "
+        "memory takes 1.20GiB; the rest of the memory reserved for KV Cache is -0.90GiB.\n"
+    )
+    assert [root.code for root in answer.root_causes] == ["WG506"]

@@ -21,6 +21,7 @@ from whygpu.diagnosis.guidance import (
     for_own_words,
     for_slow_steps,
     for_told_trouble,
+    for_two_answers,
     for_unknown,
     for_work_without_gpu,
     health,
@@ -170,6 +171,9 @@ def _doubt(log: Log, roots: Sequence[Finding], noise: Sequence[Finding]) -> Guid
     reports = log.without_gpu()
     if reports:
         return for_work_without_gpu(log, reports)
+    two_answers = for_two_answers(log)
+    if two_answers is not None:
+        return two_answers
     harmless = frozenset(e.line for finding in noise for e in finding.evidence if e.line)
     slow = next((root for root in roots if root.cause in _SLOW_STEPS), None)
     return for_own_words(log, amid_output=True, harmless=harmless) or (

@@ -406,6 +406,28 @@ def for_own_words(
     )
 
 
+def for_two_answers(log: Log) -> Guidance | None:
+    """For a log in which the same question was answered with no and with yes, and in which nothing
+    was done with the GPU: which of the two holds now is not known."""
+    if log.progress:
+        return None
+    for question in ("gpu-there", "other-gpu-there"):
+        values = {shown.value: shown.line for shown in log.shown_of(question)}
+        if {"True", "False"} <= values.keys():
+            return Guidance(
+                f"line {values['False']} says that there is no GPU, and line {values['True']} "
+                "that there is one; what differs between the two is not known",
+                candidates=(
+                    "two environments, or two releases of the framework",
+                    "two machines, containers or users",
+                    "something that was changed in between, and has helped or not",
+                ),
+                ask="Which of the two is the program's environment?",
+                steps=(CHECK,),
+            )
+    return None
+
+
 _MOST_TOLD = 6
 """So many lines at the start may tell what is wrong; output follows them."""
 

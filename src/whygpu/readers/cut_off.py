@@ -30,8 +30,7 @@ def cut_off(log: Log) -> str:
     if start is None:
         return ""
     last = log.lines[-1].number
-    # The header of IPython names the exception too, without its message.
-    ends = [raised for raised in log.raised if raised.line > start]
+    ends = [raised for raised in log.raised if raised.line >= start]
     above = (line.text for line in log.lines if 0 < start - line.number <= _ABOVE)
     if any(_MESSAGE_FIRST.match(text) for text in above):
         return ""

@@ -81,7 +81,7 @@ class Complaint(NamedTuple):
 
 _SEE = (
     r"(?:see(?:s|n|ing)?|f(?:i|ou)nd(?:s|ing)?|(?:detect|show|list)\w{0,3}|recogni[sz]\w{1,3}"
-    r"|identif\w{1,4}|visible|available|pick(?:s|ed|ing)? up)"
+    r"|identif\w{1,4}|discover\w{0,3}|visible|available|pick(?:s|ed|ing)? up)"
 )
 _USE = ("us(?:e|es|ed|ing)", "utili[sz]e?d?", "runs?", "running", "train-", "work-")
 
@@ -453,12 +453,11 @@ _FEWEST_WORDS = 6
 def reports_trouble(line: str) -> bool:
     """Whether a line is a sentence, in the words of a person, about something that goes wrong."""
     text = line.strip()
-    return (
-        not _LIKE_OUTPUT.search(text)
-        and len(text.split()) >= _FEWEST_WORDS
-        and _TROUBLE.search(text) is not None
-        and len(_ORDINARY.findall(text)) > 1
-    )
+    if _LIKE_OUTPUT.search(text) or len(text.split()) < _FEWEST_WORDS:
+        return False
+    if complaint_in(text) in (SEES_NONE, NOT_USED, IDLE, FAILS):
+        return True
+    return _TROUBLE.search(text) is not None and len(_ORDINARY.findall(text)) > 1
 
 
 def goes_on_after(sentence: str, line: str) -> bool:

@@ -342,6 +342,7 @@ FORMS: tuple[Form, ...] = (
         rf"memory \({_size('free_2')}\)",
         r"is larger than the maximum number of tokens that can be stored in KV cache",
         r"No available memory for the cache blocks",
+        r"memory reserved for KV Cache is -[\d.]{1,12}GiB",
         r"larger than the available KV cache memory",
     ),
     # Other servers of language models.

@@ -209,8 +209,9 @@ def misses_gpu(log: Log) -> bool:
 
 
 def has_none(log: Log) -> bool:
-    """Whether the log has the answer False to the question for a GPU."""
-    return any(seen.value == "False" for seen in log.shown_of("gpu-there"))
+    """Whether the log has only the answer False to the question for a GPU."""
+    answers = {seen.value for seen in log.shown_of("gpu-there")}
+    return "False" in answers and "True" not in answers
 
 
 def plugin_is_there(log: Log) -> bool:

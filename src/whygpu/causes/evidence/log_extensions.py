@@ -153,6 +153,18 @@ def _missing_symbols(log: Log) -> Iterator[BrokenExtension]:
         )
 
 
+_NO_NAME = late(r"(?P<file>[\w./-]{1,300}\.so)[`'\"]?: undefined symbol(?!:? ?[`'\"]?\w)")
+"""A person may leave out the symbol. The file alone says enough if only an extension has it."""
+
+
+def _nameless_symbols(log: Log) -> Iterator[BrokenExtension]:
+    for match in log.find(_NO_NAME):
+        name = _name_of_file(match.groups["file"] or "")
+        row = extension_with(name)
+        if row is not None:
+            yield BrokenExtension(match.line, "other-build", name, row)
+
+
 def _name_of_file(path: str) -> str:
     """The package that a compiled file belongs to: flash_attn_2_cuda, torchvision, my_ops."""
     installed = _PACKAGES.search(path)
@@ -555,6 +567,7 @@ def _importing_package(exception: Raised | None, *, anywhere: bool = False) -> s
 
 _READERS = (
     _missing_symbols,
+    _nameless_symbols,
     _libraries_of_old_torch,
     _libraries_of_other_cuda,
     _unloadable_dlls,
