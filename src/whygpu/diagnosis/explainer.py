@@ -21,6 +21,8 @@ from whygpu.diagnosis.guidance import (
     for_own_words,
     for_reported_fault,
     for_slow_steps,
+    for_told_trouble,
+    for_two_answers,
     for_unknown,
     for_work_without_gpu,
     health,
@@ -102,9 +104,12 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
     doubt = _doubt(log, roots, noise) if without_failure and not missing else None
-    if doubt is None and verdict == "nothing-wrong" and not (missing or noise or real):
-        # Where lines are harmless, the report may be about these.
-        doubt = for_reported_fault(log)
+    if doubt is None and verdict == "nothing-wrong" and not (missing or noise):
+        # A GPU that is only listed does not answer somebody who reports trouble. Where lines are
+        # harmless, the report may be about these.
+        doubt = (for_reported_fault(log) if not real else None) or (
+            for_told_trouble(log) if not log.progress else None
+        )
     weighty = any(root.severity != "info" for root in roots)
     passed = None
     if verdict in ("found", "unknown", "not-gpu") and not missing:
@@ -172,6 +177,9 @@ def _doubt(log: Log, roots: Sequence[Finding], noise: Sequence[Finding]) -> Guid
     reports = log.without_gpu()
     if reports:
         return for_work_without_gpu(log, reports)
+    two_answers = for_two_answers(log)
+    if two_answers is not None:
+        return two_answers
     harmless = frozenset(e.line for finding in noise for e in finding.evidence if e.line)
     slow = next((root for root in roots if root.cause in _SLOW_STEPS), None)
     amid_output = bool(roots or noise) or len(log.lines) > _FEW_LINES

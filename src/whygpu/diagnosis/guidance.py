@@ -30,6 +30,7 @@ from whygpu.tables.complaints import (
     complaint_in,
     goes_on_after,
     is_of_a_person,
+    reports_trouble,
 )
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
@@ -467,7 +468,7 @@ def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
 def for_reported_fault(log: Log) -> Guidance | None:
     """For the form of an issue tracker, which somebody filled in because something is wrong."""
     form = next(
-        (line for line in log.lines[:_MOST_OWN_LINES * 2] if FAULT_HEADING.match(line.text)), None
+        (line for line in log.lines[: _MOST_OWN_LINES * 2] if FAULT_HEADING.match(line.text)), None
     )
     if form is None:
         return None
@@ -477,6 +478,57 @@ def for_reported_fault(log: Log) -> Guidance | None:
         f"line {form.number} begins a person's report of a fault, and no message shows one{shown}",
         ask="What did the program do that it should not have done?",
         steps=(_WHOLE_OUTPUT, CHECK),
+    )
+
+
+def for_two_answers(log: Log) -> Guidance | None:
+    """For a log in which the same question was answered with no and with yes, and in which nothing
+    was done with the GPU: which of the two holds now is not known."""
+    if log.progress:
+        return None
+    for question in ("gpu-there", "other-gpu-there"):
+        values = {shown.value: shown.line for shown in log.shown_of(question)}
+        if {"True", "False"} <= values.keys():
+            return Guidance(
+                f"line {values['False']} says that there is no GPU, and line {values['True']} "
+                "that there is one; what differs between the two is not known",
+                candidates=(
+                    "two environments, or two releases of the framework",
+                    "two machines, containers or users",
+                    "something that was changed in between, and has helped or not",
+                ),
+                ask="Which of the two is the program's environment?",
+                steps=(CHECK,),
+            )
+    return None
+
+
+_MOST_TOLD = 6
+"""So many lines at the start may tell what is wrong; output follows them."""
+
+
+def for_told_trouble(log: Log) -> Guidance | None:
+    """For a text that begins with a person's report of trouble, above output that shows a GPU and
+    no work; None if it does not."""
+    told = next(
+        (
+            line
+            for line in log.lines[:_MOST_TOLD]
+            if line.level == "none" and reports_trouble(line.text)
+        ),
+        None,
+    )
+    if told is None:
+        return None
+    said = complaint_in(told.text)
+    works = health(log)
+    shown = f"; {works}, but no work and no error" if works else "; the rest shows no error"
+    return Guidance(
+        f"line {told.number} reports trouble ({excerpt(told.text.strip(), 80)}){shown}",
+        candidates=said.candidates if said is not None else (),
+        ask=(said.ask if said is not None else None)
+        or "What does the program print when it fails, or when it should use the GPU?",
+        steps=(said.steps if said is not None else ()) or (_WHOLE_OUTPUT, CHECK),
     )
 
 

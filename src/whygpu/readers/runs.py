@@ -83,9 +83,7 @@ def _of_earlier_attempts(log: Log) -> tuple[frozenset[int], int]:
     before = [
         line.number
         for line in log.lines
-        if line.number < told[-1]
-        and _COMPLAINS.search(line.text)
-        and line.number != title
+        if line.number < told[-1] and _COMPLAINS.search(line.text) and line.number != title
     ]
     return frozenset(before), min(len(before), 1)
 

@@ -24,9 +24,7 @@ def _one_of(*words: str) -> re.Pattern[str]:
 _FRAMEWORK = _one_of("tensorflow", "tf", "keras", "py ?torch", "torch", "jax", "tensorflow-gpu")
 _GPU = _one_of("GPUs?", "CUDA", "graphics? cards?", "RTX", "GTX", "Tesla", "Quadro", "GeForce")
 _CPU = _one_of("CPUs?")
-_ISNT = (
-    r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
-)
+_ISNT = r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
 """People leave out the apostrophe, but "want" is no denial."""
 _NOT = rf"(?:not|{_ISNT}|no|never|cannot|unable|fail\w{{0,3}}|0|zero)"
 _HOW = _one_of(
@@ -97,7 +95,7 @@ class Complaint(NamedTuple):
 
 _SEE = (
     r"(?:see(?:s|n|ing)?|f(?:i|ou)nd(?:s|ing)?|(?:detect|show|list)\w{0,3}|recogni[sz]\w{1,3}"
-    r"|identif\w{1,4}|visible|available|pick(?:s|ed|ing)? up)"
+    r"|identif\w{1,4}|discover\w{0,3}|visible|available|pick(?:s|ed|ing)? up)"
 )
 _USE = ("us(?:e|es|ed|ing)", "utili[sz]e?d?", "runs?", "running", "train-", "work-")
 
@@ -536,7 +534,9 @@ _ALL: tuple[Complaint, ...] = (
             _one_of("GPUs?", "VRAM", "graphics? cards?"),
             _one_of("memory", "VRAM"),
             _one_of("all", "whole", "entire", "full", "fully", r"(?:9\d|100) ?%"),
-            _one_of("allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"),
+            _one_of(
+                "allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"
+            ),
         ),
         "the framework takes all of the GPU's memory",
         (_LIMIT_MEMORY,),
@@ -697,6 +697,30 @@ def complaint_in(line: str) -> Complaint | None:
             if all(word.search(sentence) for word in row.words):
                 return row
     return None
+
+
+_TROUBLE = _one_of(
+    *("not", "no", r"\w{2,6}n['’]?t", "cannot", "never", "unable", "fail-", "errors?", "wrong"),
+    *("problems?", "issues?", "troubles?", "crash-", "hang-", "stuck", "missing", "instead"),
+    *("only", "always", "alway", "slow-", "help", "bug", "same error", "unexpected-"),
+)
+_ORDINARY = _one_of(
+    *("the", "a", "an", "is", "was", "it", "to", "with", "but", "and", "after", "while"),
+    *("on", "in", "for", "this", "that", "have", "has", "uses?", "using", "i", "my", "we"),
+    *("get", "gets", "getting", "got", "when", "why", "from", "there", "be"),
+)
+_LIKE_OUTPUT = late(r"^\W|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S|\w\(\)?")
+_FEWEST_WORDS = 6
+
+
+def reports_trouble(line: str) -> bool:
+    """Whether a line is a sentence, in the words of a person, about something that goes wrong."""
+    text = line.strip()
+    if _LIKE_OUTPUT.search(text) or len(text.split()) < _FEWEST_WORDS:
+        return False
+    if complaint_in(text) in (SEES_NONE, NOT_USED, IDLE, FAILS):
+        return True
+    return _TROUBLE.search(text) is not None and len(_ORDINARY.findall(text)) > 1
 
 
 def goes_on_after(sentence: str, line: str) -> bool:

@@ -80,6 +80,8 @@ TORCH_PARTS = {
             rf"{_size('a')} (?:is )?free",
             rf"Free \(according to CUDA\) ?: {_size('b')}",
         ),
+        # On a Mac: what the same process holds outside of PyTorch's allocator.
+        "other": (rf"other allocations: {_size('a')}",),
         # A limit of one's own: torch.cuda.set_per_process_memory_fraction.
         "allowed": (rf"{_size('a')} allowed;",),
         "reserved": (rf"{_size('a')} reserved in total",),
@@ -191,6 +193,8 @@ FORMS: tuple[Form, ...] = (
         r"tried to allocate more memory than is available",
         # The kernel ends a compiler like any other process.
         r"\bKilled signal terminated program|internal compiler error: Killed",
+        # ptxas, fatbinary and nvlink
+        r"^(?:ptxas |nvlink |fatbinary )?fatal {1,4}: Memory allocation failure",
     ),
     _form(
         "system",
@@ -338,6 +342,7 @@ FORMS: tuple[Form, ...] = (
         rf"memory \({_size('free_2')}\)",
         r"is larger than the maximum number of tokens that can be stored in KV cache",
         r"No available memory for the cache blocks",
+        r"memory reserved for KV Cache is -[\d.]{1,12}GiB",
         r"larger than the available KV cache memory",
     ),
     # Other servers of language models.

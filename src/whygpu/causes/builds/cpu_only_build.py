@@ -451,7 +451,8 @@ def _unavailable(log: Log, statement: Match) -> Finding:
 
 
 def _nothing_else_known(log: Log) -> bool:
-    has_gpu_code = bool(shown_with_gpu(log)) or is_for_other_gpus(log)
+    answered_yes = any(seen.value == "True" for seen in log.shown_of("gpu-there"))
+    has_gpu_code = answered_yes or bool(shown_with_gpu(log)) or is_for_other_gpus(log)
     is_explained = log.statuses or log.devices or has_gpu_code or suspects(log)
     return not is_explained and log.framework in ("torch", "")
 

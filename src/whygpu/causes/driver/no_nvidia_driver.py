@@ -299,8 +299,8 @@ def _log_message(log: Log) -> str:
     if named(log, INSUFFICIENT):
         return "CUDA reports that the driver is too old; it reports the same if there is no driver"
     return (
-        "CUDA found no GPU on the machine of this log: no NVIDIA driver runs there, or it has "
-        "no NVIDIA GPU"
+        "CUDA found no GPU on the machine of this log: no NVIDIA driver runs there, it has no NVIDIA "
+        "GPU, or the GPU is hidden from this process"
     )
 
 

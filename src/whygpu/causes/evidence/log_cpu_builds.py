@@ -145,6 +145,7 @@ def silent_session(log: Log) -> Match | None:
 
 
 _OTHER_GPUS = ("+rocm", "+xpu")
+_CUDA_LABEL = "+cu"
 
 
 def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
@@ -181,11 +182,12 @@ def is_for_other_gpus(log: Log) -> bool:
 
 def shown_with_gpu(log: Log) -> tuple[Shown, ...]:
     """Values that say that a build has code for NVIDIA GPUs."""
+    versions = log.shown_of("torch-version")
     return tuple(
         seen
         for seen in log.shown_of("torch-cuda", "torch-built", "tensorflow-built")
         if seen.value not in ("None", "False")
-    )
+    ) + tuple(seen for seen in versions if _CUDA_LABEL in seen.value)
 
 
 def ignores_layers(log: Log) -> bool:
@@ -213,8 +215,9 @@ def misses_gpu(log: Log) -> bool:
 
 
 def has_none(log: Log) -> bool:
-    """Whether the log has the answer False to the question for a GPU."""
-    return any(seen.value == "False" for seen in log.shown_of("gpu-there"))
+    """Whether the log has only the answer False to the question for a GPU."""
+    answers = {seen.value for seen in log.shown_of("gpu-there")}
+    return "False" in answers and "True" not in answers
 
 
 def plugin_is_there(log: Log) -> bool:

@@ -155,8 +155,8 @@ def _message(lacking: Lacking, found: Shortage) -> str:
             f"length{needs}"
         )
     return (
-        "the model's weights take all of the memory that the server may use, and leave nothing "
-        "for the cache of its requests"
+        "the model's weights, and the memory for computing with them, take all that the server "
+        "may use of the GPU, and leave nothing for the cache of its requests"
     )
 
 
