@@ -119,7 +119,9 @@ def test_an_option_of_a_command_is_no_report() -> None:
 
 @each("mark", ["!!! Exception during processing !!!", "!!! Exception during processing!!!"])
 def test_a_message_above_its_traceback_is_not_missing(mark: str) -> None:
-    frames = 'Traceback (most recent call last):\n  File "C:\\ui\\run.py", line 5, in go\n    do()\n'
+    frames = (
+        'Traceback (most recent call last):\n  File "C:\\ui\\run.py", line 5, in go\n    do()\n'
+    )
     shapes = "mat1 and mat2 shapes cannot be multiplied (2x16 and 8x4)"
     assert explain(f"{mark} {shapes}\n{frames}").verdict == "not-gpu"
 
@@ -169,7 +171,8 @@ def test_who_says_that_others_use_the_gpu_is_believed(words: str) -> None:
 def test_memory_that_others_hold_and_that_would_be_enough_is_named_too(free: str) -> None:
     text = (
         "torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. "
-        "(out of memory)\nCurrently allocated     : 20.50 GiB\nRequested               : 500.00 MiB\n"
+        "(out of memory)\nCurrently allocated     : 20.50 GiB\nRequested               : 500.00 "
+        "MiB\n"
         f"Device limit            : 24.00 GiB\nFree (according to CUDA): {free}\n"
     )
     answer = explain(text)
@@ -303,7 +306,7 @@ def _remedies(text: str) -> str:
 
 
 REFUSED = (
-    "Error response from daemon: could not select device driver \"nvidia\" with capabilities: "
+    'Error response from daemon: could not select device driver "nvidia" with capabilities: '
     "[[gpu]]\n"
 )
 

@@ -52,7 +52,8 @@ FAILURES: tuple[Elsewhere, ...] = (
         late(
             r"[Aa]ccess(?:ing)? (?:a |to )?gated repo|\bGatedRepoError\b|RepositoryNotFoundError"
             r"|\b40[134] Client Error[^\n]{0,80}https?://huggingface\.co/"
-            r"|is not a valid model identifier listed on|[Cc]an't load (?:the )?(?:tokenizer|feature "
+            r"|is not a valid model identifier listed on|[Cc]an't load (?:the )?(?:tokenizer"
+            r"|feature "
             r"extractor|image processor|configuration|config|model) (?:of|for) '"
         ),
         "the files of a model could not be had: its name is wrong, or this account may not read it",
