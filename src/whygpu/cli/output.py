@@ -111,7 +111,7 @@ def page(
     value: T,
     render: Callable[..., str],
     *,
-    color: str = "auto",
+    color: str,
     signs: Mapping[int, str] | None = None,
     names: Collection[str] = (),
 ) -> None:

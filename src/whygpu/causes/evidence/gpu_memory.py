@@ -6,6 +6,8 @@ from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.units import size_text
 
+_MOST_NAMED = 3
+
 
 def share_used(gpu: Gpu) -> Observed[float]:
     """The share of the GPU's memory that is in use, from 0 to 1."""
@@ -44,8 +46,8 @@ def is_asking(process: GpuProcess) -> bool:
     return isinstance(process.is_asking, Known) and process.is_asking.value
 
 
-def named_holders(gpu: Gpu, limit: int = 3) -> str:
+def named_holders(gpu: Gpu) -> str:
     """The processes that hold the memory, as text; empty if the driver does not report them."""
     found = holders(gpu)
-    more = f" and {len(found) - limit} more" if len(found) > limit else ""
-    return ", ".join(described(process) for process in found[:limit]) + more
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return ", ".join(described(process) for process in found[:_MOST_NAMED]) + more
