@@ -71,8 +71,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """What is wrong with the words may quote them."""
         shown = output.plain(message)
-        text = f"{self.format_usage()}{self.prog}: error: {shown}\n`{self.prog} --help` has examples.\n"
-        self.exit(EXIT_USAGE, output.wrapped(text))
+        lines = (f"{self.prog}: error: {shown}", f"`{self.prog} --help` has examples.", "")
+        self.exit(EXIT_USAGE, output.wrapped(self.format_usage() + "\n".join(lines)))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.nargs == argparse.PARSER and value not in (action.choices or ()):
