@@ -25,7 +25,7 @@ from whygpu.fixing.elsewhere import pip_setting
 from whygpu.fixing.remedies import Environment, faults, is_fault, moved, steps_for
 from whygpu.fixing.workshop import Workshop, remove
 from whygpu.model.derived import and_list, installer_of
-from whygpu.model.figures import counted
+from whygpu.model.figures import counted, first_of
 from whygpu.model.finding import Finding
 from whygpu.model.fix import Attempt, CopyFacts, FixStep, Result
 from whygpu.model.observed import Absent
@@ -57,8 +57,7 @@ class OriginalChanged(Exception):
     """A command wrote into files of the environment itself; the message names them."""
 
     def __init__(self, files: Sequence[str]) -> None:
-        more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-        super().__init__(f"{', '.join(files[:_MOST_NAMED])}{more}")
+        super().__init__(first_of(files, _MOST_NAMED))
 
 
 class Proof(NamedTuple):

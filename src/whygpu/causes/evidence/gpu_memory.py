@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whygpu.model.driver import Gpu, GpuProcess
+from whygpu.model.figures import first_of
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.units import size_text
 
@@ -48,6 +49,4 @@ def is_asking(process: GpuProcess) -> bool:
 
 def named_holders(gpu: Gpu) -> str:
     """The processes that hold the memory, as text; empty if the driver does not report them."""
-    found = holders(gpu)
-    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    return ", ".join(described(process) for process in found[:_MOST_NAMED]) + more
+    return first_of([described(process) for process in holders(gpu)], _MOST_NAMED)
