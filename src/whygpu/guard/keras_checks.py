@@ -24,7 +24,7 @@ class Plan(NamedTuple):
     """How a batch of this model is computed in parts."""
 
     loss_apart: bool
-    """Each sample has a loss of its own, and the batch's is their mean."""
+    """Each sample has its own loss, and the loss of the batch is their mean."""
     metrics_apart: bool
     """Metrics can be updated part by part."""
 
