@@ -1,6 +1,6 @@
 """Checks, on a few samples of the batch that did not fit, what may be computed in parts.
 
-Nothing here changes a model: whoever calls it saves the state before and puts it back after.
+Nothing here changes a model: the caller saves the state before and restores it afterwards.
 """
 
 from __future__ import annotations

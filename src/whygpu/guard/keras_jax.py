@@ -268,7 +268,7 @@ class JaxEngine:
 
 
 def _changes(before: Sequence[Any], after: Sequence[Any]) -> dict[int, Any]:
-    """What is new, by its place: frozen weights would be copied if they were handed back."""
+    """What is new, by its place: frozen weights would be copied if they were returned."""
     return {
         index: new
         for index, (old, new) in enumerate(zip(before, after, strict=True))
