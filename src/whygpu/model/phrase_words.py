@@ -400,7 +400,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     '8f67e9f61d00': (' not found', "can't find libdevice directory", 'cannot find ', "couldn't find a suitable version of ptxas", "couldn't invoke ptxas", 'failed to find ptxas', 'failed to launch ptxas', 'libdevice is required by this hlo module', 'missing libdevice file', 'no ptx compilation provider is available', "no such file or directory: '", 'ptxas returned an error during compilation', 'unable to find ptxas'),
     '8f82d2dd2c0': ('no opkernel', 'not available', 't have nccl'),
     '8f8550cd10b0': ("; current version is '", 'ptxas does not support cc ', 'ptxas ptxas too old', 'requires ptxas version ', 'you are using ptxas '),
-    '8fa974a21d0': ('access is denied', 'winerror 5'),
     '9097466e1390': ('cannot import name ', 'no module named '),
     '913457fe360': ('unable to open /dev/kfd',),
     '918281cb2b0': ('lib/poetry', 'pipx', 'share/uv/tools', 'venvs/poetry'),
