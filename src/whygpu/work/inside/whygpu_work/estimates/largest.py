@@ -33,13 +33,14 @@ def largest(
     need: "Callable[[int], float]",
     room: float,
     batch: int,
-    seconds: "float | None",
+    seconds: "float | None" = None,
+    clock: "Callable[[], float]" = time.time,
 ) -> "Largest":
     """`need(batch)` returns bytes. After `seconds`, the best answer so far is returned."""
-    began = time.time()
+    began = clock()
     known = {batch: need(batch)}
     while len(known) < MOST_ESTIMATES:
-        if seconds is not None and len(known) > 2 and time.time() - began > seconds:
+        if seconds is not None and len(known) > 2 and clock() - began > seconds:
             break
         following = next_batch(known, room)
         if following is None:
