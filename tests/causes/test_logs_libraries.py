@@ -437,7 +437,8 @@ def test_what_jax_could_not_load(name: str, expected: str) -> None:
         (
             "ImportError: /a/lib/python3.10/site-packages/torch/lib/libtorch_cuda.so: file too "
             "short\ntorch 2.1.0",
-            "python -m pip install --force-reinstall --no-deps torch==2.1.0",
+            "python -m pip install --force-reinstall --no-deps torch==2.1.0 "
+            "--index-url https://download.pytorch.org/whl/cu121",
         ),
         # Without the installed release, a command would install another one.
         (

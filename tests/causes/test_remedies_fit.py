@@ -535,7 +535,15 @@ def test_a_gpu_in_the_log_decides_about_the_build() -> None:
     assert old.endswith("torch==2.13.0 --index-url https://download.pytorch.org/whl/cu126")
     both = f"GeForce GTX 1080\nGeForce RTX 4090\ntorch 2.13.0\n{NO_CUDA}"
     (unknown,) = commands(both, "cpu-only-build")
-    assert "--index-url" not in unknown
+    assert unknown.endswith("torch==2.13.0 --index-url https://download.pytorch.org/whl/cu130")
+
+
+def test_without_a_known_system_the_index_is_named_which_windows_needs() -> None:
+    lines = f"torch 2.13.0\n{NO_CUDA}"
+    (anywhere,) = commands(lines, "cpu-only-build")
+    assert "torch==2.13.0 --index-url https://download.pytorch.org/whl/cu1" in anywhere
+    (linux,) = commands(f"/usr/lib/x86_64-linux-gnu/libc.so.6\n{lines}", "cpu-only-build")
+    assert "--index-url" not in linux
 
 
 def test_a_release_that_cannot_use_the_gpu_is_not_offered_again() -> None:

@@ -21,6 +21,8 @@ from whygpu.diagnosis.guidance import (
     for_own_words,
     for_reported_fault,
     for_slow_steps,
+    for_told_trouble,
+    for_two_answers,
     for_unknown,
     for_work_without_gpu,
     health,
@@ -54,6 +56,8 @@ _ENOUGH_LINES = 3
 """So many lines of ordinary output show the same."""
 
 
+_FEW_LINES = 2
+"""A text of so few lines may be somebody's description of a symptom, and no output."""
 _SLOW_STEPS = ("files-read-in-training-process", "slow-small-or-input-bound")
 """If a library itself warns that the steps may be slow, a log without a failure is not fine."""
 
@@ -101,9 +105,12 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     without_failure = verdict == "nothing-wrong" or (verdict == "unknown" and not log.failures)
     missing = cut_off(log) or (_not_read(log, crashed) if without_failure else "")
     doubt = _doubt(log, roots, noise) if without_failure and not missing else None
-    if doubt is None and verdict == "nothing-wrong" and not (missing or noise or real):
-        # Where lines are harmless, the report may be about these.
-        doubt = for_reported_fault(log)
+    if doubt is None and verdict == "nothing-wrong" and not (missing or noise):
+        # A GPU that is only listed does not answer somebody who reports trouble. Where lines are
+        # harmless, the report may be about these.
+        doubt = (for_reported_fault(log) if not real else None) or (
+            for_told_trouble(log) if not log.progress else None
+        )
     weighty = any(root.severity != "info" for root in roots)
     passed = None
     if verdict in ("found", "unknown", "not-gpu") and not missing:
@@ -174,9 +181,13 @@ def _doubt(log: Log, roots: Sequence[Finding], noise: Sequence[Finding]) -> Guid
     reports = log.without_gpu()
     if reports:
         return for_work_without_gpu(log, reports)
+    two_answers = for_two_answers(log)
+    if two_answers is not None:
+        return two_answers
     harmless = frozenset(e.line for finding in noise for e in finding.evidence if e.line)
     slow = next((root for root in roots if root.cause in _SLOW_STEPS), None)
-    return for_own_words(log, amid_output=True, harmless=harmless) or (
+    amid_output = bool(roots or noise) or len(log.lines) > _FEW_LINES
+    return for_own_words(log, amid_output=amid_output, harmless=harmless) or (
         for_slow_steps(slow) if slow is not None else None
     )
 
@@ -334,8 +345,9 @@ def _verdict(
 
 _OF_AN_INSTALLER = re.compile(
     r"ERROR: (?:ResolutionImpossible|Cannot install|Could not (?:build|find a version)"
-    r"|Failed building|No matching distribution)"
-    r"|\bmetadata-generation-failed|\bsubprocess-exited-with-error|PackagesNotFoundError|(?:LibMamba)?UnsatisfiableError|ResolvePackageNotFound"
+    r"|Failed building"
+    r"|No matching distribution)|\bmetadata-generation-failed|\bsubprocess-exited-with-error"
+    r"|PackagesNotFoundError|(?:LibMamba)?UnsatisfiableError|ResolvePackageNotFound"
 )
 
 
@@ -481,7 +493,8 @@ def _headline(
     if verdict == "found":
         return _root_headline(roots)
     if verdict == "unknown" and guidance is not None:
-        return f"cannot tell from this log: {guidance.understood}"
+        before = "" if guidance.to_question else "cannot tell from this log: "
+        return f"{before}{guidance.understood}"
     if verdict == "not-gpu":
         failure = _stranger(unexplained)
         message = guidance.understood if guidance else excerpt(failure.text)

@@ -18,28 +18,24 @@ from whygpu.model.explanation import NOTHING_REPORTED, Guidance
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Line, Log
-from whygpu.model.remedy import command_line, shell_script
+from whygpu.model.remedy import Command, command_line, shell_script
 from whygpu.tables.complaints import (
-    CHECK,
     FAILS,
     FAULT_HEADING,
     POINTS_BELOW,
-    PROFILE,
     SEES_NONE,
     WANTS_GPU,
-    Complaint,
     asks_something,
     complaint_in,
     goes_on_after,
     is_of_a_person,
+    reports_trouble,
 )
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
+from whygpu.tables.own_words import CHECK, FRAMEWORK, GPU, PROFILE, WHOLE_OUTPUT, Complaint
+from whygpu.tables.versions import release_numbers
 
-_WHOLE_OUTPUT = Remedy(
-    "Explain the whole output, including standard error.",
-    shell_script("python PROGRAM.py 2>&1 | whygpu explain"),
-)
 _WHERE_IT_CRASHES = Remedy(
     "Let Python print where it crashes, and explain that.",
     shell_script("python -X faulthandler PROGRAM.py 2>&1 | whygpu explain"),
@@ -67,7 +63,7 @@ def _next_steps(log: Log) -> tuple[Remedy, ...]:
         return (advice_for_a_mac(log),)
     action = _SAYS_WHY.get("tensorflow" if log.framework == "keras" else log.framework)
     if action is None or (log.version_of("tensorflow") or "").startswith("1."):
-        return (CHECK, _WHOLE_OUTPUT)
+        return (CHECK, WHOLE_OUTPUT)
     return (CHECK, Remedy(f"Let {framework_title(log)} say why it sees none.", action))
 
 
@@ -80,13 +76,27 @@ _MOST_LAST_WORDS = 8
 """Some ask below what they paste."""
 _NO_DRIVER = "no driver or no GPU on that machine"
 _NO_GPU_CODE = "a build without GPU support"
+_LIBRARIES = "CUDA libraries that are missing or of another release"
 _WHY_NONE_IS_SEEN = (
     _NO_DRIVER,
     _NO_GPU_CODE,
-    "CUDA libraries that are missing or of another release",
+    _LIBRARIES,
     "a container that was started without GPUs",
     "CUDA_VISIBLE_DEVICES",
 )
+_OF_PIP = {
+    "tensorflow": (
+        _LIBRARIES,
+        "CUDA libraries that are missing, as after `pip install tensorflow` without the extra "
+        "[and-cuda], or of another release",
+    ),
+    "torch": (_NO_GPU_CODE, "a build without GPU support (its version ends in +cpu)"),
+    "jax": (
+        _NO_GPU_CODE,
+        "a build without GPU support, as after `pip install jax` without the extra [cuda13]",
+    ),
+}
+"""What pip's packages of a framework often lack, and how that comes about."""
 _IS_IT_LISTED = "Does `nvidia-smi` list the GPU where the program runs?"
 _IS_IT_THERE = "Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?"
 _WHICH_BUILD = (
@@ -120,7 +130,21 @@ def _why_none_is_seen(log: Log) -> tuple[str, ...]:
         _NO_DRIVER: driver_works(log),
         _NO_GPU_CODE: bool(shown_with_gpu(log)),
     }
-    return tuple(reason for reason in _WHY_NONE_IS_SEEN if not excluded.get(reason))
+    reasons = [reason for reason in _WHY_NONE_IS_SEEN if not excluded.get(reason)]
+    of_pip = _OF_PIP.get("tensorflow" if log.framework == "keras" else log.framework)
+    if of_pip is None or log.platform == "windows" or _is_before_extras(log):
+        return tuple(reasons)
+    reason, in_other_words = of_pip
+    # After the driver: without one, the rest does not matter.
+    first = [each for each in reasons if each == _NO_DRIVER]
+    rest = [each for each in reasons if each not in (_NO_DRIVER, reason)]
+    return (*first, *((in_other_words,) if reason in reasons else ()), *rest)
+
+
+def _is_before_extras(log: Log) -> bool:
+    """Whether it is a TensorFlow that takes the CUDA libraries of the machine."""
+    release = release_numbers(log.version_of("tensorflow") or "")
+    return bool(release) and release < (2, 14)
 
 
 def _question(log: Log, usual: str) -> str | None:
@@ -129,7 +153,10 @@ def _question(log: Log, usual: str) -> str | None:
         return question_for_a_mac(log)
     if _is_jetson(log):
         return _WHICH_JETPACK
-    return _WHICH_BUILD if driver_works(log) else usual
+    if driver_works(log):
+        return _WHICH_BUILD
+    # A person who names the card need not be asked whether there is one.
+    return _IS_IT_LISTED if gpus_in(log) else usual
 
 
 def _is_jetson(log: Log) -> bool:
@@ -232,7 +259,7 @@ def for_lost_numbers(line: int) -> Guidance:
 
 def for_incomplete(what: str) -> Guidance:
     """For a log whose decisive part is missing; `what` says which part."""
-    return Guidance(what, ask="Is there more of the output?", steps=(_WHOLE_OUTPUT, CHECK))
+    return Guidance(what, ask="Is there more of the output?", steps=(WHOLE_OUTPUT, CHECK))
 
 
 def for_unknown(
@@ -250,26 +277,52 @@ def for_unknown(
                     "Look in the source for mistakes about the GPU.",
                     command_line("whygpu lint PROGRAM.py"),
                 ),
-                _WHOLE_OUTPUT,
+                WHOLE_OUTPUT,
             ),
         )
     if not log.lines:
         return Guidance(
             "it has no message of a program" if log.lines_read else "it is empty",
             ask="Did the output go elsewhere, to standard error or to a file?",
-            steps=(_WHOLE_OUTPUT,),
+            steps=(WHOLE_OUTPUT,),
         )
     return (
         _for_known_words(log)
         or for_own_words(log)
         or _for_fragment(causes_with_words_of(log, causes))
+        or _for_description(log)
         or Guidance(
             "it has lines that look like a problem, but no known cause matches them"
             if suspicious
             else NOTHING_REPORTED,
             ask="What did the program do that it should not have done?",
-            steps=(_WHOLE_OUTPUT, CHECK),
+            steps=(WHOLE_OUTPUT, CHECK),
         )
+    )
+
+
+_FEW_LINES = 2
+_WHAT_EACH_VERB_ANSWERS = (
+    Remedy("If a framework does not see or use the GPU:", command_line("whygpu check")),
+    Remedy(
+        "If the GPU is idle, or the program slow:",
+        command_line("whygpu run --profile -- python PROGRAM.py"),
+    ),
+    Remedy("If it is about GPU memory:", command_line("whygpu memory")),
+    Remedy("If it is about what to install:", command_line("whygpu plan")),
+)
+
+
+def _for_description(log: Log) -> Guidance | None:
+    """For a sentence about a GPU or a framework that is about none of the known subjects."""
+    line = log.lines[0]
+    about = GPU.search(line.text) or FRAMEWORK.search(line.text)
+    if len(log.lines) > _FEW_LINES or line.level != "none" or about is None:
+        return None
+    return Guidance(
+        f"line {line.number} describes something, and no output of a program shows it",
+        ask="What does the program print, or what would you like to know?",
+        steps=(WHOLE_OUTPUT, *_WHAT_EACH_VERB_ANSWERS),
     )
 
 
@@ -281,7 +334,7 @@ def _for_known_words(log: Log) -> Guidance | None:
             return Guidance(
                 known.happened,
                 ask="Did the program end after that? Then this is the reason, and not the GPU.",
-                steps=(Remedy(known.advice, known.action), _WHOLE_OUTPUT),
+                steps=(Remedy(known.advice, known.action), WHOLE_OUTPUT),
             )
         if bare is not None:
             return _without_reason(bare)
@@ -303,7 +356,7 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
                 "somebody ended it",
             ),
             ask="Does `sudo dmesg | grep -i 'out of memory'` name the process?",
-            steps=(_WHOLE_OUTPUT,),
+            steps=(WHOLE_OUTPUT,),
         )
     if failure.kind == "signal":
         inside = crashed_in(log)
@@ -335,7 +388,7 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
         f"line {failure.line} ended the program ({excerpt(failure.text)}); it may be related to "
         "the GPU, but no known cause matches",
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
-        steps=(_WHOLE_OUTPUT, CHECK),
+        steps=(WHOLE_OUTPUT, CHECK),
     )
 
 
@@ -399,14 +452,40 @@ def for_own_words(
     if said.is_question:
         shown = _shown_of_devices(log) if amid_output else ""
         return Guidance(
-            f"line {line.number} asks {said.says}{shown}", ask=said.ask, steps=said.steps
+            f"line {line.number} asks {said.says}{shown}",
+            ask=said.ask,
+            steps=_filled_in(said.steps, log),
+            to_question=True,
         )
     sees_none = said.says == SEES_NONE.says
     return Guidance(
         f"line {line.number} says that {said.says}, and nothing else in it says why",
         candidates=_why_none_is_seen(log) if sees_none else said.candidates,
         ask=_question(log, _IS_IT_LISTED) if sees_none else said.ask,
-        steps=_next_steps(log) if sees_none else said.steps,
+        steps=_next_steps(log) if sees_none else _filled_in(said.steps, log),
+    )
+
+
+_PLACEHOLDERS = ("FRAMEWORK", "NAME")
+"""What a command of the table leaves open: the framework, and the GPU."""
+
+
+def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
+    """The steps, with what the text says of the framework and the GPU in their commands."""
+    gpus = gpus_in(log)
+    known = dict.fromkeys(_PLACEHOLDERS, "")
+    known["FRAMEWORK"] = "tensorflow" if log.framework == "keras" else log.framework
+    if len(gpus) == 1 and gpus[0].capability is not None:
+        known["NAME"] = ".".join(map(str, gpus[0].capability))
+    return tuple(
+        step._replace(
+            action=step.action._replace(
+                argv=tuple(known.get(str(word)) or word for word in step.action.argv)
+            )
+        )
+        if isinstance(step.action, Command)
+        else step
+        for step in steps
     )
 
 
@@ -433,7 +512,58 @@ def for_reported_fault(log: Log) -> Guidance | None:
         if form is not None
         else f"line {asked.number if asked else 0} asks something that no message answers{shown}",
         ask="What did the program do that it should not have done?",
-        steps=(_WHOLE_OUTPUT, CHECK),
+        steps=(WHOLE_OUTPUT, CHECK),
+    )
+
+
+def for_two_answers(log: Log) -> Guidance | None:
+    """For a log in which the same question was answered with no and with yes, and in which nothing
+    was done with the GPU: which of the two holds now is not known."""
+    if log.progress:
+        return None
+    for question in ("gpu-there", "other-gpu-there"):
+        values = {shown.value: shown.line for shown in log.shown_of(question)}
+        if {"True", "False"} <= values.keys():
+            return Guidance(
+                f"line {values['False']} says that there is no GPU, and line {values['True']} "
+                "that there is one; what differs between the two is not known",
+                candidates=(
+                    "two environments, or two releases of the framework",
+                    "two machines, containers or users",
+                    "something that was changed in between, and has helped or not",
+                ),
+                ask="Which of the two is the program's environment?",
+                steps=(CHECK,),
+            )
+    return None
+
+
+_MOST_TOLD = 6
+"""So many lines at the start may tell what is wrong; output follows them."""
+
+
+def for_told_trouble(log: Log) -> Guidance | None:
+    """For a text that begins with a person's report of trouble, above output that shows a GPU and
+    no work; None if it does not."""
+    told = next(
+        (
+            line
+            for line in log.lines[:_MOST_TOLD]
+            if line.level == "none" and reports_trouble(line.text)
+        ),
+        None,
+    )
+    if told is None:
+        return None
+    said = complaint_in(told.text)
+    works = health(log)
+    shown = f"; {works}, but no work and no error" if works else "; the rest shows no error"
+    return Guidance(
+        f"line {told.number} reports trouble ({excerpt(told.text.strip(), 80)}){shown}",
+        candidates=said.candidates if said is not None else (),
+        ask=(said.ask if said is not None else None)
+        or "What does the program print when it fails, or when it should use the GPU?",
+        steps=(said.steps if said is not None else ()) or (WHOLE_OUTPUT, CHECK),
     )
 
 
@@ -488,7 +618,7 @@ def _for_fragment(causes: Sequence[Cause]) -> Guidance | None:
         candidates=tuple(f"{cause.title} ({cause.code})" for cause in causes[:_MOST_CAUSES]),
         ask="What does the whole message say, and what comes before it?",
         steps=(
-            _WHOLE_OUTPUT,
+            WHOLE_OUTPUT,
             Remedy("Read about the first.", command_line(f"whygpu rule {first.code}")),
         ),
     )
@@ -499,7 +629,7 @@ def _without_reason(row: Unexplained) -> Guidance:
         f"{row.happened}; the reason {row.where_the_reason_is}, and this log does not have it",
         candidates=row.candidates,
         ask="What is the first error above it in the whole output?",
-        steps=(_WHOLE_OUTPUT, CHECK),
+        steps=(WHOLE_OUTPUT, CHECK),
     )
 
 

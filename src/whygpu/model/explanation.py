@@ -30,6 +30,8 @@ class Guidance(NamedTuple):
     """The question whose answer would decide; None if nothing is open."""
     steps: tuple[Remedy, ...] = ()
     """What to do next."""
+    to_question: bool = False
+    """Whether somebody asks how something is done, so that the steps are the answer."""
 
 
 @shows_itself

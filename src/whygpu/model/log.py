@@ -199,7 +199,7 @@ class Match(NamedTuple):
 
 _NO_WORDS = re.compile(r"\W{0,80}")
 NO_FAILURE_AFTER = re.compile(
-    r"\b[Ii]f you (?:see|get|encounter|face|hit|run into)\b|UserWarning: Plan failed with an? \w"
+    r"\b[Ii]f you (?:see|get|encounter|face|hit|run into)\b|\bPlan failed with an? \w"
 )
 """The rest of the line describes an error that did not end anything: advice for an error that did
 not happen, or an algorithm that PyTorch tried before it chose another."""

@@ -25,7 +25,7 @@ from whygpu.planner.machine import from_snapshot
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import FRAMEWORKS
 from whygpu.tables.releases import shipped, versions_of
-from whygpu.tables.torch_indexes import INDEX_ROOT
+from whygpu.tables.torch_indexes import INDEX_ROOT, indexes_for, tag_of
 from whygpu.tables.versions import release_numbers
 
 _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,6}){0,3}")
@@ -108,13 +108,29 @@ def _fulfil(remedy: Remedy, destination: Destination) -> Remedy:
             return Remedy(f"{text} whygpu knows no command for it: {found}.")
         candidate, note, pins = found
         text += note
-        index = f"{INDEX_ROOT}{candidate.torch_index}" if candidate.torch_index else ""
+        tag = _index_of(candidate, _with_evidence(destination.machine, step))
+        index = f"{INDEX_ROOT}{tag}" if tag else ""
         requirements = _without_extras(candidate) if no_gpu else candidate.requirements
         if not index and not no_gpu and "no-deps" not in step.options:
             # An index of PyTorch has little else.
             requirements += pins
         steps.append(Install(requirements, index, step.removes, step.options))
     return Remedy(text, steps[0] if len(steps) == 1 else Steps(tuple(steps)))
+
+
+def _index_of(candidate: Candidate, machine: MachineSpec) -> str:
+    """The index of PyTorch to install from; empty for the default index.
+
+    On Windows, the default index has CPU builds of PyTorch. If nothing shows the system, the
+    command names the index of the build that is the default on Linux, which has builds for both.
+    """
+    if candidate.torch_index or candidate.framework != "torch":
+        return candidate.torch_index
+    if not isinstance(machine.platform, Unknown) or candidate.uses != "cuda":
+        return ""
+    tag = tag_of(candidate.cuda)
+    minor = release_numbers(candidate.version)[:2]
+    return tag if tag in indexes_for("win_amd64", (minor[0], minor[1])) else ""
 
 
 def _is_mac(machine: MachineSpec) -> bool:

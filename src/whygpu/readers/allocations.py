@@ -141,6 +141,9 @@ def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
     if reserved is None and held is not None and unused is not None:
         reserved = held + unused
     total, free, allowed = sizes["total"], sizes["free"], sizes["allowed"]
+    if sizes["other"] is not None and held is not None:
+        held += sizes["other"]
+        free = max(0, total - held) if total is not None else None
     if allowed is not None and total is not None and allowed < total:
         total = allowed
         free = min(free or 0, max(0, allowed - (reserved or held or 0)))

@@ -18,6 +18,11 @@ _WHOLE_NAME = re.compile(
 )
 """How names of exceptions end. Another ending in the last line of a log may be half a name."""
 
+_MESSAGE_FIRST = re.compile(r"!!! Exception during processing ?!!! \S")
+"""ComfyUI prints the message before the traceback."""
+_ABOVE = 2
+"""The most lines from such a message to its traceback."""
+
 
 def cut_off(log: Log) -> str:
     """What is missing, as a sentence without a full stop; empty if every traceback is complete."""
@@ -26,6 +31,9 @@ def cut_off(log: Log) -> str:
         return ""
     last = log.lines[-1].number
     ends = [raised for raised in log.raised if raised.line >= start]
+    above = (line.text for line in log.lines if 0 < start - line.number <= _ABOVE)
+    if any(_MESSAGE_FIRST.match(text) for text in above):
+        return ""
     if any(raised.line < last or raised.message or _is_whole(raised.type) for raised in ends):
         return ""
     if any(_BY_THE_USER.match(line.text) for line in log.lines if line.number > start):

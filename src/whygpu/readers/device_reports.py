@@ -67,7 +67,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"\bused: True\b|\[(?:(?:Cuda|Gpu|Rocm)Device|cuda|rocm)\("
             r"|default_backend\(\)\W{1,8}(?:gpu|cuda)\b"
             r"|offloaded [1-9]\d{0,3}/\d{1,4} layers to GPU"
-            r"|(?<![/\w.])(?<!initialize )(?<!Initializing )(?<! of )"
+            # An option of a command (--device cuda) is a wish.
+            r"|(?<![/\w.-])(?<!initialize )(?<!Initializing )(?<! of )"
             r"(?:device|accelerator|backend|platform)"
             r"(?: (?:is|used|name|type))?"
             r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?(?:cuda|gpu|mps|tpu|xpu|rocm)\b"

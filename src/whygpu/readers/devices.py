@@ -40,11 +40,25 @@ _FOUND = re.compile(
     r"|Device \d+ Name\s{1,40}: (?P<cupy>\S[^\n]{2,60})"
     # Kohya: Torch detected GPU: NVIDIA A10 VRAM 22000 Arch (8, 6)
     r"|Torch detected GPU: (?P<kohya>\S[^\n]{2,60}?)(?: VRAM |$)"
+    # numba -s: id 0    b'GeForce GTX 960M'    [SUPPORTED]
+    r"|\bid \d{1,2} {1,12}b?'(?P<numba>[^'\n]{3,60})' {1,80}\[SUPPORTED"
     # ComfyUI: Device: cuda:0 NVIDIA GeForce RTX 4090 : cudaMallocAsync
     r"|Device: cuda:\d+ (?P<comfy>\S[^:\n]{2,60}?)(?: : |$)"
 )
 _CAPABILITIES = ("capability", "xla_cc", "ggml_cc", "torch_cc")
-_NAMES = ("name", "xla", "ggml", "torch", "listed", "yolo", "properties", "cupy", "kohya", "comfy")
+_NAMES = (
+    "name",
+    "xla",
+    "ggml",
+    "torch",
+    "listed",
+    "yolo",
+    "properties",
+    "cupy",
+    "kohya",
+    "comfy",
+    "numba",
+)
 _ALONE = re.compile(r"name: (?P<name>[^\n]{3,60})")
 _NEXT = re.compile(r"major: (?P<major>\d+) minor: (?P<minor>\d+)")
 _SMI_ROW = re.compile(

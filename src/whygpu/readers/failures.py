@@ -56,7 +56,8 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|^\s{0,8}thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
             # ComfyUI
-            r"|^!!! Exception during processing !!! \S|^Error occurred when executing [^\n:]{1,80}:"
+            r"|^!!! Exception during processing ?!!! \S"
+            r"|^Error occurred when executing [^\n:]{1,80}:"
             r"|^(?:An )?[Ee]rror (?:has )?oc{1,2}ur{1,2}ed\W{0,3}$"
             rf"|{ENDED_BY_SCHEDULER}"
         ),
@@ -218,6 +219,9 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -
     return follows_code and any(code_is_about_gpu(line.text) for line in code)
 
 
+_HEADER_ENDS = "Traceback (most recent call last)"
+
+
 def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[Failure]:
     for exception in raised:
         if not exception.handled and not _WARNING.search(exception.type):
@@ -225,7 +229,9 @@ def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[
             further = sum(1 for part in exception.message.split("\n")[1:] if part)
             last = min(place + further, len(lines) - 1)
             text = f"{exception.type}: {exception.message}".rstrip(": ")
-            yield Failure(exception.line, lines[last].number, "exception", text)
+            # The header of IPython's traceback names the exception; its message was cut off.
+            whole = not lines[place].text.endswith(_HEADER_ENDS)
+            yield Failure(exception.line, lines[last].number, "exception", text, says_why=whole)
 
 
 def _of_lines(lines: Sequence[Line]) -> Iterator[Failure]:

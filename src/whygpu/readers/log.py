@@ -88,7 +88,8 @@ _FRAMEWORKS = (
         "torch",
         late(
             r"\btorch\b|[Pp]y[Tt]orch|THC\w|c10::|aten/|ATen|libtorch|ProcessGroupNCCL"
-            r"|CUDA out of memory\. Tried to allocate|when calling `cu|cuDNN error: CUDNN_"
+            r"|CUDA out of memory\. Tried to allocate|when calling `?cu[a-z]{2,8}[A-Z]"
+            r"|cuDNN error: CUDNN_"
             r"|Expected all tensors to be on the same device"
         ),
     ),

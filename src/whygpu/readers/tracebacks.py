@@ -26,8 +26,9 @@ _LAST = re.compile(
     r"^(?:[\s|+*_`]{0,12}"
     r"|[^\n]{0,60}?\b(?:[Rr]aised|[Ee]xception|E(?:rror|RROR)|error|Caused by):? "
     # In a sentence: I get this error at line 65 of train.py: ValueError: ...
-    r"|[^\n:]{0,40}\b(?:[Gg]et|[Gg]etting|[Gg]ot|[Gg]ives?|this|that|following) "
-    r"(?:an? |the )?error\b[^\n:]{0,50}: )"
+    r"|[^\n:]{0,40}\b(?:[Gg]et|[Gg]etting|[Gg]ot|[Gg]ives?|this|that|following) (?:an? "
+    r"|the )?error\b"
+    r"[^\n:]{0,50}: )"
     rf"{_NAME}(?:\(\w{{1,60}}\))?(?: \(see above for traceback\))?(?::(?!:)\s?(?P<message>.*)|$)"
 )
 _LAST_OF_TRACEBACK = re.compile(
@@ -86,6 +87,7 @@ def raised(lines: Sequence[Line]) -> tuple[Raised, ...]:
     while index < len(lines):
         index += reader.take(index)
     reader.end_traceback()
+    reader.end_chain()
     return tuple(reader.found)
 
 
@@ -98,6 +100,8 @@ class _Reader:
         """The header of an unfinished IPython traceback; it names the exception."""
         self._ignored = False
         self._after_frame = False
+        self._led_to_another = False
+        """Whether another exception is announced that is not read yet."""
 
     def take(self, index: int) -> int:
         """Read one line; returns how many lines were used."""
@@ -120,6 +124,7 @@ class _Reader:
             self._after_frame = True
             return 1
         if _CHAINED.match(text):
+            self._led_to_another = bool(self.found) and not self.found[-1].handled
             self._mark_handled()
             self._frames = []
             return 1
@@ -156,6 +161,7 @@ class _Reader:
             )
             frames = tuple(self._frames)
             self.found.append(Raised(line.number, kind, message, frames, handled))
+            self._led_to_another = False
         self._frames = []
         self._header = None
         self._ignored = False
@@ -171,6 +177,11 @@ class _Reader:
         self._header = None
         self._frames = []
         self._ignored = False
+
+    def end_chain(self) -> None:
+        """The log was cut before the exception that the last one led to: the last one counts."""
+        if self._led_to_another:
+            self.found[-1] = self.found[-1]._replace(handled=False)
 
     def _is_ignored(self, index: int) -> bool:
         return any(_IGNORED.match(line.text) for line in self._lines[max(0, index - 2) : index])

@@ -7,93 +7,45 @@ cause can be found in such a sentence, but what would find it depends on the sym
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.failures_without_reason import WHY_NO_SESSION
-
-
-def _one_of(*words: str) -> re.Pattern[str]:
-    """Each is a word, or the beginning of one if it ends with a hyphen; some are patterns."""
-    ends = (f"{word[:-1]}\\w{{0,12}}" if word.endswith("-") else word for word in words)
-    return late(rf"(?<![\w])(?:{'|'.join(ends)})(?![\w])", re.IGNORECASE)
-
-
-_GPU = _one_of(
-    "GPUs?", "(?<!and-)CUDA", "graphics? cards?", "RTX", "GTX", "Tesla", "Quadro", "GeForce"
+from whygpu.tables.own_words import (
+    CHECK,
+    CPU,
+    GPU,
+    HOW,
+    ISNT,
+    LIMIT_MEMORY,
+    NOT,
+    PROFILE,
+    USE,
+    WHICH_DEVICE,
+    WHOLE_OUTPUT,
+    Complaint,
+    one_of,
+    tutorial,
 )
-_CPU = _one_of("CPUs?")
-_ISNT = r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
-"""People leave out the apostrophe, but "want" is no denial."""
-_NOT = rf"(?:not|{_ISNT}|no|never|cannot|unable|fail\w{{0,3}}|0|zero)"
-_HOW = _one_of(
-    *("how", "way to", "possible", "can i", "could i", "(?:want|need|like) to", "is there"),
-    r"can (?:tf\.)?(?:keras|tensorflow|pytorch|torch|jax)",
-)
+from whygpu.tables.questions import QUESTIONS
+from whygpu.tables.symptoms import IN_OTHER_LANGUAGES, ONE_OF_SEVERAL, SYMPTOMS
+
 _LITTLE = late(
-    r"(?<!\w)(?:low|lower|poor|bad|idle|idling|idles|drops?)(?!\w)|(?<![\d.])[0-4]?\d(?:\.\d)? ?%",
+    r"(?<!\w)(?:low|lower|poor|bad|idle|idling|idles|drops?|fluctuat\w{1,4})(?!\w)"
+    r"|(?<![\d.])[0-4]?\d(?:\.\d)? ?%",
     re.IGNORECASE,
 )
 
-PROFILE = Remedy(
-    "Let whygpu measure what the training steps wait for.",
-    command_line("whygpu run --profile -- python PROGRAM.py"),
-)
-_WHICH_DEVICE = Remedy(
-    "Let whygpu show on which device the work is done.",
-    command_line("whygpu run --trace -- python PROGRAM.py"),
-)
-CHECK = Remedy(
-    "Check the machine, in the environment of the program.",
-    command_line("whygpu check"),
-)
-
-_WHOLE_OUTPUT = Remedy(
-    "Explain the whole output, including standard error.",
-    shell_script("python PROGRAM.py 2>&1 | whygpu explain"),
-)
-
-
-def _tutorial(name: str) -> Remedy:
-    return Remedy(f"Read https://whygpu.readthedocs.io/en/latest/tutorials/{name}/")
-
-
-class Complaint(NamedTuple):
-    """One symptom or question."""
-
-    words: tuple[re.Pattern[str], ...]
-    """A sentence that has all of them, in whatever order, is about this."""
-    says: str
-    """The rest of a sentence that begins with "somebody says that", or "somebody asks"."""
-    steps: tuple[Remedy, ...] = ()
-    candidates: tuple[str, ...] = ()
-    """The usual reasons, most common first."""
-    ask: str | None = None
-    """The question whose answer would decide."""
-
-    @property
-    def is_question(self) -> bool:
-        return self.says.startswith(("how ", "whether ", "about "))
-
-    @property
-    def asks_for_use(self) -> bool:
-        """Whether a log answers it that shows the GPU at work."""
-        return "whether" in self.says
-
-
 _SEE = (
     r"(?:see(?:s|n|ing)?|f(?:i|ou)nd(?:s|ing)?|(?:detect|show|list)\w{0,3}|recogni[sz]\w{1,3}"
-    r"|identif\w{1,4}|visible|available|pick(?:s|ed|ing)? up)"
+    r"|identif\w{1,4}|discover\w{0,3}|visible|available|pick(?:s|ed|ing)? up)"
 )
-_USE = ("us(?:e|es|ed|ing)", "utili[sz]e?d?", "runs?", "running", "train-", "work-")
-
 SEES_NONE = Complaint(
     (
-        _GPU,
-        _one_of(
-            rf"{_NOT}(?:\W{{1,3}}[\w-]{{1,14}}){{0,3}}?\W{{1,3}}{_SEE}", rf"{_SEE} (?:no|0) GPUs?"
+        GPU,
+        one_of(
+            rf"{NOT}(?:\W{{1,3}}[\w-]{{1,14}}){{0,3}}?\W{{1,3}}{_SEE}", rf"{_SEE} (?:no|0) GPUs?"
         ),
     ),
     "the framework sees no GPU",
@@ -114,14 +66,12 @@ _TRIES_TO_SHOW = late(
 
 IDLE = Complaint(
     (
-        _one_of("GPUs?", "nvidia-smi", r"GPU[ _-]?util\w{0,9}"),
-        _one_of(
-            "util-", r"GPU[ _-]?util\w{0,9}", "usage", "use", "rate", "load", "is", "are", "at"
-        ),
+        one_of("GPUs?", "nvidia-smi", r"GPU[ _-]?util\w{0,9}"),
+        one_of("util-", r"GPU[ _-]?util\w{0,9}", "usage", "use", "rate", "load", "is", "are", "at"),
         _LITTLE,
     ),
     "the GPU is hardly used while the program works",
-    (_WHICH_DEVICE, PROFILE),
+    (WHICH_DEVICE, PROFILE),
     (
         "input that is read or decoded too slowly",
         "batches or operations that are too small to fill the GPU",
@@ -136,12 +86,12 @@ _SOME = rf"(?:{_NEXT}[\w-]{{1,14}})"
 """Words of the same clause: "failed to install, but running it" denies nothing."""
 NOT_USED = Complaint(
     (
-        _GPU,
-        _one_of(
+        GPU,
+        one_of(
             # The words are near each other: "the build did not work" is about another thing.
-            rf"{_NOT}{_SOME}{{0,7}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
+            rf"{NOT}{_SOME}{{0,7}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
             r"|train\w{0,4}|process\w{0,3})",
-            rf"GPUs?{_SOME}{{0,3}}?{_NEXT}(?:not|{_ISNT}|never){_SOME}{{0,2}}?{_NEXT}"
+            rf"GPUs?{_SOME}{{0,3}}?{_NEXT}(?:not|{ISNT}|never){_SOME}{{0,2}}?{_NEXT}"
             r"(?:work\w{0,3}|being|involved|active|engaged)",
             rf"(?:on|us(?:e|es|ed|ing)|only|to|with|by){_SOME}{{0,2}}?{_NEXT}CPUs?"
             r"(?! ?(?:and|or|/|,|&) ?(?:the )?GPU)",
@@ -150,7 +100,7 @@ NOT_USED = Complaint(
         ),
     ),
     "the work is not done on the GPU",
-    (CHECK, _WHICH_DEVICE),
+    (CHECK, WHICH_DEVICE),
     (
         "the framework sees no GPU",
         "the model or its input was not moved to the GPU, which PyTorch leaves to the program",
@@ -192,14 +142,15 @@ _KEEPS_MEMORY = late(
 )
 _DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
 
+"""Which device is meant need not be said: whoever asks here means the work of the GPU."""
 FAILS = Complaint(
     (
-        _GPU,
-        _one_of("exceptions?", "errors?", "crash-", "fails?", "failing", "fail(?:ed|ure)"),
-        _one_of("us(?:e|es|ed|ing)", "on", "to", "with", "when", "train-", "runs?", "running"),
+        GPU,
+        one_of("exceptions?", "errors?", "crash-", "fails?", "failing", "fail(?:ed|ure)"),
+        one_of("us(?:e|es|ed|ing)", "on", "to", "with", "when", "train-", "runs?", "running"),
     ),
     "a program fails when it uses the GPU",
-    (_WHOLE_OUTPUT, CHECK, _tutorial("exceptions")),
+    (WHOLE_OUTPUT, CHECK, tutorial("exceptions")),
     (
         "CUDA libraries or a cuDNN of another release than the framework needs",
         "memory that is used up, or held by another program",
@@ -223,17 +174,17 @@ WHETHER_USED = Complaint(
             r"(?:is|are|am|was|were|does|do|did|will|can|has|have)(?!\w)[^\n?]{0,200}\?",
             re.IGNORECASE,
         ),
-        _GPU,
-        _one_of(*_USE, "ok", "okay", "fine", "active", "there", "really", "actually"),
+        GPU,
+        one_of(*USE, "ok", "okay", "fine", "active", "there", "really", "actually"),
     ),
     "whether the GPU is used",
-    (CHECK, _WHICH_DEVICE),
+    (CHECK, WHICH_DEVICE),
     ask="Does `nvidia-smi` list the program among the processes of the GPU while it works?",
 )
 _ABOUT_THE_GPU = Complaint(
     (
         late(r"\?\W{0,4}$"),
-        _one_of("GPUs?", "CUDA", "graphics? cards?", "RTX", "GTX", "devices?", "CPUs?"),
+        one_of("GPUs?", "CUDA", "graphics? cards?", "RTX", "GTX", "devices?", "CPUs?"),
     ),
     "about the GPU",
     WHETHER_USED.steps,
@@ -241,19 +192,15 @@ _ABOUT_THE_GPU = Complaint(
 )
 """Any other question. It comes last."""
 
-_LIMIT_MEMORY = Remedy(
-    "Let it take what it needs at the time (growth), or set a limit: 0.5 or 4GiB.",
-    command_line("whygpu run --memory growth -- python PROGRAM.py"),
-)
 SLOW = Complaint(
-    (_GPU, _one_of("slow", "slowly", "takes? (?:too |very |so )?long", "speed")),
+    (GPU, one_of("slow", "slowly", "takes? (?:too |very |so )?long", "speed")),
     "the program is slow",
-    (_WHICH_DEVICE, PROFILE),
+    (WHICH_DEVICE, PROFILE),
     IDLE.candidates,
     "How long does one step take, and how busy is the GPU then (nvidia-smi)?",
 )
 HOW_TO_USE = Complaint(
-    (_HOW, _GPU, _one_of(*_USE, "enable", "make", "set up", "setup", "force")),
+    (HOW, GPU, one_of(*USE, "enable", "make", "set up", "setup", "force")),
     "how to let a program use the GPU",
     (
         CHECK,
@@ -268,9 +215,9 @@ ABOUT_USE = (SEES_NONE, NOT_USED, SLOW, FAILS, HOW_TO_USE)
 
 _ALL: tuple[Complaint, ...] = (
     Complaint(
-        (_ONLY_KERAS, _one_of("GPUs?", "CUDA", r"is_gpu_available(?:\(\))?", "CPU")),
+        (_ONLY_KERAS, one_of("GPUs?", "CUDA", r"is_gpu_available(?:\(\))?", "CPU")),
         "Keras does not use the GPU that TensorFlow sees",
-        (CHECK, _tutorial("keras-without-gpu")),
+        (CHECK, tutorial("keras-without-gpu")),
         (
             "Keras works on another backend than TensorFlow (KERAS_BACKEND, ~/.keras/keras.json)",
             "the two were run in different environments",
@@ -280,7 +227,7 @@ _ALL: tuple[Complaint, ...] = (
     ),
     Complaint(
         (
-            _one_of("ignor-", "bypass-", "skip-", "circumvent-", "override", "get(?:ting)? around"),
+            one_of("ignor-", "bypass-", "skip-", "circumvent-", "override", "get(?:ting)? around"),
             late(r"\b(?:un)?certif|requirement|compatib", re.IGNORECASE),
         ),
         "how to use a GPU that does not meet the requirements",
@@ -295,38 +242,23 @@ _ALL: tuple[Complaint, ...] = (
                 "Let the program end with the reason, instead of working on the CPU.",
                 command_line("whygpu run --require gpu -- python PROGRAM.py"),
             ),
-            _tutorial("session-on-the-cpu"),
+            tutorial("session-on-the-cpu"),
         ),
     ),
     Complaint(
         (
-            _one_of(rf"{_NOT}(?:ing)?(?: to)? (?:create|start|open|make)", "creat-"),
+            one_of(rf"{NOT}(?:ing)?(?: to)? (?:create|start|open|make)", "creat-"),
             late(r"(?<!\w)(?:tf\.)?session(?!\w)", re.IGNORECASE),
-            _one_of(_NOT, "fail-", "error"),
+            one_of(NOT, "fail-", "error"),
         ),
         "TensorFlow cannot create a session",
-        (_WHOLE_OUTPUT, CHECK, _tutorial("session-fails")),
+        (WHOLE_OUTPUT, CHECK, tutorial("session-fails")),
         WHY_NO_SESSION,
         "What is the first error above it in the whole output?",
     ),
+    *QUESTIONS,
     Complaint(
-        (_HOW, _one_of("cuDNN"), _one_of(*_DISABLE)),
-        "how to run a program without cuDNN",
-        (
-            Remedy(
-                "PyTorch, and the recurrent layers of Keras, work without it on the same GPU. "
-                "TensorFlow's convolutions have no such switch.",
-                command_line("whygpu run --cudnn off -- python PROGRAM.py"),
-            ),
-            Remedy(
-                "Or run everything on the CPU.",
-                command_line("whygpu run --device cpu -- python PROGRAM.py"),
-            ),
-            _tutorial("without-cudnn"),
-        ),
-    ),
-    Complaint(
-        (_GPU, _CPU, _one_of("slower", "longer"), _one_of("than")),
+        (GPU, CPU, one_of("slower", "longer"), one_of("than")),
         "the work takes longer on the GPU than on the CPU",
         (PROFILE,),
         (
@@ -338,10 +270,10 @@ _ALL: tuple[Complaint, ...] = (
     ),
     Complaint(
         (
-            _GPU,
-            _CPU,
-            _one_of("differ-", "same results?", "wrong", "NaN", "inaccura-", "mismatch-"),
-            _one_of(
+            GPU,
+            CPU,
+            one_of("differ-", "same results?", "wrong", "NaN", "inaccura-", "mismatch-"),
+            one_of(
                 *(
                     "results?",
                     "outputs?",
@@ -370,11 +302,9 @@ _ALL: tuple[Complaint, ...] = (
     ),
     Complaint(
         (
-            _GPU,
-            _one_of("computer", "pc", "machine", "laptop", "system", "server", "windows", "screen"),
-            _one_of(
-                "restarts?", "reboots?", "shuts? down", "turns? off", "crash-", "black", "blue"
-            ),
+            GPU,
+            one_of("computer", "pc", "machine", "laptop", "system", "server", "windows", "screen"),
+            one_of("restarts?", "reboots?", "shuts? down", "turns? off", "crash-", "black", "blue"),
         ),
         "the computer stops while the GPU works",
         (
@@ -386,30 +316,31 @@ _ALL: tuple[Complaint, ...] = (
         ("a power supply that is too weak for the GPU", "heat", "a faulty GPU or driver"),
         "Does it also happen with a lower power limit (sudo nvidia-smi -pl WATTS)?",
     ),
+    *SYMPTOMS,
     IDLE,
     IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
     IDLE._replace(words=(late(r"GPU ?的?(?:利用率|使用率|占用率)[^\n]{0,12}(?:低|[0-4]?\d ?%)"),)),
     Complaint(
         (
-            _HOW,
-            _one_of("memory", "VRAM"),
-            _one_of(
+            HOW,
+            one_of("memory", "VRAM"),
+            one_of(
                 "limit-", "restrict-", "reduce", "cap", "prevent-", "stop", "control", "fraction"
             ),
         ),
         "how to limit the GPU memory that a program takes",
-        (_LIMIT_MEMORY,),
+        (LIMIT_MEMORY,),
     ),
     Complaint(
-        (_KEEPS_MEMORY, _one_of("GPUs?", "VRAM", "graphics? cards?", "CUDA", "tf", "keras")),
+        (_KEEPS_MEMORY, one_of("GPUs?", "VRAM", "graphics? cards?", "CUDA", "tf", "keras")),
         "the GPU's memory is not freed",
         (
             Remedy(
                 "TensorFlow gives memory back only when its process ends: do each round in a "
                 "process of its own (multiprocessing with the method spawn)."
             ),
-            _LIMIT_MEMORY,
-            _WHOLE_OUTPUT,
+            LIMIT_MEMORY,
+            WHOLE_OUTPUT,
         ),
         (
             "the framework keeps freed memory for its next use, which is no leak",
@@ -419,64 +350,29 @@ _ALL: tuple[Complaint, ...] = (
     ),
     Complaint(
         (
-            _one_of("GPUs?", "VRAM", "graphics? cards?"),
-            _one_of("memory", "VRAM"),
-            _one_of("all", "whole", "entire", "full", "fully", r"(?:9\d|100) ?%"),
-            _one_of(
-                "allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"
-            ),
+            one_of("GPUs?", "VRAM", "graphics? cards?"),
+            one_of("memory", "VRAM"),
+            one_of("all", "whole", "entire", "full", "fully", r"(?:9\d|100) ?%"),
+            one_of("allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"),
         ),
         "the framework takes all of the GPU's memory",
-        (_LIMIT_MEMORY,),
+        (LIMIT_MEMORY,),
         ("TensorFlow and JAX reserve nearly all of it when they start, whatever a model needs",),
         "Does another program need that memory, or does this one run out of it?",
-    ),
-    Complaint(
-        (
-            _HOW,
-            _GPU,
-            _one_of(*_DISABLE),
-        ),
-        "how to run a program without the GPU",
-        (
-            Remedy(
-                "Run it on the CPU; nothing in the program has to change.",
-                command_line("whygpu run --device cpu -- python PROGRAM.py"),
-            ),
-        ),
-    ),
-    Complaint(
-        (
-            _HOW,
-            _GPU,
-            _one_of("select", "choose", "pick", "specif-", "particular", "single", "second", "one"),
-        ),
-        "how to choose the GPU that a program uses",
-        (
-            Remedy(
-                "Run it on one GPU, by its number in nvidia-smi.",
-                command_line("whygpu run --device gpu:1 -- python PROGRAM.py"),
-            ),
-        ),
-    ),
-    Complaint(
-        (
-            _one_of("how", "check", "tell", "know", "verify", "confirm", "sure", "find out"),
-            _one_of("if", "whether"),
-            _GPU,
-            _one_of(*_USE),
-        ),
-        "how to find out whether a program uses its GPU",
-        (CHECK, _WHICH_DEVICE),
     ),
     SEES_NONE,
     SEES_NONE._replace(words=(_LISTS_NONE,)),
     SEES_NONE._replace(words=(_TRIES_TO_SHOW,)),
+    SEES_NONE._replace(words=(IN_OTHER_LANGUAGES,)),
     Complaint(
         (
-            _GPU,
-            _one_of(
-                rf"{_NOT}(?:\W{{1,3}}[\w-]{{1,14}}){{0,3}}?\W{{1,3}}support\w{{0,3}}", "unsupported"
+            GPU,
+            one_of(
+                rf"{NOT}(?:\W{{1,3}}[\w-]{{1,14}}){{0,3}}?\W{{1,3}}support\w{{0,3}}", "unsupported"
+            ),
+            # Something that the GPU cannot do is another matter.
+            late(
+                r"^(?![^\n]*(?:peer access|operation|feature|attribute|data ?type))", re.IGNORECASE
             ),
         ),
         "the GPU is not supported",
@@ -495,7 +391,7 @@ _ALL: tuple[Complaint, ...] = (
     ),
     Complaint(
         (
-            _one_of(
+            one_of(
                 "hang-",
                 "hung",
                 "stuck",
@@ -520,6 +416,7 @@ _ALL: tuple[Complaint, ...] = (
         "Does it use the CPU or the GPU while it hangs (top, nvidia-smi)?",
     ),
     WHETHER_USED,
+    ONE_OF_SEVERAL,
     NOT_USED,
     SLOW,
     HOW_TO_USE,
@@ -531,7 +428,7 @@ _LAST_RESORT: tuple[Complaint, ...] = (
         (_MEMORY_IS_FULL,),
         "memory runs out",
         (
-            _WHOLE_OUTPUT,
+            WHOLE_OUTPUT,
             Remedy("See which programs hold the GPU's memory.", command_line("whygpu memory")),
         ),
         (
@@ -562,15 +459,15 @@ _PERSON = late(
     r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$"
     # Many write no capital letters; "i" alone is a variable.
     r"|(?<![\w.\[(])i(?:['’]m|['’]ve|m| (?:am|have|had|get|got|want|need|use|used|run|ran|tried|try"
-    r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))"
-    r"(?!\w)"
-    r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes|takes)"
-    r"(?!\w)"
+    r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))(?!\w)"
+    r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes"
+    r"|takes)(?!\w)"
 )
 FAULT_HEADING = late(
-    r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r"
-    r"|describe the (?:bug|problem|issue|current behaviou?r)|what happened|what went wrong"
-    r"|bug description|problem description))\W{0,8}$"
+    r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug"
+    r"|problem|issue"
+    r"|current behaviou?r)|what happened|what went wrong|bug description"
+    r"|problem description))\W{0,8}$"
 )
 """The heading of a form for faults, below which somebody says what is wrong."""
 _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")
@@ -594,6 +491,30 @@ def asks_something(line: str) -> bool:
     return "?" in line and _QUESTION.search(line) is not None
 
 
+_TROUBLE = one_of(
+    *("not", "no", r"\w{2,6}n['’]?t", "cannot", "never", "unable", "fail-", "errors?", "wrong"),
+    *("problems?", "issues?", "troubles?", "crash-", "hang-", "stuck", "missing", "instead"),
+    *("only", "always", "alway", "slow-", "help", "bug", "same error", "unexpected-"),
+)
+_ORDINARY = one_of(
+    *("the", "a", "an", "is", "was", "it", "to", "with", "but", "and", "after", "while"),
+    *("on", "in", "for", "this", "that", "have", "has", "uses?", "using", "i", "my", "we"),
+    *("get", "gets", "getting", "got", "when", "why", "from", "there", "be"),
+)
+_LIKE_OUTPUT = late(r"^\W|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S|\w\(\)?")
+_FEWEST_WORDS = 6
+
+
+def reports_trouble(line: str) -> bool:
+    """Whether a line is a sentence, in the words of a person, about something that goes wrong."""
+    text = line.strip()
+    if _LIKE_OUTPUT.search(text) or len(text.split()) < _FEWEST_WORDS:
+        return False
+    if complaint_in(text) in (SEES_NONE, NOT_USED, IDLE, FAILS):
+        return True
+    return _TROUBLE.search(text) is not None and len(_ORDINARY.findall(text)) > 1
+
+
 def goes_on_after(sentence: str, line: str) -> bool:
     """Whether the line ends a sentence of a person that the line before it began."""
     return (
@@ -604,5 +525,5 @@ def goes_on_after(sentence: str, line: str) -> bool:
 
 
 def is_of_a_person(line: str) -> bool:
-    """Whether somebody speaks of himself, or asks. Programs seldom do."""
+    """Whether a person writes about themselves, or asks a question. Programs seldom do."""
     return _PERSON.search(line) is not None

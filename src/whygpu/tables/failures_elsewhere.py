@@ -49,6 +49,19 @@ FAILURES: tuple[Elsewhere, ...] = (
         None,
     ),
     Elsewhere(
+        late(
+            r"[Aa]ccess(?:ing)? (?:a |to )?gated repo|\bGatedRepoError\b|RepositoryNotFoundError"
+            r"|\b40[134] Client Error[^\n]{0,80}https?://huggingface\.co/"
+            r"|is not a valid model identifier listed on|[Cc]an't load (?:the )?(?:tokenizer"
+            r"|feature "
+            r"extractor|image processor|configuration|config|model) (?:of|for) '"
+        ),
+        "the files of a model could not be had: its name is wrong, or this account may not read it",
+        "Check the name on the page of the model, accept its licence there, and log in on the "
+        "machine of the program.",
+        command_line("huggingface-cli login"),
+    ),
+    Elsewhere(
         TIME_IS_OVER,
         "the scheduler ended the job, because its time was over",
         "Ask for more time (#SBATCH --time), and save checkpoints from which the next job goes on.",

@@ -119,6 +119,16 @@ FAILURES: tuple[Unexplained, ...] = (
         ("anything that a framework reports: memory, the driver, a kernel, its input",),
     ),
     Unexplained(
+        late(r"^(?:Import|OS)Error:? ?(?:undefined symbol|DLL load failed)?\W{0,12}\Z"),
+        "a compiled module could not be loaded",
+        "is in the rest of that message, which names the file and what it lacks",
+        (
+            "an extension that was compiled for another PyTorch",
+            "a library of CUDA that is missing or of another release",
+            "a package for another Python",
+        ),
+    ),
+    Unexplained(
         late(
             r"\A(?:\w{1,60}(?:Error|Exception): |[Ee]rror: )?"
             r"(?:Failed|Unable|Could not|Cannot|Can't)(?: to)? "

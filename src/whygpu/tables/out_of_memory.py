@@ -80,7 +80,9 @@ TORCH_PARTS = {
             rf"{_size('a')} (?:is )?free",
             rf"Free \(according to CUDA\) ?: {_size('b')}",
         ),
-        # A limit of one's own: torch.cuda.set_per_process_memory_fraction.
+        # On a Mac: what the same process holds outside of PyTorch's allocator.
+        "other": (rf"other allocations: {_size('a')}",),
+        # A limit that the program sets: torch.cuda.set_per_process_memory_fraction.
         "allowed": (rf"{_size('a')} allowed;",),
         "reserved": (rf"{_size('a')} reserved in total",),
         # Before PyTorch 1.4, "cached" is what is reserved and not in use.
@@ -155,7 +157,7 @@ FORMS: tuple[Form, ...] = (
         "refused",
         r"[Bb]us error[^\n]{0,200}shared memory",
         r"workers are out of shared memory",
-        # Too many open files are a limit of another kind; PyTorch hands memory over as files.
+        # Too many open files are another kind of limit; PyTorch passes memory on as files.
         r"unable to (?:open|write to|mmap|resize) (?:shared memory|file <?/?torch)"
         rf"(?![^\n]{{0,160}}(?:{_NOT_ROOM}))",
         r"No space left on device[^\n]{0,120}(?:/dev/shm|/torch_|psm_)",
@@ -191,6 +193,8 @@ FORMS: tuple[Form, ...] = (
         r"tried to allocate more memory than is available",
         # The kernel ends a compiler like any other process.
         r"\bKilled signal terminated program|internal compiler error: Killed",
+        # ptxas, fatbinary and nvlink
+        r"^(?:ptxas |nvlink |fatbinary )?fatal {1,4}: Memory allocation failure",
     ),
     _form(
         "system",
@@ -338,6 +342,7 @@ FORMS: tuple[Form, ...] = (
         rf"memory \({_size('free_2')}\)",
         r"is larger than the maximum number of tokens that can be stored in KV cache",
         r"No available memory for the cache blocks",
+        r"memory reserved for KV Cache is -[\d.]{1,12}GiB",
         r"larger than the available KV cache memory",
     ),
     # Other servers of language models.
@@ -434,7 +439,7 @@ PERHAPS = Form(
 )
 """A kernel for the CPU could not be set up: oneDNN in PyTorch and TensorFlow, YNNPACK in XLA.
 
-They say so for want of memory, and for a processor or a shape that they cannot handle: it is a
+They say so for lack of memory, and for a processor or a shape that they cannot handle: it is a
 shortage only where memory is known to have been near its limit.
 """
 
@@ -450,7 +455,7 @@ NO_ALGORITHM = Form(
 )
 """XLA found no algorithm for an operation.
 
-It tries them in memory that is free, so it says this for want of memory as well, besides for a
+It tries them in memory that is free, so it says this for lack of memory as well, besides for a
 shape or a GPU that no algorithm can handle: it is a shortage only where a request was refused.
 """
 

@@ -164,6 +164,7 @@ from whygpu.causes.evidence.log_cpu_builds import (
     TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
+    asked_for_release,
     framework_of,
     has_none,
     ignores_layers,
@@ -260,7 +261,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _shown(log, shown)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
-    elif version is not None and (log.says(NO_GPU_THERE) or misses_gpu(log) or has_none(log)):
+    elif version is not None and (
+        log.says(NO_GPU_THERE) or misses_gpu(log) or has_none(log) or asked_for_release(log)
+    ):
         yield _stated(log, version, None)
     elif (package := tensorflow_package(log)) and (log.without_gpu() or misses_gpu(log)):
         yield _stated(log, package, None)
@@ -448,7 +451,8 @@ def _unavailable(log: Log, statement: Match) -> Finding:
 
 
 def _nothing_else_known(log: Log) -> bool:
-    has_gpu_code = bool(shown_with_gpu(log)) or is_for_other_gpus(log)
+    answered_yes = any(seen.value == "True" for seen in log.shown_of("gpu-there"))
+    has_gpu_code = answered_yes or bool(shown_with_gpu(log)) or is_for_other_gpus(log)
     is_explained = log.statuses or log.devices or has_gpu_code or suspects(log)
     return not is_explained and log.framework in ("torch", "")
 

@@ -437,7 +437,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     proven = stated or bool(fault.built_for and fault.installed)
     yield CAUSE.finding(
         subject="torch",
-        severity="error" if ended else "info" if log.failures or _works(log) else "warning",
+        severity="error" if ended else "info" if _failed_otherwise(log) else "warning",
         effect="broken" if ended else "none",
         message=_message(fault, torch),
         evidence=log.evidence(
@@ -458,6 +458,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ask=_ASK_BITSANDBYTES if doubtful else _question(fault),
         kind_of=_kind_of(fault),
     )
+
+
+def _failed_otherwise(log: Log) -> bool:
+    """The program went on without the extension: it works, or another message says why it ended."""
+    return any(failure.says_why for failure in log.failures) or _works(log)
 
 
 def _works(log: Log) -> bool:

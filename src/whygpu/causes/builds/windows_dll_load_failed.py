@@ -98,10 +98,13 @@ STATEMENTS = late(
     r"|Could not find module '[^'\n]{1,300}\.dll' \(or one of its dependencies\)"
     r"|No module named '?_pywrap_tensorflow(?:_internal)?'?"
 )
+_OF_THE_TOOLKIT = late(
+    r"module '(?:[^'\n]{0,300}[/\\])?(?:nvvm|nvrtc|cudart|cublas|cufft|curand|cusparse|cusolver)\w{0,20}"
+    r"\.dll'"
+)
 _ABOVE = 3
 _INNERMOST = 8
 _PAGING = late(PAGING_FILE)
-_ACCESS = late(r"WinError 5\b|Access is denied")
 FRAMEWORKS = late(
     r"tensorflow|torch|jaxlib|\bjax\b|onnxruntime|\bcupy|\bkeras\b|mxnet|paddle|\bdlib\b|xgboost|lightgbm"
     r"|caffe|c10\.dll|fbgemm|zlibwapi|msvcp140|_pywrap|xla_extension|cntk|theano|numba",
@@ -128,6 +131,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if statement.line in elsewhere:
             continue
         if _PAGING.search(statement.text) or not _of_a_framework(log, statement):
+            continue
+        if _OF_THE_TOOLKIT.search(statement.text):
+            # A part of CUDA, which the cause of that name reports.
             continue
         yield _finding(log, statement)
         return

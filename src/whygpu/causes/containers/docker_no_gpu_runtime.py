@@ -142,6 +142,7 @@ from whygpu.causes.evidence.container_advice import (
     INSTALL_TOOLKIT,
     NEWER_TOOLKIT,
     NVIDIA_RUNTIME_ON_NODE,
+    ON_A_MAC,
     START_UNDER_WSL,
     TOOLKIT_IF_THAT_WORKS,
     WINDOWS_DRIVER,
@@ -188,7 +189,7 @@ CAUSE = cause(
 
 
 _ASSIGNED = late(r"(?:GPU|MIG)-(?:GPU-)?[0-9a-f]{4}(?:[0-9a-f]|…)")
-"""Names of devices, which the device plugin of Kubernetes hands out; facts have them shortened."""
+"""Names of devices that the device plugin of Kubernetes assigns; facts have them shortened."""
 
 
 class _Fault(NamedTuple):
@@ -564,6 +565,13 @@ _RENEW_ACCESS = Remedy(
 )
 
 
+_ON_A_MAC = Remedy(
+    "A Mac has no NVIDIA GPU, and its containers get no GPU at all. Remove the request for one "
+    "(--gpus, or deploy.resources.reservations.devices in the compose file), so that the program "
+    "works on the CPU; outside of a container it can use the GPU with Metal."
+)
+
+
 def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
     if _LOST_ACCESS.search(text):
         if runtime_in_log(log) == "kubernetes":
@@ -576,6 +584,8 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
         return (_RENEW_ACCESS,)
     if runtime_in_log(log) == "kubernetes":
         return ways_to_pass_in("kubernetes")
+    if log.platform == "macos" or log.says(ON_A_MAC):
+        return (_ON_A_MAC,)
     if _NO_ADAPTER.search(text):
         return (
             Remedy("Check that the driver works in Windows.", command_line("nvidia-smi")),

@@ -166,6 +166,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.backend_remedies import backend_remedies
 from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.log_out_of_memory import metal_without_memory
 from whygpu.causes.evidence.log_subjects import ended_by, framework_title, subject_of
 from whygpu.causes.evidence.mac_gpus import remedy_on_a_mac
 from whygpu.causes.evidence.other_cards import FOR_AMD, FOR_INTEL, OTHER_CARD, only_card
@@ -175,7 +176,7 @@ from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import GraphicsDevice
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Failure, Log
+from whygpu.model.log import Failure, Log, Match
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.remedy import (
     PYTHON,
@@ -429,7 +430,7 @@ _PYTHON_WARNS = late(r"\b(?:User|Runtime)Warning: ")
 
 
 def _without_warnings(log: Log, lines: list[int]) -> list[int]:
-    """PyTorch warns about what Metal does in another way, such as pinned memory, and goes on."""
+    """PyTorch warns about what Metal does differently, such as pinned memory, and continues."""
     return [line for line in lines if line in log.failed_lines() or not _warns(log, line)]
 
 
@@ -454,6 +455,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if ended is not None and not (log.allocations or log.devices or log.statuses):
             yield _in_log(log, backend, (ended.line,))._replace(confidence="likely")
             return
+    unable = next((a.line for a in log.allocations if metal_without_memory(log, a)), None)
+    if unable is not None:
+        yield _virtual_mac(log, unable)
+        return
     rocm_build = log.first(_ROCM_BUILD)
     if rocm_build is not None and log.devices and log.without_gpu():
         yield CAUSE.finding(
@@ -470,7 +475,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if asked is None or (card is None and log.platform != "macos"):
         yield from _of_own_card(log)
         return
-    where = f"a machine with {card.text.strip()[:60]}" if card else "a Mac"
+    where = f"a machine with {_name_of(card)}" if card else "a Mac"
     lines_of_both = (asked.line, card.line) if card else (asked.line,)
     yield CAUSE.finding(
         subject=subject_of(log),
@@ -487,6 +492,36 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ),
         confidence="likely",
         effect="broken",
+    )
+
+
+_REST_OF_NAME = late(r"(?: (?:[A-Z\d][\w.-]{0,12}|\([A-Z]{1,4}\))){0,3}")
+
+
+def _name_of(card: Match) -> str:
+    """The name of a card within its line, which may be a whole sentence."""
+    named = OTHER_CARD.search(card.text)
+    if named is None:
+        return card.text.strip()[:60]
+    rest = _REST_OF_NAME.match(card.text, named.end())
+    return named[0] + (rest[0] if rest else "")
+
+
+def _virtual_mac(log: Log, line: int) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="Metal gives this process no memory at all, as in a virtual Mac (the runners of a "
+        "CI service): it holds nothing, and its first small request is refused",
+        evidence=log.evidence(line),
+        remedies=(
+            Remedy(
+                "Run it on the CPU there (device='cpu'), although "
+                "torch.backends.mps.is_available() is True; use the GPU on a Mac itself."
+            ),
+        ),
+        confidence="likely",
+        effect="broken",
+        ask="Is it a virtual machine? `sysctl -n kern.hv_vmm_present` prints 1 in one.",
     )
 
 

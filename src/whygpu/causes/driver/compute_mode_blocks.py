@@ -86,6 +86,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.driver_state import CONSEQUENCES, selected_gpus
+from whygpu.causes.evidence.log_cpu_builds import misses_gpu
 from whygpu.causes.evidence.log_cuda_start import (
     INVALID_DEVICE,
     MAKES_CONTEXT,
@@ -203,7 +204,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     )
     mode = log.first(_EXCLUSIVE)
     if not statuses:
-        if mode is not None and "Prohibited" in mode.text and log.without_gpu():
+        unused = log.without_gpu() or misses_gpu(log)
+        if mode is not None and "Prohibited" in mode.text and unused:
             yield _prohibited(log, mode)
         return
     lines = (*lines_of(statuses), *((mode.line,) if mode else ()))

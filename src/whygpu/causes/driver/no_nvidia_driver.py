@@ -133,6 +133,7 @@ from whygpu.causes.evidence.driver_state import (
 from whygpu.causes.evidence.log_cuda_start import INSUFFICIENT, named, story_of
 from whygpu.causes.evidence.log_libraries import NO_CUDART
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
+from whygpu.causes.evidence.scheduler_advice import ASK_SLURM, ON_THAT_NODE, SLURM
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
@@ -232,6 +233,19 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
     return tuple(remedies)
 
 
+_OF_ONES_OWN_MACHINE = (
+    Remedy(
+        "If the machine has an NVIDIA GPU, install NVIDIA's driver, restart, and check whether "
+        "nvidia-smi lists the GPU.",
+        command_line("nvidia-smi"),
+    ),
+    Remedy(
+        "On Colab, Kaggle and similar services, choose a runtime with a GPU in the settings of the "
+        "session."
+    ),
+)
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     suspect = suspected(log, CAUSE.slug)
@@ -242,15 +256,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=_log_message(log),
         evidence=log.evidence(*suspect.lines),
         remedies=(
-            Remedy(
-                "If the machine has an NVIDIA GPU, install NVIDIA's driver, restart, and check "
-                "whether nvidia-smi lists the GPU.",
-                command_line("nvidia-smi"),
-            ),
-            Remedy(
-                "On Colab, Kaggle and similar services, choose a runtime with a GPU in the "
-                "settings of the session."
-            ),
+            *((ASK_SLURM, ON_THAT_NODE) if log.says(SLURM) else _OF_ONES_OWN_MACHINE),
             Remedy(
                 "If it has none, the program can only run on the CPU: choose that in its "
                 "options. The messages are then harmless."
@@ -293,8 +299,8 @@ def _log_message(log: Log) -> str:
     if named(log, INSUFFICIENT):
         return "CUDA reports that the driver is too old; it reports the same if there is no driver"
     return (
-        "CUDA found no GPU on the machine of this log: no NVIDIA driver runs there, or it has "
-        "no NVIDIA GPU"
+        "CUDA found no GPU on the machine of this log: no NVIDIA driver runs there, it has no NVIDIA "
+        "GPU, or the GPU is hidden from this process"
     )
 
 

@@ -227,6 +227,7 @@ from whygpu.causes.evidence.log_cuda_start import (
 )
 from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
+from whygpu.causes.evidence.scheduler_advice import ASK_SLURM, ON_THAT_NODE, SLURM
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.driver import Gpu, GraphicsDevice
@@ -659,18 +660,6 @@ def _log_message(log: Log, errors: tuple[int, ...]) -> str:
     )
 
 
-_SLURM = late(r"\bSLURM_[A-Z]|\bsrun\b|\bsbatch\b|\bslurm\w{0,12}: ")
-_ASK_SLURM = Remedy(
-    "Request a GPU for the job: without --gres=gpu:1 (or --gpus=1) Slurm may choose a node without "
-    "GPUs, or withholds those of the node.",
-    shell_script("sinfo -o '%P %N %G'"),
-)
-_ON_THAT_NODE = Remedy(
-    "If the job has one, report the node to its administrators: its driver does not work.",
-    shell_script("scontrol show job $SLURM_JOB_ID | grep -i -E 'tres|nodelist'"),
-)
-
-
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     if named(log, NOT_READY):
         return (
@@ -686,8 +675,8 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
                 "current one from NVIDIA."
             ),
         )
-    if log.says(_SLURM) and story_of(log).smi_failed:
-        return (_ASK_SLURM, _ON_THAT_NODE)
+    if log.says(SLURM) and story_of(log).smi_failed:
+        return (ASK_SLURM, ON_THAT_NODE)
     # This changes nothing, and it separates this cause from the other one for "busy".
     first = (_SEE_MODE,) if named(log, _BUSY) else ()
     return (

@@ -16,6 +16,10 @@ ON_A_CLUSTER = late(
 )
 _DOCKER = late(r"\bdocker (?:run|compose|exec|start)\b|docker: Error|Error response from daemon")
 _PODMAN = late(r"\bpodman\b")
+_APPTAINER = late(r"\b(?:apptainer|singularity)\b")
+ON_A_MAC = late(
+    r"\b(?:[Mm]ac ?[Bb]ook|mac ?OS|Mac (?:[Mm]ini|[Ss]tudio|[Pp]ro)|Apple (?:M\d|[Ss]ilicon))"
+)
 
 
 def runtime_of(machine: Snapshot) -> ContainerRuntime | None:
@@ -28,6 +32,8 @@ def runtime_in_log(log: Log) -> ContainerRuntime:
     """Docker, unless the log names only another one."""
     if log.says(ON_A_CLUSTER) and not log.says(_DOCKER):
         return "kubernetes"
+    if log.says(_APPTAINER) and not log.says(_DOCKER):
+        return "apptainer"
     return "podman" if log.says(_PODMAN) else "docker"
 
 
@@ -155,7 +161,7 @@ def ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
     if runtime == "apptainer":
         return (
             Remedy(
-                "Start the container with --nv.",
+                "Start the container with --nv, also with the older command singularity.",
                 command_line("apptainer exec --nv IMAGE.sif python"),
             ),
         )

@@ -52,7 +52,7 @@ CPU_VERSION = late(
     r"|\bpytorch\b[^\n]{0,40}\b(?:py\d[\d.]{0,4}_cpu_\d|cpu_(?:[a-z]{2,10}_)?py\d)"
     r"|^_pytorch_select\s{1,40}\S{1,12}\s{1,40}cpu_\d"
     r"|^['\"]?\d\.\d{1,2}\.\d{1,2}\+cpu(?=['\" ]|$)"
-    r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
+    r"|(?i:torch|pytorch)(?:\W{1,3}| {4,40})(?:(?:__)?version(?:__)?[^\w\n]{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)",
     re.MULTILINE,
 )
 TENSORFLOW_CPU_PACKAGE = late(
@@ -67,7 +67,7 @@ TENSORFLOW_GPU_PACKAGE = late(
     re.MULTILINE,
 )
 NO_GPU_THERE = late(
-    r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|\+cpu False$|CUDA available\W{1,4}False|Found no NVIDIA"
+    r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|\+cpu False$|CUDA(?: available)?\W{1,4}False|Found no NVIDIA"
     r"|machine only has: \[\]|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -145,6 +145,7 @@ def silent_session(log: Log) -> Match | None:
 
 
 _OTHER_GPUS = ("+rocm", "+xpu")
+_CUDA_LABEL = "+cu"
 
 
 def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
@@ -166,6 +167,12 @@ def shown_without_gpu(log: Log) -> tuple[Shown, ...]:
     return tuple(seen for seen in (*of_torch, *of_tensorflow) if seen.value in ("None", "False"))
 
 
+def asked_for_release(log: Log) -> bool:
+    """Whether somebody asked for PyTorch's release, and the text shows nothing but answers."""
+    asked = any(shown.asked for shown in log.shown_of("torch-version"))
+    return asked and not (log.progress or log.failures)
+
+
 def is_for_other_gpus(log: Log) -> bool:
     """Whether values show a build of PyTorch for AMD or Intel."""
     hip = any(seen.value != "None" for seen in log.shown_of("torch-hip"))
@@ -175,11 +182,12 @@ def is_for_other_gpus(log: Log) -> bool:
 
 def shown_with_gpu(log: Log) -> tuple[Shown, ...]:
     """Values that say that a build has code for NVIDIA GPUs."""
+    versions = log.shown_of("torch-version")
     return tuple(
         seen
         for seen in log.shown_of("torch-cuda", "torch-built", "tensorflow-built")
         if seen.value not in ("None", "False")
-    )
+    ) + tuple(seen for seen in versions if _CUDA_LABEL in seen.value)
 
 
 def ignores_layers(log: Log) -> bool:
@@ -207,8 +215,9 @@ def misses_gpu(log: Log) -> bool:
 
 
 def has_none(log: Log) -> bool:
-    """Whether the log has the answer False to the question for a GPU."""
-    return any(seen.value == "False" for seen in log.shown_of("gpu-there"))
+    """Whether the log has only the answer False to the question for a GPU."""
+    answers = {seen.value for seen in log.shown_of("gpu-there")}
+    return "False" in answers and "True" not in answers
 
 
 def plugin_is_there(log: Log) -> bool:

@@ -32,7 +32,8 @@ _NO_LIBRARY = late(
     r"|nvidia-smi ?: (?:command )?not found"
     r"|'nvidia-smi' is not recognized"
     r"|[Cc]ommand 'nvidia-smi' not found|No such file or directory:? '?nvidia-smi'?"
-    r"|(?:CUDA|NVIDIA|Nvidia|nvidia) driver (?:is |was |could )?(?:not (?:be )?(?:found|installed|detected)"
+    # Not one of the possible reasons that bitsandbytes numbers.
+    r"|(?<!\d\. )(?:CUDA|NVIDIA|Nvidia|nvidia) driver (?:is |was |could )?(?:not (?:be )?(?:found|installed|detected)"
     r"|missing)|dynamically load the \"cuda\" shared library"
     r"|[Nn]o NVIDIA (?:driver|GPU)s? (?:was |were |is )?(?:found|detected)"
     r"|[Uu]nable to load the \"?nvcuda\.dll|Failed to (?:load|find) (?:the )?nvcuda\.dll"

@@ -113,8 +113,10 @@ def _covers(exception: Raised, line: int) -> bool:
 # The loader: a symbol or a library is missing.
 
 _SYMBOL = late(
-    r"undefined symbol: (?P<symbol>_Z(?:T[ISV]|GV)?N?[KRO]{0,2}(?:2at|3c10|5torch|6caffe2)\d?\w{0,300}"
+    r"undefined symbol:? [`'\"]?(?P<symbol>_Z(?:T[ISV]|GV)?N?[KRO]{0,2}(?:2at|3c10|5torch|6caffe2)\d?\w{0,300}"
     r"|_Z\d{1,3}THP\w{1,300}|THP[A-Z]\w{1,60}|THC\w{1,60}|aoti_torch_\w{1,80})"
+    # A person may name the file after the symbol.
+    r"[`'\"]?(?: in (?:the )?(?:file )?[`'\"]?(?P<file>[^\s'\"`]{1,300}\.so)\b)?"
 )
 """A symbol of PyTorch's own libraries."""
 _OF_TORCH = late(
@@ -132,7 +134,8 @@ _NATIVE_NAMES = ("_C", "_ext", "_cuda", "ext", "C")
 
 def _missing_symbols(log: Log) -> Iterator[BrokenExtension]:
     for match in log.find(_SYMBOL):
-        path = match.text.partition(": undefined symbol")[0].split()[-1].strip("'\"(")
+        before = match.text.partition(": undefined symbol")[0].split()[-1:]
+        path = match.groups["file"] or "".join(before).strip("'\"(")
         symbol = match.groups["symbol"] or ""
         name = _name_of_file(path)
         if _OF_TORCH.search(path):
@@ -148,6 +151,18 @@ def _missing_symbols(log: Log) -> Iterator[BrokenExtension]:
             detail=symbol,
             cache=cached["folder"] if cached else "",
         )
+
+
+_NO_NAME = late(r"(?P<file>[\w./-]{1,300}\.so)[`'\"]?: undefined symbol(?!:? ?[`'\"]?\w)")
+"""A person may leave out the symbol. The file alone says enough if only an extension has it."""
+
+
+def _nameless_symbols(log: Log) -> Iterator[BrokenExtension]:
+    for match in log.find(_NO_NAME):
+        name = _name_of_file(match.groups["file"] or "")
+        row = extension_with(name)
+        if row is not None:
+            yield BrokenExtension(match.line, "other-build", name, row)
 
 
 def _name_of_file(path: str) -> str:
@@ -552,6 +567,7 @@ def _importing_package(exception: Raised | None, *, anywhere: bool = False) -> s
 
 _READERS = (
     _missing_symbols,
+    _nameless_symbols,
     _libraries_of_old_torch,
     _libraries_of_other_cuda,
     _unloadable_dlls,

@@ -19,7 +19,8 @@ Age = Literal["too-new", "too-old", "fits", "unknown"]
 
 _NAMED = late(
     r"\b(?:GeForce |NVIDIA |Tesla |Quadro ){0,2}(?P<name>"
-    r"(?:RTX|GTX|rtx|gtx|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[Mm]?(?: ?Ti)?\b|RTX A\d{4}"
+    r"(?:RTX|GTX|rtx|gtx|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[MmDd]?(?: ?Ti)?\b"
+    r"|RTX A\d{4}"
     r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}(?=[cmst]?\b)|Quadro [A-Z]{0,3} ?\d{3,4})"
 )
 _SMALL_LETTERS = re.compile(r"[rg]tx")

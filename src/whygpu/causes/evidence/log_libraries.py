@@ -352,9 +352,6 @@ def needed_release(log: Log, missing: Missing) -> str:
     return by_name
 
 
-_CONDA = late(r"(?i)\b(?:ana|mini)?conda\d?\b|\bmamba\b|[/\\]envs[/\\]")
-
-
 def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
     """How to install the libraries, the simplest way first."""
     package = next((PACKAGES[e.component] for e in missing.toolkit if e.component in PACKAGES), "")
@@ -369,83 +366,75 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
         )
     release = needed_release(log, missing)
     of = f"CUDA {release}" if release else "the CUDA release that this build was made for"
-    major = int(release.partition(".")[0] or 0) if release else 0
-    remedies: list[Remedy] = []
+    with_framework = _installed_with_framework(log, release, of)
+    return (
+        *([with_framework] if with_framework else []),
+        _found_by_loader(log, missing, release, of),
+    )
+
+
+_CONDA = late(r"(?i)\b(?:ana|mini)?conda\d?\b|\bmamba\b|[/\\]envs[/\\]")
+
+
+def _installed_with_framework(log: Log, release: str, of: str) -> Remedy | None:
+    """The CUDA libraries come with the framework; None if this one has no such package."""
+    major = int(release.partition(".")[0] or 0)
     if log.framework in ("tensorflow", "keras") and log.platform != "windows":
         if major == 0 or major >= 11:
-            remedies.append(
-                Remedy(
-                    "Install TensorFlow together with its CUDA libraries.",
-                    gpu_build_in_log(log),
-                )
+            return Remedy(
+                "Install TensorFlow together with its CUDA libraries.", gpu_build_in_log(log)
             )
-        else:
-            remedies.append(
-                Remedy(
-                    f"Install {of} into this environment with conda.",
-                    shell_script(
-                        "conda install cudatoolkit=",
-                        a_number(release.removesuffix(".x")),
-                        " cudnn",
-                        everywhere=True,
-                    ),
-                )
-            )
-    elif log.framework == "jax":
-        remedies.append(
-            Remedy(
-                "Install JAX together with its CUDA libraries.",
-                gpu_build_in_log(log),
-            )
+        return Remedy(
+            f"Install {of} into this environment with conda.",
+            shell_script(
+                "conda install cudatoolkit=",
+                a_number(release.removesuffix(".x")),
+                " cudnn",
+                everywhere=True,
+            ),
         )
-    elif log.framework == "cupy" and major >= 11:
-        remedies.append(
-            Remedy(
-                "Install the CuPy for the installed CUDA, with its libraries.",
-                Install((f"cupy-cuda{major}x[ctk]",)),
-            )
+    if log.platform == "windows" and 10 <= major < 12 and log.says(_CONDA):
+        return Remedy(
+            f"Install {of} into this environment with conda, and activate the environment before "
+            "the program starts: its libraries are found only then.",
+            shell_script(
+                "conda install -c conda-forge cudatoolkit=",
+                a_number(release.removesuffix(".x")),
+                " cudnn",
+                everywhere=True,
+            ),
         )
-    elif log.framework == "onnxruntime":
-        remedies.append(
-            Remedy(
-                "Install ONNX Runtime together with its CUDA libraries.",
-                Install(("onnxruntime-gpu[cuda,cudnn]",)),
-            )
+    if log.framework == "jax":
+        return Remedy("Install JAX together with its CUDA libraries.", gpu_build_in_log(log))
+    if log.framework == "cupy" and major >= 11:
+        return Remedy(
+            "Install the CuPy for the installed CUDA, with its libraries.",
+            Install((f"cupy-cuda{major}x[ctk]",)),
         )
+    if log.framework == "onnxruntime":
+        return Remedy(
+            "Install ONNX Runtime together with its CUDA libraries.",
+            Install(("onnxruntime-gpu[cuda,cudnn]",)),
+        )
+    return None
+
+
+def _found_by_loader(log: Log, missing: Missing, release: str, of: str) -> Remedy:
     if log.platform == "windows":
-        if 10 <= major < 12 and log.says(_CONDA):
-            remedies.append(
-                Remedy(
-                    f"Install {of} into this environment with conda, and activate the environment "
-                    "before the program starts: its libraries are found only then.",
-                    shell_script(
-                        "conda install -c conda-forge cudatoolkit=",
-                        a_number(release.removesuffix(".x")),
-                        " cudnn",
-                        everywhere=True,
-                    ),
-                )
-            )
-        remedies.append(
-            Remedy(
-                f"Install {of} and add its bin folder to PATH, then open a new terminal.",
-                command_line("where.exe", a_name(missing.toolkit[0].library))
-                if missing.toolkit
-                else None,
-            )
+        return Remedy(
+            f"Install {of} and add its bin folder to PATH, then open a new terminal.",
+            command_line("where.exe", a_name(missing.toolkit[0].library))
+            if missing.toolkit
+            else None,
         )
-    else:
-        remedies.append(
-            Remedy(
-                f"If {of} is installed, add its folder to the loader's search path.",
-                shell_script(
-                    'export LD_LIBRARY_PATH="/usr/local/cuda-',
-                    a_number(release) if release and not release.endswith(".x") else "X.Y",
-                    '/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
-                ),
-            )
-        )
-    return tuple(remedies)
+    return Remedy(
+        f"If {of} is installed, add its folder to the loader's search path.",
+        shell_script(
+            'export LD_LIBRARY_PATH="/usr/local/cuda-',
+            a_number(release) if release and not release.endswith(".x") else "X.Y",
+            '/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
+        ),
+    )
 
 
 _ANY_CUDART = "where.exe cudart64_*.dll"

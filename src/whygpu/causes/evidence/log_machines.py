@@ -44,7 +44,9 @@ def platform_in(log: Log) -> str:
     """The platform in the planner's words; empty if the log does not show it."""
     if log.platform == "windows":
         return "win_amd64"
-    return "linux_aarch64" if _jetson(log) is not None else ""
+    if _jetson(log) is not None:
+        return "linux_aarch64"
+    return "linux_x86_64" if log.platform == "linux" else ""
 
 
 def _jetson(log: Log) -> PlannedGpu | None:

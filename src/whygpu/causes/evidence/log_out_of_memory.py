@@ -79,6 +79,7 @@ _EVALUATION = late(r"\b(?:eval|predict|test|valid|infer|accuracy)", re.I)
 _ABOUT_MEMORY = late(
     r"memory|oom|resource[ _]?exhausted|alloc|cudnn|cublas|DNN library|Blas \w{1,12} launch", re.I
 )
+_OF_METAL = late(r"\bMPS (?:backend|allocated)\b")
 _PIN = late(r"pin_memory|allocate_cpu_cache|cpu_cache\b")
 
 
@@ -96,7 +97,6 @@ class Shortage(NamedTuple):
     requested: int | None
     free: int | None
     total: int | None
-    held: int | None
     severity: Severity
 
 
@@ -105,7 +105,11 @@ def shortage(log: Log) -> Shortage | None:
     if log.memory is not None and log.memory.place != "gpu":
         # XLA prints the same for main memory; a watched run shows which memory it was.
         return None
-    refused = [a for a in log.allocations if a.place == "gpu" and a.final and not _pinned(log, a)]
+    refused = [
+        a
+        for a in log.allocations
+        if a.place == "gpu" and a.final and not _pinned(log, a) and not metal_without_memory(log, a)
+    ]
     ladder = _possible(
         log,
         [a for a in log.allocations if a.place == "gpu" and not a.final and _is_ladder(log, a)],
@@ -133,7 +137,6 @@ def shortage(log: Log) -> Shortage | None:
         figures.requested,
         figures.free,
         figures.total_most,
-        figures.held if figures.held is not None else figures.in_use,
         _severity(log, refused),
     )
 
@@ -162,6 +165,16 @@ def _pinned(log: Log, allocation: Allocation) -> bool:
     end = bisect_left(log.lines, allocation.line + 1, key=lambda line: line.number)
     near = log.lines[max(0, end - 8) : end]
     return allocation.requested is None and any(_PIN.search(line.text) for line in near)
+
+
+def metal_without_memory(log: Log, allocation: Allocation) -> bool:
+    """Metal refuses even the first small request of a process that holds nothing."""
+    total, asked = allocation.total, allocation.requested
+    nothing_held = allocation.of == "torch" and allocation.held == 0
+    return (
+        bool(nothing_held and total and asked and asked < total // 2)
+        and _OF_METAL.search(text_of(log, allocation)) is not None
+    )
 
 
 def _is_ladder(log: Log, allocation: Allocation) -> bool:
@@ -201,6 +214,7 @@ def _judge(
         or _by_allocator(figures)
         or _by_what_was_left_at_start(figures)
         or _by_needs_of_computation(log)
+        or _by_own_words(log, refused)
         or _by_place(log, refused, ladder)
         or _without_figures(log, figures)
     )
@@ -317,7 +331,10 @@ def _by_own_share(figures: Figures) -> Judgement | None:
     others = _held_by_others(figures)
     if others is None or figures.held is None or figures.total_most is None:
         return None
-    also: Reason | None = "other-process" if others > figures.total_most // 4 else None
+    needed = max(0, (figures.requested or 0) - (figures.free or 0))
+    # Without what others hold, the request would have been fulfilled.
+    enough = figures.requested is not None and others - 2 * _CONTEXT >= needed
+    also: Reason | None = "other-process" if enough or others > figures.total_most // 4 else None
     return (
         "too-big",
         "certain" if also is None else "likely",
@@ -402,6 +419,38 @@ def _by_needs_of_computation(log: Log) -> Judgement | None:
         f"this computation needs only {size_text(needed)}: other processes, or other arrays of the "
         "program, hold the rest",
         "leak",
+    )
+
+
+_OTHERS_USE_IT = late(
+    r"\b(?:used|held|taken|occupied|blocked) by (?:an?)?other (?:process|program|user|job|person)"
+    r"|\b(?:an?other|other) (?:process|program|user|job|person|people)(?:es|s)? (?:is |are |was |were )?"
+    r"(?:already )?(?:us(?:e|es|ing)|hold(?:s|ing)?|occup(?:y|ies|ying)|running on)\b"
+    r"|\b(?:colleague|someone|somebody) (?:else )?(?:is |was )?(?:us(?:es|ing)|occup)"
+    r"|\b(?:old|previous|zombie|killed) process(?:es)? (?:is |are )?still\b"
+    r"|被(?:其他|别的|另一个)(?:进程|程序|用户)占",
+    re.I,
+)
+
+
+def _by_own_words(log: Log, refused: list[Allocation]) -> Judgement | None:
+    """Somebody who has looked writes that others use the GPU; the message itself is no person's."""
+    messages = {allocation.line for allocation in refused}
+    said = next(
+        (
+            match
+            for match in log.find(_OTHERS_USE_IT)
+            if match.line not in messages and "?" not in log.line(match.line).text
+        ),
+        None,
+    )
+    if said is None:
+        return None
+    return (
+        "other-process",
+        "likely",
+        f"line {said.line} says that others use it",
+        "too-big",
     )
 
 

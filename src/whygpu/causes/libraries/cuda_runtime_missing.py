@@ -166,7 +166,14 @@ from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
-from whygpu.model.remedy import PYTHON, Install, InstallFramework, SetVariable, shell_script
+from whygpu.model.remedy import (
+    PYTHON,
+    Install,
+    InstallFramework,
+    SetVariable,
+    command_line,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -272,10 +279,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if statement is not None:
         yield CAUSE.finding(
             subject=subject_of(log),
-            message=f"{framework_title(log)} cannot find the CUDA toolkit: "
+            message=f"{_who_looks(log, statement)} cannot find the CUDA toolkit: "
             f"{excerpt(statement.text)}",
             evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
-            remedies=(_WITH_JAX if log.framework == "jax" else _toolkit(log),),
+            remedies=_for_toolkit(log, statement),
             confidence="likely",
             effect="broken",
         )
@@ -292,6 +299,32 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     has_gpu = log.devices or log.reports_gpu()
     if missing is None and unseen is not None and not has_gpu and not log.statuses:
         yield _perhaps_missing(log, unseen.line)
+
+
+_OF_NUMBA = late(r"NVVM|nvvm|\bnumba\b")
+
+
+def _who_looks(log: Log, statement: Match) -> str:
+    """Only Numba looks for NVVM, whichever other framework the log names."""
+    return "Numba" if _OF_NUMBA.search(statement.text) else framework_title(log)
+
+
+def _for_toolkit(log: Log, statement: Match) -> tuple[Remedy, ...]:
+    if _OF_NUMBA.search(statement.text):
+        return (
+            Remedy(
+                "In an environment of conda: for a driver with CUDA 12 or later, install the "
+                "compiler from conda-forge; for an older one, the package cudatoolkit.",
+                command_line(
+                    "conda install -c conda-forge cuda-nvcc cuda-nvrtc 'cuda-version>=12.0'"
+                ),
+            ),
+            Remedy(
+                "Or, if a toolkit is installed, name its folder, which contains the folder nvvm.",
+                SetVariable("CUDA_HOME", "/usr/local/cuda"),
+            ),
+        )
+    return (_WITH_JAX if log.framework == "jax" else _toolkit(log),)
 
 
 def _toolkit(log: Log) -> Remedy:

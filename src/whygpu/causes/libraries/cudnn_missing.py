@@ -118,7 +118,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.remedy import command_line, shell_script
+from whygpu.model.remedy import InstallFramework, UnsetVariable, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -167,6 +167,11 @@ _STATEMENTS = late(
     r"|cuDNN not available: |cannot compile with cuDNN|Can not compile with cuDNN"
     r"|determine the cudnn version as it is not available|cuDNN V[\d.]+ OR GREATER NOT FOUND"
     r"|Could NOT find (?:CUDNN|CuDNN|cuDNN)\b"
+)
+_NO_OTHER_COPY = Remedy(
+    "If they are installed, check that no other copy is found first: LD_LIBRARY_PATH is searched "
+    "before the wheels.",
+    UnsetVariable(("LD_LIBRARY_PATH",)),
 )
 _NUMBER = late(r"\d+")
 _WHERE = (
@@ -247,6 +252,14 @@ def _not_found(log: Log, missing: Missing) -> Finding:
 
 
 def _remedies(log: Log, major: str) -> tuple[Remedy, ...]:
+    if log.framework == "jax" and not major and log.platform != "windows":
+        return (
+            Remedy(
+                "Install JAX together with the CUDA and cuDNN libraries of its release.",
+                InstallFramework("jax"),
+            ),
+            _NO_OTHER_COPY,
+        )
     of = f"cuDNN {major}" if major else "the cuDNN that this build needs"
     if log.platform == "windows":
         return (

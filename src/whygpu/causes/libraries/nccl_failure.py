@@ -115,7 +115,7 @@ _WAITED = late(
     r"Watchdog caught collective operation timeout|[Cc]ollective (?:operation )?timeout"
     r"|WorkNCCL\([^\n]{0,300}timeout"
     r"|Some NCCL operations have failed or timed out|NCCL watchdog thread terminated"
-    r"|Timeout at NCCL work"
+    r"|Timeout at NCCL work|watchdog got stuck for \d+ seconds|due to ProcessGroupNCCL watchdog hang"
     r"|RendezvousTimeoutError|rendezvous (?:timed out|timeout)[^\n]{0,40}NCCL"
     r"|This thread has been waiting for \W?\d+ms for and may be stuck"
     r"|submitted to be reduced, gathered or broadcasted by subset of ranks"

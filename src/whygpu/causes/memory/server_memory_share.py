@@ -83,7 +83,7 @@ Lacking = Literal["free memory", "cache of one request", "any cache"]
 
 
 class _Options(NamedTuple):
-    """How a server is told to use a larger share, and several GPUs."""
+    """The options with which a server uses a larger share, and several GPUs."""
 
     share: str
     gpus: str
@@ -155,8 +155,8 @@ def _message(lacking: Lacking, found: Shortage) -> str:
             f"length{needs}"
         )
     return (
-        "the model's weights take all of the memory that the server may use, and leave nothing "
-        "for the cache of its requests"
+        "the model's weights, and the memory for computing with them, take all that the server "
+        "may use of the GPU, and leave nothing for the cache of its requests"
     )
 
 

@@ -51,9 +51,7 @@ from whygpu.model.lazy_regex import late
 
 CAUSE = cause("WG911", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = late(
-    r"The caller indicates that this is not a failure|UserWarning: Plan failed with an? \w"
-)
+MESSAGE = late(r"The caller indicates that this is not a failure|\bPlan failed with an? \w")
 
 
 harmless(
