@@ -350,3 +350,66 @@ def test_a_cache_of_negative_size_is_a_share_that_is_too_small() -> None:
         "memory takes 1.20GiB; the rest of the memory reserved for KV Cache is -0.90GiB.\n"
     )
     assert [root.code for root in answer.root_causes] == ["WG506"]
+
+
+@each(
+    ("words", "option"),
+    [
+        ("Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all", "cdi generate"),
+        (
+            "$ podman run --gpus all ubuntu nvidia-smi\nError: crun: executable file `nvidia-smi` not "
+            "found in $PATH: No such file or directory: OCI runtime attempted to invoke a command",
+            "--device nvidia.com/gpu=all",
+        ),
+        (
+            "Error: failed to stat CDI host device \"/dev/dri/renderD130\": no such file or directory",
+            "cdi generate",
+        ),
+    ],
+)
+def test_advice_for_podman_is_not_that_for_docker(words: str, option: str) -> None:
+    advice = _remedies(f"{words}\n")
+    assert option in advice
+    assert "--runtime=docker" not in advice
+
+
+@each("what", ["shared memory", "registers"])
+def test_a_kernel_of_triton_that_is_too_large_needs_no_debugger(what: str) -> None:
+    answer = explain(
+        f"triton.runtime.errors.OutOfResources: out of resource: {what}, Required: 163840, "
+        "Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n"
+    )
+    assert "163840 of at most 101376" in answer.headline
+    assert "compute-sanitizer" not in str(answer.root_causes[0].remedies)
+
+
+@each(
+    "words",
+    [
+        "为什么我训练的时候GPU利用率只有3%左右\n训练速度0.5s/step",
+        "Warum liegt die GPU-Auslastung nur bei 4%? GPU usage 4 %\nEpoch 1/3 loss 0.5",
+        "Pourquoi mon GPU usage est 5 % ?\nEpoch 1/3 loss 0.5",
+    ],
+)
+def test_people_write_in_other_languages(words: str) -> None:
+    assert explain(f"{words}\n").verdict == "unknown"
+
+
+@each(
+    "by",
+    [
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=77.0. Some of the step tasks have "
+        "been OOM Killed.",
+        "slurmstepd: error: Exceeded job memory limit",
+    ],
+)
+def test_memory_that_slurm_limits_is_asked_for_there(by: str) -> None:
+    assert "#SBATCH --mem" in _remedies(f"{by}\n")
+    assert "#SBATCH --mem" not in _remedies("[77.0] Out of memory: Killed process 42 (python)\n")
+
+
+def test_what_does_not_work_is_answered_before_that_something_fails() -> None:
+    answer = explain(
+        "When I start it on the GPU nodes there is an error:\nMy PyTorch cannot find the GPU on it\n"
+    )
+    assert "sees no GPU" in answer.headline

@@ -167,6 +167,9 @@ NOT_USED = Complaint(
     "What does the framework print if it is asked for its GPUs?",
 )
 
+SAY_MOST = (SEES_NONE, NOT_USED, IDLE)
+"""These say what does not work, and others only that something fails."""
+
 _ONLY_KERAS = late(
     r"(?<!\w)keras(?!\w)[^\n]{0,30}(?:not|n['’]?t|cannot|unable)(?!\w)[^\n]{0,60}"
     r"(?:but|while|although|though|and|[,;]) {0,2}tensorflow(?!\w)"
@@ -517,7 +520,7 @@ _ALL: tuple[Complaint, ...] = (
     ),
     IDLE,
     IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
-    IDLE._replace(words=(late(r"GPU ?的?(?:利用率|使用率|占用率)[^\n]{0,12}(?:低|[0-4]?\d ?%)"),)),
+    IDLE._replace(words=(late(r"(?i:GPU) ?的?(?:利用率|使用率|占用率?)[^\n]{0,12}(?:低|(?<!\d)[0-4]?\d ?%)"),)),
     Complaint(
         (
             _HOW,
@@ -678,6 +681,10 @@ _PERSON = late(
     r"|(?<![\w.\[(])i(?:['’]m|['’]ve|m| (?:am|have|had|get|got|want|need|use|used|run|ran|tried|try"
     r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))(?!\w)"
     r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes|takes)(?!\w)"
+    # Chinese, German, French, Spanish, Russian
+    r"|我|为什么|为何|怎么|请问|如何|只有|[吗呢？]$"
+    r"|(?<!\w)(?:[Ii]ch|[Mm]eine?|[Ww]arum|[Ww]ieso|[Jj]e|[Pp]ourquoi|[Pp]or qué|[Пп]очему|[Уу] меня)"
+    r"(?!\w)"
 )
 FAULT_HEADING = late(
     r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug|problem|issue"
@@ -690,13 +697,18 @@ _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")
 def complaint_in(line: str) -> Complaint | None:
     """What the first sentence that says or asks something about the GPU is about.
 
-    The sentences together come last: the GPU may be named in one, and "not detected" in another.
+    A later sentence counts if the first only says that something fails. The sentences together
+    come last: the GPU may be named in one, and "not detected" in another.
     """
-    for sentence in (*(found[0] for found in _SENTENCE.finditer(line)), line):
-        for row in _ALL:
-            if all(word.search(sentence) for word in row.words):
-                return row
-    return None
+    rows = [row for found in _SENTENCE.finditer(line) if (row := _about(found[0])) is not None]
+    says_most = {symptom.says for symptom in SAY_MOST}
+    if rows and rows[0] is FAILS:
+        return next((row for row in rows if row.says in says_most), FAILS)
+    return rows[0] if rows else _about(line)
+
+
+def _about(text: str) -> Complaint | None:
+    return next((row for row in _ALL if all(word.search(text) for word in row.words)), None)
 
 
 _TROUBLE = _one_of(
@@ -718,7 +730,8 @@ def reports_trouble(line: str) -> bool:
     text = line.strip()
     if _LIKE_OUTPUT.search(text) or len(text.split()) < _FEWEST_WORDS:
         return False
-    if complaint_in(text) in (SEES_NONE, NOT_USED, IDLE, FAILS):
+    found = complaint_in(text)
+    if found is not None and found.says in {each.says for each in (*SAY_MOST, FAILS)}:
         return True
     return _TROUBLE.search(text) is not None and len(_ORDINARY.findall(text)) > 1
 
