@@ -119,7 +119,7 @@ def test_an_option_of_a_command_is_no_report() -> None:
 
 @each("mark", ["!!! Exception during processing !!!", "!!! Exception during processing!!!"])
 def test_a_message_above_its_traceback_is_not_missing(mark: str) -> None:
-    frames = 'Traceback (most recent call last):\n  File "C:\\ui\\run.py", line 5, in go\n    do()\n'
+    frames = 'Traceback (most recent call last):\n  File "C:\\run.py", line 5, in go\n    do()\n'
     shapes = "mat1 and mat2 shapes cannot be multiplied (2x16 and 8x4)"
     assert explain(f"{mark} {shapes}\n{frames}").verdict == "not-gpu"
 
@@ -169,7 +169,8 @@ def test_who_says_that_others_use_the_gpu_is_believed(words: str) -> None:
 def test_memory_that_others_hold_and_that_would_be_enough_is_named_too(free: str) -> None:
     text = (
         "torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. "
-        "(out of memory)\nCurrently allocated     : 20.50 GiB\nRequested               : 500.00 MiB\n"
+        "(out of memory)\nCurrently allocated     : 20.50 GiB\n"
+        "Requested               : 500.00 MiB\n"
         f"Device limit            : 24.00 GiB\nFree (according to CUDA): {free}\n"
     )
     answer = explain(text)
@@ -303,7 +304,7 @@ def _remedies(text: str) -> str:
 
 
 REFUSED = (
-    "Error response from daemon: could not select device driver \"nvidia\" with capabilities: "
+    'Error response from daemon: could not select device driver "nvidia" with capabilities: '
     "[[gpu]]\n"
 )
 
@@ -355,14 +356,18 @@ def test_a_cache_of_negative_size_is_a_share_that_is_too_small() -> None:
 @each(
     ("words", "option"),
     [
-        ("Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all", "cdi generate"),
         (
-            "$ podman run --gpus all ubuntu nvidia-smi\nError: crun: executable file `nvidia-smi` not "
-            "found in $PATH: No such file or directory: OCI runtime attempted to invoke a command",
+            "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
+            "cdi generate",
+        ),
+        (
+            "$ podman run --gpus all ubuntu nvidia-smi\nError: crun: executable file `nvidia-smi` "
+            "not found in $PATH: No such file or directory: OCI runtime attempted to invoke it",
             "--device nvidia.com/gpu=all",
         ),
         (
-            "Error: failed to stat CDI host device \"/dev/dri/renderD130\": no such file or directory",
+            'Error: failed to stat CDI host device "/dev/dri/renderD130": no such file or '
+            "directory",
             "cdi generate",
         ),
     ],
@@ -410,6 +415,7 @@ def test_memory_that_slurm_limits_is_asked_for_there(by: str) -> None:
 
 def test_what_does_not_work_is_answered_before_that_something_fails() -> None:
     answer = explain(
-        "When I start it on the GPU nodes there is an error:\nMy PyTorch cannot find the GPU on it\n"
+        "When I start it on the GPU nodes there is an error:\n"
+        "My PyTorch cannot find the GPU on it\n"
     )
     assert "sees no GPU" in answer.headline

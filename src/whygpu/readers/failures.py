@@ -56,7 +56,8 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|^\s{0,8}thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
             r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
             # ComfyUI
-            r"|^!!! Exception during processing ?!!! \S|^Error occurred when executing [^\n:]{1,80}:"
+            r"|^!!! Exception during processing ?!!! \S"
+            r"|^Error occurred when executing [^\n:]{1,80}:"
             r"|^(?:An )?[Ee]rror (?:has )?oc{1,2}ur{1,2}ed\W{0,3}$"
             rf"|{ENDED_BY_SCHEDULER}"
         ),

@@ -33,7 +33,8 @@ _COMMAND = re.compile(
     r"(?P<quote>['\"])(?P<code>.{1,600})(?P=quote)"
 )
 _OUT = re.compile(
-    r"Out ?\[[\d ]{1,4}\]: ?|(?:[Ii]t )?(?:[Rr]eturn(?:s|ed)?|[Oo]utputs?|[Rr]esult|[Pp]rints|[Gg]ives)"
+    r"Out ?\[[\d ]{1,4}\]: ?"
+    r"|(?:[Ii]t )?(?:[Rr]eturn(?:s|ed)?|[Oo]utputs?|[Rr]esult|[Pp]rints|[Gg]ives)"
     r"(?: is)?[ :=>-]{1,4}"
 )
 """What stands before a value, by IPython or by a person."""

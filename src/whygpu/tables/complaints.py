@@ -167,6 +167,9 @@ NOT_USED = Complaint(
     "What does the framework print if it is asked for its GPUs?",
 )
 
+_IDLE_IN_CHINESE = late(
+    r"(?i:GPU) ?的?(?:利用率|使用率|占用率?)[^\n]{0,12}(?:低|(?<!\d)[0-4]?\d ?%)"
+)
 SAY_MOST = (SEES_NONE, NOT_USED, IDLE)
 """These say what does not work, and others only that something fails."""
 
@@ -520,7 +523,7 @@ _ALL: tuple[Complaint, ...] = (
     ),
     IDLE,
     IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
-    IDLE._replace(words=(late(r"(?i:GPU) ?的?(?:利用率|使用率|占用率?)[^\n]{0,12}(?:低|(?<!\d)[0-4]?\d ?%)"),)),
+    IDLE._replace(words=(_IDLE_IN_CHINESE,)),
     Complaint(
         (
             _HOW,
@@ -683,8 +686,8 @@ _PERSON = late(
     r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes|takes)(?!\w)"
     # Chinese, German, French, Spanish, Russian
     r"|我|为什么|为何|怎么|请问|如何|只有|[吗呢？]$"
-    r"|(?<!\w)(?:[Ii]ch|[Mm]eine?|[Ww]arum|[Ww]ieso|[Jj]e|[Pp]ourquoi|[Pp]or qué|[Пп]очему|[Уу] меня)"
-    r"(?!\w)"
+    r"|(?<!\w)(?:[Ii]ch|[Mm]eine?|[Ww]arum|[Ww]ieso|[Jj]e|[Pp]ourquoi|[Pp]or qué|[Пп]очему"
+    r"|[Уу] меня)(?!\w)"
 )
 FAULT_HEADING = late(
     r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug|problem|issue"
