@@ -419,3 +419,37 @@ def test_what_does_not_work_is_answered_before_that_something_fails() -> None:
         "My PyTorch cannot find the GPU on it\n"
     )
     assert "sees no GPU" in answer.headline
+
+
+NO_RELEASE = """\
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 545.29.06    Driver Version: 545.29.06    CUDA Version: {release}     |
+|-------------------------------+----------------------+----------------------+
+|   0  NVIDIA RTX A5000    Off  | 00000000:3B:00.0 Off |                  Off |
++-------------------------------+----------------------+----------------------+
+"""
+
+
+@each("release", ["ERR!", "N/A "])
+def test_a_tool_that_cannot_ask_libcuda_gets_no_tick(release: str) -> None:
+    shown = NO_RELEASE.format(release=release)
+    assert explain(shown).root_causes[0].cause == "cuda-init-failed"
+    under_wsl = explain(f"I use Ubuntu in WSL2.\n{shown}")
+    assert under_wsl.root_causes[0].cause == "wsl-no-gpu"
+    assert explain(NO_RELEASE.format(release="12.3")).verdict == "nothing-wrong"
+
+
+def test_a_gpu_that_is_blocked_under_wsl_gets_no_tick() -> None:
+    answer = explain(f"GPU access blocked in WSL 2 on this server\n{SMI.format(mode='Default')}")
+    assert answer.root_causes[0].cause == "wsl-no-gpu"
+
+
+@each("label", ["2.7.1+xpu", "2.6.0+rocm6.2"])
+def test_a_build_for_another_maker_was_built_for_no_cuda(label: str) -> None:
+    report = (
+        "False\n\nPyTorch version: {}\nIs debug build: False\n"
+        "CUDA used to build PyTorch: Could not collect\nIs CUDA available: False\n"
+    )
+    other = [root.code for root in explain(report.format(label)).root_causes]
+    assert "WG301" not in other
+    assert [root.code for root in explain(report.format("2.7.1+cpu")).root_causes] == ["WG301"]
