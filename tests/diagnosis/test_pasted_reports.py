@@ -453,3 +453,33 @@ def test_a_build_for_another_maker_was_built_for_no_cuda(label: str) -> None:
     other = [root.code for root in explain(report.format(label)).root_causes]
     assert "WG301" not in other
     assert [root.code for root in explain(report.format("2.7.1+cpu")).root_causes] == ["WG301"]
+
+
+@each(
+    "line",
+    [
+        "docker: Error response from daemon: error gathering device information while adding "
+        'custom device "/dev/kfd": no such file or directory.',
+        "Unable to open /dev/kfd read-write: No such file or directory",
+    ],
+)
+def test_a_missing_device_file_of_amd_is_no_matter_of_groups(line: str) -> None:
+    answer = explain(f"{line}\n")
+    assert answer.root_causes[0].cause == "non-nvidia-backend"
+    advice = _remedies(f"{line}\n")
+    assert "ls -l /dev/kfd" in advice
+    assert "usermod" not in advice
+
+
+@each(
+    "words",
+    [
+        "I do not know how to make it use my GPU again.",
+        "Now it does not use the GPU any more, the second time that I start it.",
+    ],
+)
+def test_a_cpu_build_explains_work_on_the_cpu_that_nobody_wants(words: str) -> None:
+    answer = explain(
+        f"{words}\n\nSomeTrainer v8.1 Python-3.10.5 torch-2.1.2+cpu CPU (a processor)\n"
+    )
+    assert [root.code for root in answer.root_causes] == ["WG301"]

@@ -581,7 +581,9 @@ _ALL: tuple[Complaint, ...] = (
         (
             _HOW,
             _GPU,
-            _one_of("select", "choose", "pick", "specif-", "particular", "single", "second", "one"),
+            _one_of(
+                "select", "choose", "pick", "specif-", "particular", "single", "second GPU", "one"
+            ),
         ),
         "how to choose the GPU that a program uses",
         (

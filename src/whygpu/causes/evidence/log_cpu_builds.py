@@ -7,7 +7,7 @@ import re
 from whygpu.causes.evidence.own_words import complaints
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
-from whygpu.tables.complaints import NOT_USED, SEES_NONE
+from whygpu.tables.complaints import HOW_TO_USE, NOT_USED, SEES_NONE
 
 WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled|not linked with support for cuda devices"
@@ -218,7 +218,8 @@ def tensorflow_package(log: Log) -> Match | None:
 
 def misses_gpu(log: Log) -> bool:
     """Whether somebody writes that the GPU is not seen or not used."""
-    return bool(complaints(log, SEES_NONE, NOT_USED))
+    wants_it = complaints(log, HOW_TO_USE) and any(r.says == "on-cpu" for r in log.without_gpu())
+    return bool(complaints(log, SEES_NONE, NOT_USED) or wants_it)
 
 
 def has_none(log: Log) -> bool:
