@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.cases import each
 from whygpu import api
+from whygpu.model.remedy import Command
 
 DESCRIBED = (
     ("nvidia-smi is fine, but TensorFlow does not see my RTX 4090", "sees no GPU"),
@@ -54,7 +55,65 @@ DESCRIBED = (
     ("How do I make Keras use only one GPU?", "how to choose the GPU"),
     ("How do I know if Keras is using the gpu?", "whether a program uses its GPU"),
     ("how to train on my GPU", "how to let a program use the GPU"),
+    ("force keras onto cpu only", "how to run a program without the GPU"),
+    ("How can my script use the CPU and not the GPU?", "how to run a program without the GPU"),
+    ("how to train on two GPUs with Keras", "how to use several GPUs at once"),
+    ("The other GPU stays idle, JAX only takes the first", "only one of several GPUs is used"),
+    ("2x RTX 3090 but one is idle", "only one of several GPUs is used"),
+    ("8 GB of GPU memory are still used after I closed the notebook", "memory stays in use"),
+    ("GPU memory is never released by my script", "memory stays in use"),
+    ("how do I clear the VRAM between two models", "how to free GPU memory"),
+    ("What CUDA does TensorFlow 2.15 need?", "which releases of a framework"),
+    ("set up pytorch for my GPU", "how to install a framework for the GPU"),
+    ("Must I install cuDNN myself?", "what must be installed beside"),
+    ("nvcc says 12.1 while nvidia-smi says 12.6", "why nvidia-smi and other programs"),
+    ("What is the largest batch for 16 GB?", "which batch fits"),
+    ("Is tensorflow-gpu deprecated, or which package is it?", "the package tensorflow-gpu"),
+    ("how to see that jax was built with cuda", "what a framework can use"),
+    ("How do I make GPU training deterministic?", "the same result in every run"),
+    ("Does PyTorch work with a Radeon RX 7900?", "a GPU of AMD or Intel"),
+    ("The first batch takes minutes, then it is fast", "the first steps take longest"),
+    ("GPU load is 98 % and it is still slow", "slow although the GPU is busy"),
+    ("my GPU is too hot when I train", "gets hot"),
+    ("The A100 is slower than my old RTX 2080", "slower than another"),
+    ("our input pipeline is slow", "the input is too slow"),
+    ("inside the container the GPU is not visible", "a container does not see the GPU"),
+    ("Jupyter has no GPU, the terminal has", "in one place and not in another"),
+    ("since I upgraded the kernel CUDA no longer works", "since something was updated"),
+    ("runs fine on the CPU but crashes on the GPU", "fails on the GPU and works on the CPU"),
+    ("It exits silently", "ended, without a message"),
+    ("Meine GPU wird nicht erkannt", "sees no GPU"),
+    ("PyTorch n'utilise pas le GPU", "sees no GPU"),
+    ("keras no usa la GPU", "sees no GPU"),
+    ("torch не использует GPU", "sees no GPU"),
+    ("torch用不了GPU", "sees no GPU"),
+    ("Something odd with the GPU of my desk", "describes something"),
 )
+
+
+@each(
+    ("question", "command"),
+    [
+        ("Which CUDA fits to JAX?", "whygpu plan jax"),
+        ("which driver for keras on a GPU", "whygpu plan tensorflow"),
+        ("My RTX 5090 is not supported by this PyTorch", "whygpu plan torch --gpu 12.0"),
+        ("My RTX 5090 is not supported", "whygpu plan FRAMEWORK --gpu 12.0"),
+    ],
+)
+def test_a_command_has_the_framework_and_the_gpu_that_are_named(
+    question: str, command: str
+) -> None:
+    guidance = api.explain(question).guidance
+    assert guidance is not None
+    actions = [step.action for step in guidance.steps]
+    assert command.split() in [list(map(str, a.argv)) for a in actions if isinstance(a, Command)]
+
+
+def test_a_question_is_answered_without_an_excuse() -> None:
+    assert api.explain("How do I run this without the GPU?").headline.startswith("line 1 asks how")
+    assert api.explain("My GPU is not used").headline.startswith("cannot tell from this log")
+
+
 WORKING = "Epoch 1/2\n100/100 [====] - 3s 30ms/step - loss: 0.5\nEpoch 2/2\n"
 
 

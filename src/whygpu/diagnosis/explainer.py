@@ -340,7 +340,8 @@ def _verdict(
 
 
 _OF_AN_INSTALLER = re.compile(
-    r"ERROR: (?:ResolutionImpossible|Cannot install|Could not (?:build|find a version)|Failed building"
+    r"ERROR: (?:ResolutionImpossible|Cannot install|Could not (?:build|find a version)"
+    r"|Failed building"
     r"|No matching distribution)|\bmetadata-generation-failed|\bsubprocess-exited-with-error"
     r"|PackagesNotFoundError|(?:LibMamba)?UnsatisfiableError|ResolvePackageNotFound"
 )

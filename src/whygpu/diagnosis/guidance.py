@@ -20,14 +20,11 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Line, Log
 from whygpu.model.remedy import Command, command_line, shell_script
 from whygpu.tables.complaints import (
-    CHECK,
     FAILS,
     FAULT_HEADING,
     POINTS_BELOW,
-    PROFILE,
     SAY_MOST,
     SEES_NONE,
-    Complaint,
     complaint_in,
     goes_on_after,
     is_of_a_person,
@@ -35,12 +32,9 @@ from whygpu.tables.complaints import (
 )
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
+from whygpu.tables.own_words import CHECK, FRAMEWORK, GPU, PROFILE, WHOLE_OUTPUT, Complaint
 from whygpu.tables.versions import release_numbers
 
-_WHOLE_OUTPUT = Remedy(
-    "Explain the whole output, including standard error.",
-    shell_script("python PROGRAM.py 2>&1 | whygpu explain"),
-)
 _WHERE_IT_CRASHES = Remedy(
     "Let Python print where it crashes, and explain that.",
     shell_script("python -X faulthandler PROGRAM.py 2>&1 | whygpu explain"),
@@ -68,7 +62,7 @@ def _next_steps(log: Log) -> tuple[Remedy, ...]:
         return (advice_for_a_mac(log),)
     action = _SAYS_WHY.get("tensorflow" if log.framework == "keras" else log.framework)
     if action is None or (log.version_of("tensorflow") or "").startswith("1."):
-        return (CHECK, _WHOLE_OUTPUT)
+        return (CHECK, WHOLE_OUTPUT)
     return (CHECK, Remedy(f"Let {framework_title(log)} say why it sees none.", action))
 
 
@@ -262,7 +256,7 @@ def for_lost_numbers(line: int) -> Guidance:
 
 def for_incomplete(what: str) -> Guidance:
     """For a log whose decisive part is missing; `what` says which part."""
-    return Guidance(what, ask="Is there more of the output?", steps=(_WHOLE_OUTPUT, CHECK))
+    return Guidance(what, ask="Is there more of the output?", steps=(WHOLE_OUTPUT, CHECK))
 
 
 def for_unknown(
@@ -280,26 +274,52 @@ def for_unknown(
                     "Look in the source for mistakes about the GPU.",
                     command_line("whygpu lint PROGRAM.py"),
                 ),
-                _WHOLE_OUTPUT,
+                WHOLE_OUTPUT,
             ),
         )
     if not log.lines:
         return Guidance(
             "it has no message of a program" if log.lines_read else "it is empty",
             ask="Did the output go elsewhere, to standard error or to a file?",
-            steps=(_WHOLE_OUTPUT,),
+            steps=(WHOLE_OUTPUT,),
         )
     return (
         _for_known_words(log)
         or for_own_words(log)
         or _for_fragment(causes_with_words_of(log, causes))
+        or _for_description(log)
         or Guidance(
             "it has lines that look like a problem, but no known cause matches them"
             if suspicious
             else NOTHING_REPORTED,
             ask="What did the program do that it should not have done?",
-            steps=(_WHOLE_OUTPUT, CHECK),
+            steps=(WHOLE_OUTPUT, CHECK),
         )
+    )
+
+
+_FEW_LINES = 2
+_WHAT_EACH_VERB_ANSWERS = (
+    Remedy("If a framework does not see or use the GPU:", command_line("whygpu check")),
+    Remedy(
+        "If the GPU is idle, or the program slow:",
+        command_line("whygpu run --profile -- python PROGRAM.py"),
+    ),
+    Remedy("If it is about GPU memory:", command_line("whygpu memory")),
+    Remedy("If it is about what to install:", command_line("whygpu plan")),
+)
+
+
+def _for_description(log: Log) -> Guidance | None:
+    """For a sentence about a GPU or a framework that is about none of the known subjects."""
+    line = log.lines[0]
+    about = GPU.search(line.text) or FRAMEWORK.search(line.text)
+    if len(log.lines) > _FEW_LINES or line.level != "none" or about is None:
+        return None
+    return Guidance(
+        f"line {line.number} describes something, and no output of a program shows it",
+        ask="What does the program print, or what would you like to know?",
+        steps=(WHOLE_OUTPUT, *_WHAT_EACH_VERB_ANSWERS),
     )
 
 
@@ -311,7 +331,7 @@ def _for_known_words(log: Log) -> Guidance | None:
             return Guidance(
                 known.happened,
                 ask="Did the program end after that? Then this is the reason, and not the GPU.",
-                steps=(Remedy(known.advice, known.action), _WHOLE_OUTPUT),
+                steps=(Remedy(known.advice, known.action), WHOLE_OUTPUT),
             )
         if bare is not None:
             return _without_reason(bare)
@@ -333,7 +353,7 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
                 "somebody ended it",
             ),
             ask="Does `sudo dmesg | grep -i 'out of memory'` name the process?",
-            steps=(_WHOLE_OUTPUT,),
+            steps=(WHOLE_OUTPUT,),
         )
     if failure.kind == "signal":
         inside = crashed_in(log)
@@ -365,7 +385,7 @@ def _for_failure(log: Log, failure: Failure) -> Guidance:
         f"line {failure.line} ended the program ({excerpt(failure.text)}); it may be related to "
         "the GPU, but no known cause matches",
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
-        steps=(_WHOLE_OUTPUT, CHECK),
+        steps=(WHOLE_OUTPUT, CHECK),
     )
 
 
@@ -478,7 +498,7 @@ def for_reported_fault(log: Log) -> Guidance | None:
     return Guidance(
         f"line {form.number} begins a person's report of a fault, and no message shows one{shown}",
         ask="What did the program do that it should not have done?",
-        steps=(_WHOLE_OUTPUT, CHECK),
+        steps=(WHOLE_OUTPUT, CHECK),
     )
 
 
@@ -529,7 +549,7 @@ def for_told_trouble(log: Log) -> Guidance | None:
         candidates=said.candidates if said is not None else (),
         ask=(said.ask if said is not None else None)
         or "What does the program print when it fails, or when it should use the GPU?",
-        steps=(said.steps if said is not None else ()) or (_WHOLE_OUTPUT, CHECK),
+        steps=(said.steps if said is not None else ()) or (WHOLE_OUTPUT, CHECK),
     )
 
 
@@ -577,7 +597,7 @@ def _for_fragment(causes: Sequence[Cause]) -> Guidance | None:
         candidates=tuple(f"{cause.title} ({cause.code})" for cause in causes[:_MOST_CAUSES]),
         ask="What does the whole message say, and what comes before it?",
         steps=(
-            _WHOLE_OUTPUT,
+            WHOLE_OUTPUT,
             Remedy("Read about the first.", command_line(f"whygpu rule {first.code}")),
         ),
     )
@@ -588,7 +608,7 @@ def _without_reason(row: Unexplained) -> Guidance:
         f"{row.happened}; the reason {row.where_the_reason_is}, and this log does not have it",
         candidates=row.candidates,
         ask="What is the first error above it in the whole output?",
-        steps=(_WHOLE_OUTPUT, CHECK),
+        steps=(WHOLE_OUTPUT, CHECK),
     )
 
 

@@ -89,7 +89,8 @@ _FRAMEWORKS = (
         late(
             r"\btorch\b|[Pp]y[Tt]orch|THC\w|c10::|aten/|ATen|libtorch|ProcessGroupNCCL"
             r"|CUDA out of memory\. Tried to allocate|when calling `?cu[a-z]{2,8}[A-Z]"
-            r"|cuDNN error: CUDNN_|Expected all tensors to be on the same device"
+            r"|cuDNN error: CUDNN_"
+            r"|Expected all tensors to be on the same device"
         ),
     ),
     (

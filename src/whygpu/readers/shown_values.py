@@ -33,8 +33,8 @@ _COMMAND = re.compile(
     r"(?P<quote>['\"])(?P<code>.{1,600})(?P=quote)"
 )
 _OUT = re.compile(
-    r"Out ?\[[\d ]{1,4}\]: ?"
-    r"|(?:[Ii]t )?(?:[Rr]eturn(?:s|ed)?|[Oo]utputs?|[Rr]esult|[Pp]rints|[Gg]ives)"
+    r"Out ?\[[\d ]{1,4}\]: ?|(?:[Ii]t )?(?:[Rr]eturn(?:s|ed)?|[Oo]utputs?|[Rr]esult|[Pp]rints"
+    r"|[Gg]ives)"
     r"(?: is)?[ :=>-]{1,4}"
 )
 """What stands before a value, by IPython or by a person."""
@@ -43,7 +43,8 @@ _CODE = re.compile(
     r"\s{0,12}(?:(?:import|from|with|for|if|else|def|try|except)\b|[#@]|[A-Za-z_]\w{0,40} ?=[^=])"
 )
 _COMMENT = re.compile(
-    r"\)\s{0,8}# {0,4}(?:(?:it )?(?:prints?|gives?|returns?|outputs?|shows?|-{1,2}>|=>|→)[: ]{1,3})?"
+    r"\)\s{0,8}# {0,4}(?:(?:it )?(?:prints?|gives?|returns?|outputs?|shows?|-{1,2}>|=>"
+    r"|→)[: ]{1,3})?"
     r"(?P<value>\S[^#\n]{0,300})$"
 )
 _WARNING = re.compile(r"\s|[^\n]{0,300}Warning\b|\d{4}-\d\d-\d\d |[IWE]\d{4} ")

@@ -26,7 +26,8 @@ _LAST = re.compile(
     r"^(?:[\s|+*_`]{0,12}"
     r"|[^\n]{0,60}?\b(?:[Rr]aised|[Ee]xception|E(?:rror|RROR)|error|Caused by):? "
     # In a sentence: I get this error at line 65 of train.py: ValueError: ...
-    r"|[^\n:]{0,40}\b(?:[Gg]et|[Gg]etting|[Gg]ot|[Gg]ives?|this|that|following) (?:an? |the )?error\b"
+    r"|[^\n:]{0,40}\b(?:[Gg]et|[Gg]etting|[Gg]ot|[Gg]ives?|this|that|following) (?:an? "
+    r"|the )?error\b"
     r"[^\n:]{0,50}: )"
     rf"{_NAME}(?:\(\w{{1,60}}\))?(?: \(see above for traceback\))?(?::(?!:)\s?(?P<message>.*)|$)"
 )

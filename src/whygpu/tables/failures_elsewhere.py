@@ -53,12 +53,13 @@ FAILURES: tuple[Elsewhere, ...] = (
             r"[Aa]ccess(?:ing)? (?:a |to )?gated repo|\bGatedRepoError\b|RepositoryNotFoundError"
             r"|\b40[134] Client Error[^\n]{0,80}https?://huggingface\.co/"
             r"|is not a valid model identifier listed on|[Cc]an't load (?:the )?(?:tokenizer"
-            r"|feature extractor|image processor|configuration|config|model) (?:of|for) '"
+            r"|feature "
+            r"extractor|image processor|configuration|config|model) (?:of|for) '"
         ),
         "the files of a model could not be had: its name is wrong, or this account may not read it",
         "Check the name on the page of the model, accept its licence there, and log in on the "
-        "machine of the program (huggingface-cli login in old releases of huggingface_hub).",
-        command_line("hf auth login"),
+        "machine of the program.",
+        command_line("huggingface-cli login"),
     ),
     Elsewhere(
         TIME_IS_OVER,

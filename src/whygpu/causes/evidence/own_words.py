@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from whygpu.model.log import Log
-from whygpu.tables.complaints import Complaint, complaint_in
+from whygpu.tables.complaints import complaint_in
+from whygpu.tables.own_words import Complaint
 
 _MOST_LINES = 20
 """People say at the beginning what is wrong."""
