@@ -319,7 +319,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ]
     if any(device.event == "ready" for device in log.devices):
         return
-    unread = log.first(_NO_RELEASE)
+    unread = log.first(_NO_RELEASE) if log.devices else None
     if not refused and unread is not None and not log.progress and not log.reports_gpu_at_work():
         yield _without_release(log, unread)
     if not refused:
