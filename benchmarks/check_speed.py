@@ -6,7 +6,7 @@ Every command is run in turn, round after round, so that a slow moment of the ma
 them alike. The table shows the medians of elapsed time and of processor time, and their ratios to
 another command on the same target: `check --no-probe` is what the others are compared with, and
 `check` itself is compared with importing the framework, which it has to do. `--peers` installs
-env-doctor and cuda-doctor into environments of their own first (env-doctor then wants a network).
+env-doctor and cuda-doctor into environments of their own first (env-doctor then needs a network).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def contestants(peers: bool) -> list[Contestant]:
 
 
 def peer_beside(python: pathlib.Path, peer: str, against: str) -> Contestant:
-    """A doctor in an environment of its own that sees the target's packages, as it wants to."""
+    """A doctor in its own environment, which sees the target's packages, as it requires."""
     place = folder() / f"peer-{peer}"
     if not place.exists():
         interpreter = find_interpreter(TARGETS["torch"].python)

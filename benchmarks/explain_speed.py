@@ -130,7 +130,7 @@ def measured(command: list[str]) -> Measured:
 
 
 def _peak_kib(pid: int) -> int:
-    """So far; what is told at a process's end counts its parent's memory in."""
+    """So far. The figure at the end of a process includes its parent's memory."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     except OSError:

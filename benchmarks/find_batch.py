@@ -55,7 +55,7 @@ LIMITS = {
 CLEARLY = 0.015
 """So far from the limit, one plain process is believed."""
 FINE = 100
-"""The truth is looked for to one part in so many."""
+"""The truth is determined to one part in this many."""
 NEAR = 0.04
 """Around the truth: the plain processes that tell how sure it is."""
 ACCELERATE_STARTS = 1024

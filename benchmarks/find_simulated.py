@@ -203,7 +203,7 @@ def undercounted(numbers: random.Random) -> Step:
 
 
 def _misjudged(numbers: random.Random, times: float) -> Step:
-    """A step that needs so many times what is shown. Some take memory in pieces of 128 MiB, some
+    """A step that needs this many times what is shown. Some take memory in pieces of 128 MiB, some
     take a third more from half of the limit on, as with another algorithm."""
     step = line(numbers, "gpu")
     base, slope = step.needs(0), times * (step.needs(1) - step.needs(0))
@@ -273,7 +273,7 @@ def searched(
 
 
 def estimated(step: Step, truth: int, error: float | None, seed: int) -> SearchWishes:
-    """The wishes with an estimate of what a sample needs, which is off by so much, on average."""
+    """The wishes with an estimate of what a sample needs, which is off by this much, on average."""
     if error is None or step.gauge != "gpu":
         return WISHES
     needs = step.mean or step.needs

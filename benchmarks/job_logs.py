@@ -17,7 +17,7 @@ NODES = 100
 FAILED_PART = 0.1
 """Of the jobs; the others are healthy."""
 ODD = 1000
-"""Of so many logs, one cannot be read, one is empty, and one is binary."""
+"""Of this many logs, one cannot be read, one is empty, and one is binary."""
 COMPRESSED_PART = 0.01
 _USUAL_LINES = 120
 """The median; a hundredth of the logs has more than thirty times as many."""

@@ -5,8 +5,8 @@
 The program is a small convolutional network fitted with Keras on made-up images; it is given as
 many epochs as fill the time asked for on this machine. Each round runs it bare, under
 `whygpu run` and under `whygpu run --trace`, in a different order from round to round. The medians
-of whole processes are compared, start and end included, since those are what a user waits for.
-Beside them stand the processor's time, which a busy machine disturbs less, and `fit` alone.
+of whole processes are compared, including start and end, because a user waits for those too. The
+result also has the processor time, which a busy machine changes less, and the time of `fit` alone.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Bench:
         self._result = place / "result.json"
 
     def once(self, way: str, epochs: int) -> dict[str, float]:
-        """Seconds of the whole process and of fit, and the loss that the training came to."""
+        """Seconds of the whole process and of fit, and the final loss of the training."""
         argv = [str(self._python), str(self._program), str(epochs), str(self._result)]
         if way != "plain":
             argv = [WHYGPU, *way.split(), "--quiet", "--", *argv]

@@ -1,4 +1,4 @@
-"""Carry out the remedies of the fault lab's scenarios, print what came of them, and keep that.
+"""Carry out the remedies of the fault lab's scenarios, print the results, and keep them.
 
 python -m tools.carry_out_remedies                        every scenario
 python -m tools.carry_out_remedies cudnn-missing          some of them
@@ -43,7 +43,7 @@ PROCESSES = 2
 
 
 def tried(name: str) -> tuple[str, list[Trial] | str]:
-    """What came of the remedies of a scenario, or why it cannot be run here."""
+    """The results of the remedies of a scenario, or why it cannot be run here."""
     scenario = _scenario(name)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="whygpu-remedies-"))
     try:

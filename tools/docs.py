@@ -45,8 +45,7 @@ def _index(causes: Sequence[Cause]) -> Iterator[str]:
     yield ""
     yield (
         "Every reason that whygpu knows, with its code. `whygpu rule CODE` prints the same pages; "
-        "the search of the site finds them by the words of an error message. "
-        "Made by `make docs` from the cause files."
+        "the search of the site finds them by the words of an error message."
     )
     for digit, title in FAMILIES.items():
         yield from ("", f"## {digit}xx {title}", "", "| code | what is wrong | name | severity |")

@@ -211,7 +211,7 @@ def updated(page: Path) -> str:
 
 
 def shown(block: Block, outputs: Sequence[str]) -> str:
-    """The body of a block: each command and the part of its output that the comment wants."""
+    """The body of a block: each command and the part of its output that the comment asks for."""
     limit = _FIRST.search(block.note)
     parts = []
     for command, output in zip(block.commands, outputs, strict=True):

@@ -48,7 +48,7 @@ SUITES: Mapping[str, tuple[str, ...]] = {
     "comparer": ("tests/comparer",),
     "work": ("tests/comparer",),
 }
-"""The tests of each package: its own, since what only a distant test notices is hard to mend."""
+"""The tests of each package: its own. A fault that only distant tests notice is hard to fix."""
 
 CPU_SECONDS = 3
 CPU_TIMES = 3

@@ -7,9 +7,9 @@ PYTHON is an interpreter with TensorFlow, Keras and JAX (PyTorch if it is there)
 for each experiment as soon as it has ended, and NAME.log for each program of
 tests/hardware/tensorflow_programs.py, without what it says of this machine: for docs/ and
 tests/logs. The most informative experiments come first. Those that limit their memory can run side
-by side (--jobs): then their seconds are upper bounds. Called again, it goes on with those that are
-missing, and then with those that ran out of time. Ctrl-C and SIGTERM end it and all that it has
-started; what had ended by then is kept.
+by side (--jobs): then their seconds are upper bounds. Called again, it continues with those that
+are missing, and then with those that ran out of time. Ctrl-C and SIGTERM end it and everything that
+it has started; what had ended by then is kept.
 
 --device cpu runs them with small batches where there is no GPU, to try the experiments themselves.
 """

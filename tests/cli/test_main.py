@@ -121,7 +121,7 @@ def test_a_number_that_cannot_be_meant_is_wrong_usage(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("dance", "whygpu dance: expected check, compare, completion"),
+        ("dance", "no such verb: 'dance'; expected whygpu check, compare, completion"),
         ("memroy", "no such verb: 'memroy'; did you mean `whygpu memory`?"),
         ("out/train.log", "  whygpu explain out/train.log "),
         ("my train.py", "  whygpu run -- python 'my train.py' "),
@@ -132,6 +132,10 @@ def test_a_number_that_cannot_be_meant_is_wrong_usage(capsys: pytest.CaptureFixt
         ("machine.json", "  whygpu check --snapshot machine.json "),
         ("a notebook.ipynb", "  whygpu explain 'a notebook.ipynb' "),
         (sys.prefix, "  whygpu check --python "),
+        (os.path.dirname(__file__), "  whygpu lint "),
+        ("PyTorch", "  whygpu plan PyTorch "),
+        ("torch>=2.4", "  whygpu plan 'torch>=2.4' "),
+        ("no GPU was found", "  whygpu explain 'no GPU was found' "),
     ],
 )
 def test_a_word_that_is_no_verb_is_met_with_what_it_was_meant_for(

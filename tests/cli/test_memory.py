@@ -144,7 +144,7 @@ def test_an_option_before_a_subverb_is_not_lost_without_a_word(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["dance"], "whygpu memory dance: expected estimate or find"),
+        (["dance"], "expected whygpu memory estimate or find"),
         (["estimat", "x.keras"], "did you mean `whygpu memory estimate`?"),
         (["x.keras"], "  whygpu memory estimate x.keras --batch 32 "),
         (["--gpu", "1", "train.py:build"], "  whygpu memory find train.py:build "),

@@ -154,6 +154,13 @@ def test_a_file_that_cannot_be_judged_is_wrong_usage(words: list[str]) -> None:
         run(*words, *H200)
 
 
+def test_a_file_in_place_of_a_framework_is_met_with_its_option(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "my requirements.txt"
+    path.write_text("jax\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=f"`whygpu plan --from '{path}'` reads it"):
+        run(str(path), *H200)
+
+
 def test_an_update_is_made_first_and_its_changes_are_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

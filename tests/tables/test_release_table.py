@@ -16,7 +16,7 @@ from whygpu.package_index.release_rows import document
 from whygpu.tables.cuda_wheels import WHEELS
 from whygpu.tables.driver_floors import driver_floors
 from whygpu.tables.release_checks import lost, problems
-from whygpu.tables.releases import DATA, ReleaseTable, read, releases, shipped, versions_of
+from whygpu.tables.releases import DATA, ReleaseTable, read, shipped, versions_of
 from whygpu.tables.tensorflow_builds import build_of, loads_of
 
 LARGEST_FILE_BYTES = 1_500_000
@@ -121,9 +121,9 @@ def test_a_package_has_rows(package: str) -> None:
 
 @pytest.mark.slow
 def test_what_rows_require_of_nvidia_has_rows_too() -> None:
-    names = {Requirement(line).name for row in releases() for line in row.requires}
+    names = {Requirement(line).name for row in shipped().rows() for line in row.requires}
     wanted = {name for name in names if name.startswith(("nvidia-", "cuda-", "tensorrt"))}
-    assert wanted - {row.package for row in releases()} == NEVER_PUBLISHED
+    assert wanted - {row.package for row in shipped().rows()} == NEVER_PUBLISHED
 
 
 def test_extras_that_cannot_be_installed_can_be_told_from_the_table() -> None:
@@ -138,7 +138,7 @@ def test_extras_that_cannot_be_installed_can_be_told_from_the_table() -> None:
 
 @pytest.mark.slow
 def test_the_shipped_table_is_sound() -> None:
-    assert list(problems(releases())) == []
+    assert list(problems(shipped().rows())) == []
 
 
 _ROW = Release(
@@ -218,7 +218,7 @@ def test_a_damaged_table_is_refused(text: str, wrong: str) -> None:
 
 
 def test_architectures_come_with_a_cuda_release_whose_driver_is_known() -> None:
-    for row in releases():
+    for row in shipped().rows():
         assert row.cuda or not row.architectures, row
         if row.cuda:
             assert driver_floors(row.cuda), row
@@ -252,12 +252,12 @@ def test_builds_agree_with_the_table_that_check_uses() -> None:
 
 
 def test_the_releases_with_a_defect_are_the_known_ones() -> None:
-    found = [(row.package, row.version) for row in releases() if row.unsearched]
+    found = [(row.package, row.version) for row in shipped().rows() if row.unsearched]
     assert found == [("tensorflow", "2.16.1"), ("tensorflow", "2.21.0")]
 
 
 def test_what_is_unsearched_is_installed_by_the_extra_and_opened() -> None:
-    for row in releases():
+    for row in shipped().rows():
         extra = {Requirement(line).name for line in row.requires if "and-cuda" in line}
         brought = {wheel.library for wheel in WHEELS if wheel.distribution in extra}
         opened = {load.library for load in loads_of(row.version) if load.required}
@@ -292,7 +292,7 @@ def test_the_file_is_small() -> None:
 
 
 def test_rows_read_one_package_at_a_time_are_the_rows_of_the_file() -> None:
-    assert releases() == read(DATA).rows()
+    assert shipped().rows() == read(DATA).rows()
     assert versions_of("no-such-package") == ()
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 Wanted = Callable[[Finding], bool]
-"""Whether to mend a finding."""
+"""Whether to fix a finding."""
 
 _OF_AN_ENVIRONMENT = frozenset(
     ("bin", "lib", "lib64", "include", "share", "etc", "man", "src", "pyvenv.cfg", "local")

@@ -128,7 +128,7 @@ def estimate_memory(
         timeout=estimator.DEFAULT_TIMEOUT if timeout is None else timeout,
         host_limit=None if host_memory is None else in_bytes(host_memory, "host_memory"),
     )
-    # Before the interpreter is looked for: a wrong number is the better thing to hear of.
+    # Before looking for the interpreter: a wrong number is the more useful error.
     estimator.check(wanted)
     return estimator.estimate(wanted, interpreter.find(host, python), os.environ, on_progress)
 

@@ -266,7 +266,7 @@ def _killed_by_somebody(ended: Ended) -> bool:
 def _estimated(
     memory: MemoryEnd, report: RunReport, machine: Snapshot, prepared: Prepared, watch: Watch
 ) -> MemoryEnd:
-    """With what would have fitted. Ctrl-C, and whatever fails here, costs no more than that."""
+    """With what would have fitted. After Ctrl-C, or if this fails, only this part is missing."""
     from whygpu.api.memory_after_run import with_estimate
     from whygpu.launch.environment import changed
     from whygpu.model.memory_use import FitEstimate

@@ -39,7 +39,7 @@ NEW_MACOS = {"MACOSX_DEPLOYMENT_TARGET": "15.0"}
 
 class Verified(NamedTuple):
     text: str
-    """What came of it, in a sentence."""
+    """The result, in a sentence."""
     refuted: bool
     """The resolver refused the plan; not that it could not be asked."""
 
@@ -140,7 +140,7 @@ def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str,
 
 
 def _abis(machine: MachineSpec) -> tuple[str, ...]:
-    """What pip must be told about a free-threaded build; it knows those of the usual one."""
+    """The options that pip needs for a free-threaded build; it knows the usual build by itself."""
     python = machine.python_build
     if python is None or not machine.free_threaded:
         return ()

@@ -10,7 +10,7 @@ from importlib import import_module
 from whygpu.model.cause import Cause
 
 UNSEEN_ON_MACHINES = frozenset(("noise", "programs"))
-"""Families that only logs and source can show: whoever asks about a machine need not load them."""
+"""Families that only logs and source can show: they are not loaded to examine a machine."""
 
 NEVER_SEEN_ON_MACHINES = frozenset(
     {

@@ -20,7 +20,7 @@ examples:
 EXIT_CODES = VERDICT
 
 FILE_FIELDS = ("file", "node", "name", "folder")
-"""Names of files and nodes are shown as they are: without them, nobody could find the log."""
+"""Names of files and nodes are shown as they are: without them, the log cannot be found."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

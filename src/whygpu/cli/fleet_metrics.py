@@ -89,7 +89,7 @@ def serve(
     names: tuple[str, ...],
     again: Callable[[], FleetReport],
 ) -> None:
-    """Serve until the process is interrupted, with a new report every so many seconds."""
+    """Serve until the process is interrupted, with a new report at this interval in seconds."""
     from prometheus_client import start_http_server
 
     from whygpu.render.fleet_metrics import FleetMetrics, registry

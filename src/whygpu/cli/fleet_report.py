@@ -29,7 +29,7 @@ On each node: whygpu snapshot -o snapshots/$(hostname).json
 EXIT_CODES = VERDICT
 
 NODE_FIELDS = ("node", "nodes", "names", "unexpected", "folder")
-"""Names of nodes are shown as they are: without them, nobody could find the machine."""
+"""Names of nodes are shown as they are: without them, the machine cannot be found."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -111,7 +111,7 @@ def page(
     value: T,
     render: Callable[..., str],
     *,
-    color: str = "auto",
+    color: str,
     signs: Mapping[int, str] | None = None,
     names: Collection[str] = (),
 ) -> None:
@@ -253,7 +253,7 @@ def name(path: str) -> str:
 
 
 def say(text: str) -> None:
-    """A message on standard error. If it cannot be written, the work goes on."""
+    """A message on standard error. If it cannot be written, the work continues."""
     _write_error(wrapped(f"whygpu: {plain(text)}\n"))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument, add_python_argument
 from whygpu.cli.html_file import HtmlFile, add_html_argument
 from whygpu.errors import UsageError
+from whygpu.model.shell import quoted
 
 if TYPE_CHECKING:
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
@@ -105,6 +107,9 @@ def run(options: argparse.Namespace) -> int:
         _show_release(release, options)
         html_file.write(release)
         return release.exit_code
+    for word in options.wishes:
+        if os.path.isfile(word):
+            raise UsageError(f"{word} is a file; `whygpu plan --from {quoted(word)}` reads it")
     answer = api.plan(*options.wishes, **facts, verify=options.verify)
     _show(answer, options)
     html_file.write(answer)

@@ -23,6 +23,8 @@ _KINDS = {
     "snapshot": r".+\.json",
     "code": r"(?i:WG)\d{3}",
     "command": r"(?:.*/)?python[\d.]*",
+    "framework": r"(?i:tensorflow|keras|jax|torch|pytorch)(?:[=<>~].*)?",
+    "message": r"(?s).*\S\s+\S.*",
 }
 """What a word looks like, the first that fits."""
 
@@ -43,8 +45,11 @@ _SUGGESTIONS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
         "log": (_EXPLAIN,),
         "snapshot": (("check --snapshot {word}", "diagnose the machine that it is from"),),
         "environment": (("check --python {word}", "does each framework in it use the GPU?"),),
+        "folder": (_LINT,),
         "code": (("rule {word}", "what the code means"),),
         "command": (("run -- {word} ...", "run it, and see where"),),
+        "framework": (("plan {word}", "which releases can use this GPU"),),
+        "message": (_EXPLAIN,),
     },
     "whygpu memory": {"model": (_ESTIMATE, _FIND), "source": (_ESTIMATE_OF, _FIND_OF)},
 }
@@ -66,7 +71,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """What is wrong with the words may quote them."""
         shown = output.plain(message)
-        self.exit(EXIT_USAGE, output.wrapped(f"{self.format_usage()}{self.prog}: error: {shown}\n"))
+        lines = (f"{self.prog}: error: {shown}", f"`{self.prog} --help` has examples.", "")
+        self.exit(EXIT_USAGE, output.wrapped(self.format_usage() + "\n".join(lines)))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.nargs == argparse.PARSER and value not in (action.choices or ()):
@@ -120,7 +126,7 @@ def unknown_word(command: str, word: str, names: Collection[str]) -> str:
     meant = _commands(command, word)
     if not meant:
         *others, last = names
-        return f"{command} {word}: expected {', '.join(others)} or {last}"
+        return f"no such verb: {word!r}; expected {command} {', '.join(others)} or {last}"
     wide = max(len(line) for line, _ in meant)
     lines = [f"  {line:{wide}}   {what}" for line, what in meant]
     return "\n".join([f"{word!r} needs a verb before it:", *lines])
@@ -139,4 +145,6 @@ def _kind(word: str) -> str:
 
     if os.path.exists(os.path.join(word, "bin", "python")):
         return "environment"
+    if os.path.isdir(word):
+        return "folder"
     return next((kind for kind, form in _KINDS.items() if re.fullmatch(form, word)), "")

@@ -81,9 +81,9 @@ def collect_for_plan(
     host: Host,
     python: str | None,
     *,
-    asks_python: bool = True,
-    asks_driver: bool = True,
-    needs_frameworks: Callable[[tuple[Package, ...]], bool] = lambda packages: False,
+    asks_python: bool,
+    asks_driver: bool,
+    needs_frameworks: Callable[[tuple[Package, ...]], bool],
 ) -> Snapshot:
     """The facts that decide which releases fit.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from whygpu.collectors import driver_files as files
 from whygpu.collectors import gpu_processes, nvidia_smi, nvml
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds
@@ -15,15 +13,10 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown
 TIME_LIMIT = 10.0
 """Seconds to wait for the driver. Waking several GPUs takes a few; a hung driver never answers."""
 
-LibraryFinder = Callable[[str], Observed[str]]
 
-
-def collect(
-    host: Host, *, find_library: LibraryFinder | None = None, timeout: float = TIME_LIMIT
-) -> tuple[Driver, tuple[GpuIds, ...]]:
+def collect(host: Host, *, timeout: float = TIME_LIMIT) -> tuple[Driver, tuple[GpuIds, ...]]:
     """The driver, and the identifiers of its GPUs for environment.collect(). Those stay private."""
-    find = find_library or (lambda name: files.find_library(host, name))
-    nvml_library = files.describe_library(host, find("libnvidia-ml.so.1"))
+    nvml_library = files.describe_library(host, files.find_library(host, "libnvidia-ml.so.1"))
     module = files.kernel_module(host)
     nodes = files.device_nodes(host)
     answer = _explained(_ask(host, nvml_library, module, nodes, timeout), module, nodes)
@@ -35,7 +28,7 @@ def collect(
         cuda=answer.cuda,
         kernel_module=kernel_module,
         uvm=files.uvm(host, kernel_module),
-        cuda_library=files.describe_library(host, find("libcuda.so.1")),
+        cuda_library=files.describe_library(host, files.find_library(host, "libcuda.so.1")),
         nvml_library=nvml_library,
         device_nodes=nodes,
         gpus=gpu_processes.described(host, with_main_memory(host, _named(host, answer))),

@@ -23,7 +23,7 @@ def headline_of(
     differences: Sequence[Difference],
     reasons: Sequence[Reason],
 ) -> tuple[str, Standing]:
-    """The standing follows from the verdicts: worse is worse, also if nobody knows why."""
+    """The standing follows from the verdicts: worse is worse, also if the reason is unknown."""
     changed = [item for item in frameworks if item.before != item.after]
     if not reasons and not changed:
         return _nothing_new(sides, reports, frameworks, differences)

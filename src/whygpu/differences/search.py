@@ -87,7 +87,7 @@ def _reduced(happens: Happens, positions: Positions) -> Positions:
 
 
 def _pieces(positions: Positions, parts: int) -> Iterator[Positions]:
-    """The positions in so many parts of nearly equal length."""
+    """The positions in this many parts of nearly equal length."""
     start = 0
     for number in range(1, parts + 1):
         end = len(positions) * number // parts

@@ -25,7 +25,7 @@ from whygpu.fixing.elsewhere import pip_setting
 from whygpu.fixing.remedies import Environment, faults, is_fault, moved, steps_for
 from whygpu.fixing.workshop import Workshop, remove
 from whygpu.model.derived import and_list, installer_of
-from whygpu.model.figures import counted
+from whygpu.model.figures import counted, first_of
 from whygpu.model.finding import Finding
 from whygpu.model.fix import Attempt, CopyFacts, FixStep, Result
 from whygpu.model.observed import Absent
@@ -57,8 +57,7 @@ class OriginalChanged(Exception):
     """A command wrote into files of the environment itself; the message names them."""
 
     def __init__(self, files: Sequence[str]) -> None:
-        more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-        super().__init__(f"{', '.join(files[:_MOST_NAMED])}{more}")
+        super().__init__(first_of(files, _MOST_NAMED))
 
 
 class Proof(NamedTuple):
@@ -114,7 +113,7 @@ def prove(
     tell: Tell,
     wanted: Callable[[Finding], bool],
 ) -> Proof:
-    """Try remedies in a copy until nothing more of what is wanted can be mended."""
+    """Try remedies in a copy until no further requested fault can be fixed."""
     facts = make_copy(shop, tell)
     there = moved_variables(environ, shop.environment, shop.copy)
     tell("examining the copy")
@@ -161,27 +160,28 @@ class _Trial:
 
     def run(self, state: _State) -> _State:
         """The best state that can be reached. The copy is in that state afterwards."""
-        best, beginnings = self._mend(state)
+        best, beginnings = self._improve(state)
         for step, earlier in beginnings:
-            # Nothing mends this fault alone. Mending it may have shown the next one.
+            # Nothing fixes this fault alone. Fixing it may have shown the next one.
             if len(self.attempts) >= MOST_ATTEMPTS or not _is_there(step, best.report):
                 continue
             if len(best.steps) == len(state.steps) and self._next(earlier) is None:
-                # The same step from the same state has the same end, and nothing goes on from it.
+                # The same step from the same state gives the same result: do not try it again.
                 continue
             with self._way_back() as go_back:
                 reached = self._attempt(best, step)
-                end = self._mend(reached)[0] if reached is not None else best
+                end = self._improve(reached)[0] if reached is not None else best
                 if _better(best.report, end.report):
                     best = end
                 else:
                     go_back()
         return best
 
-    def _mend(self, state: _State) -> tuple[_State, list[tuple[FixStep, _State]]]:
-        """Carry out what mends a fault and brings no other; and what mended one and did bring one.
+    def _improve(self, state: _State) -> tuple[_State, list[tuple[FixStep, _State]]]:
+        """Keep each step that fixes a fault and causes no other.
 
-        The copy is in the first state that is returned. The others are those that the steps led to.
+        Returns the state that this reaches, which the copy is then in, and the steps that fixed a
+        fault but caused another one, each with the state that it led to.
         """
         beginnings: list[tuple[FixStep, _State]] = []
         while len(self.attempts) < MOST_ATTEMPTS:
@@ -209,7 +209,7 @@ class _Trial:
         return None
 
     def _attempt(self, state: _State, step: FixStep) -> _State | None:
-        """The state after a step; None if the step did not mend its fault."""
+        """The state after a step; None if the step did not fix its fault."""
         action = step.remedy.action
         assert action is not None
         self._tried.add((step.cause, step.subject, action))

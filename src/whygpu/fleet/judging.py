@@ -87,7 +87,7 @@ def judge_file(file: NodeFile) -> NodeReport | NodeLoss:
 
 
 def _read(path: str) -> Snapshot:
-    """A regular file only: a pipe in a folder of snapshots could block for ever."""
+    """A regular file only: a pipe in a folder of snapshots could block forever."""
     try:
         content = read_whole(path, limits.SNAPSHOT)
     except OSError as error:

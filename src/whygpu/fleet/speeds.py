@@ -14,7 +14,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.stress import RATES, RateName
 
 FEWEST = 5
-"""GPUs of one model. Of fewer, nobody can say which is the odd one."""
+"""GPUs of one model. With fewer, it is not known which is the odd one."""
 LEAST_GAP = 0.1
 """Of the median. Chips of one model differ by some percent, and so does each measurement."""
 SPREADS = 5.0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from whygpu.model.derived import and_list
 
+_MOST_NAMED = 5
 RANDOM_NUMBERS = (
     "random numbers, for example for dropout, are drawn for each micro-batch: the distribution is "
     "the same, the numbers may differ"
@@ -23,7 +24,7 @@ def changed_words(names: Sequence[str]) -> str:
     return f"the state in {_some(names)} changed once for each micro-batch"
 
 
-def _some(names: Sequence[str], most: int = 5) -> str:
-    if len(names) <= most:
+def _some(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMED:
         return and_list(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more"

@@ -9,10 +9,10 @@ from typing import Any
 
 
 def release(error: BaseException) -> None:
-    """Drop what the frames of an error hold, and what the framework keeps for reuse.
+    """Free what the frames of an error hold, and what the framework keeps for reuse.
 
-    The local variables of the functions that failed are the step's tensors. The error itself, its
-    message and its lines, can still be raised afterwards.
+    The local variables of the functions that failed hold the step's tensors. The error itself can
+    still be raised afterwards, with its message and its line numbers.
     """
     seen: set[int] = set()
     link: BaseException | None = error
@@ -48,7 +48,7 @@ def _free_for_torch() -> int | None:
 def _free_for_jax() -> int | None:
     bridge: Any = sys.modules.get("jax._src.xla_bridge")
     if bridge is None or not getattr(bridge, "_backends", True):
-        # Nothing has been computed, and asking for the devices would start them.
+        # Nothing was computed yet, and listing the devices would start them.
         return None
     device: Any = sys.modules["jax"].local_devices()[0]
     stats = device.memory_stats() if device.platform != "cpu" else None

@@ -85,9 +85,9 @@ class Guard:
         """PyTorch: `loss_fn(*batch)` and the backward pass, in place of loss.backward().
 
         Gradients are added to `.grad`, and the loss is returned, detached. Every tensor of the
-        batch is cut along its first axis where memory runs out; what is not to be cut belongs into
-        the function. The loss must be a mean or a sum over the samples; where it is a mean over
-        something else, `weight(*part)` says what a part counts for.
+        batch is cut along its first axis if memory runs out. Pass a tensor that must not be cut
+        inside the function. The loss must be a mean or a sum over the samples; if it is a mean over
+        something else, `weight(*part)` returns the weight of a part.
         """
         self._guards_a_loop = True
         if self._torch_loop is None:
@@ -110,8 +110,8 @@ class Guard:
         """JAX: as jax.value_and_grad(loss_fn), compiled, to be called outside jax.jit.
 
         All arguments but those of `argnums` are the batch, unless `batch_argnums` names them: their
-        arrays are cut along the first axis where memory runs out. Keys made by jax.random.key() are
-        not cut, and each part gets one of its own. About the loss see `backward`.
+        arrays are cut along the first axis if memory runs out. Keys made by jax.random.key() are
+        not cut; each part gets its own. For what the loss must be, see `backward`.
         """
         if "jax" not in sys.modules:
             raise UsageError("value_and_grad() needs JAX, and the program has not imported it")
@@ -137,9 +137,9 @@ class Guard:
         """TensorFlow: a function of the batch that returns `loss_fn(*batch)` and its gradients for
         the variables, as tf.GradientTape computes them, compiled; to be called outside tf.function.
 
-        Every tensor of the batch is cut along its first axis where memory runs out. Variables that
-        the loss function itself changes are put back before each attempt. About the loss see
-        `backward`.
+        Every tensor of the batch is cut along its first axis if memory runs out. Variables that
+        the loss function itself changes are restored before each attempt. For what the loss must
+        be, see `backward`.
         """
         if "tensorflow" not in sys.modules:
             raise UsageError("gradients() needs TensorFlow, and the program has not imported it")
@@ -157,7 +157,7 @@ class Guard:
 def oom_guard(
     *objects: Any, micro_batch: int | None = None, check: bool = True, exact: bool = False
 ) -> Guard:
-    """Training that goes on, with the same mathematics, where memory runs out.
+    """Keeps training when memory runs out, with the same mathematics.
 
     With a Keras 3 model, on any backend:
 
@@ -179,11 +179,10 @@ def oom_guard(
         step = whygpu.oom_guard().gradients(loss_fn, variables)
         loss, gradients = step(x, y)
 
-    A step that runs out of memory is computed again in micro-batches whose gradients are added up,
-    from the same weights and the same data. `micro_batch` starts with that many samples at once;
-    `check=False` leaves out the look at whether the loss of a batch follows from those of its
-    parts; `exact=True` refuses where anything but rounding would differ. `guard.report` tells what
-    was done.
+    A step that runs out of memory is computed again in micro-batches, from the same weights and
+    data, and their gradients are added. `micro_batch` starts with that many samples at once;
+    `check=False` does not check whether the loss of a batch follows from those of its parts;
+    `exact=True` refuses if more than rounding would differ. `guard.report` says what was done.
     """
     refuse_at_once()
     return Guard(objects, micro_batch=micro_batch, check=check, exact=exact)

@@ -1,4 +1,4 @@
-"""How the auxiliary values of parts combine, learnt from some samples and their two halves."""
+"""How the auxiliary values of parts combine, found from some samples and their two halves."""
 
 from __future__ import annotations
 

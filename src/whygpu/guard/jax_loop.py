@@ -76,7 +76,7 @@ class JaxLoop:
             share = 1.0 if reduction == "sum" else self._check.share(part, whole, of_samples)
             value, added = self._run(part)
             loss = value[0] if self._aux is not None else value
-            # The loss of a part that counts for nothing may be 0 / 0.
+            # The loss of a part with the weight 0 may be 0 / 0.
             losses.append(loss * share if share else self._jax.numpy.zeros_like(loss))
             aux.append(value[1] if self._aux is not None else None)
             if gradient is None:

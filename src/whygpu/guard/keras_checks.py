@@ -1,6 +1,6 @@
 """Checks, on a few samples of the batch that did not fit, what may be computed in parts.
 
-Nothing here changes a model: whoever calls it saves the state before and puts it back after.
+Nothing here changes a model: the caller saves the state before and restores it afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Plan(NamedTuple):
     """How a batch of this model is computed in parts."""
 
     loss_apart: bool
-    """Each sample has a loss of its own, and the batch's is their mean."""
+    """Each sample has its own loss, and the loss of the batch is their mean."""
     metrics_apart: bool
     """Metrics can be updated part by part."""
 

@@ -51,7 +51,7 @@ class VariableState:
     def _moving(self) -> list[Any]:
         """Non-trainable variables, without the weights of layers that are frozen.
 
-        Those are not touched by a step, and copying a frozen network would take its size again.
+        They are not changed by a step, and copying a frozen network would take its size again.
         """
         frozen = {
             id(variable)

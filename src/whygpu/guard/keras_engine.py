@@ -1,8 +1,8 @@
 """The pieces of a training step of a Keras model, for each backend.
 
-Keras's own `train_step` computes gradients, applies them and updates metrics in one go. Here these
-are apart: everything that can run out of memory because of the batch comes before anything that
-changes a weight, so that a failed attempt can be forgotten.
+Keras's own `train_step` computes gradients, applies them and updates metrics in one call. Here
+these are separate: everything that can run out of memory because of the batch comes before anything
+that changes a weight, so that a failed attempt can be discarded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Predictions(NamedTuple):
 
 
 class Engine(Protocol):
-    """A compiled Keras model on its backend. Gradients add up in it until they are applied."""
+    """A compiled Keras model on its backend. It accumulates gradients until they are applied."""
 
     model: Any
 
@@ -46,19 +46,19 @@ class Engine(Protocol):
     def metric_values(self) -> list[Any]: ...
 
     def clear_gradients(self, parts: int) -> None:
-        """Begin a step that adds gradients up over so many parts."""
+        """Begin a step that accumulates the gradients of this many parts."""
 
     def learn(self, batch: Batch, share: float) -> tuple[Any, Predictions]:
         """The loss, and its gradient times the share added."""
 
     def predict(self, x: Any, training: bool) -> tuple[Predictions, list[Any]]:
-        """Predictions without gradients, and the losses that layers added (and regularisers)."""
+        """Predictions without gradients, and the losses that layers and regularisers added."""
 
     def look(self, x: Any, training: bool) -> tuple[Predictions, list[Any]]:
         """The same for a few samples."""
 
     def judge(self, batch: Batch, predictions: Predictions) -> tuple[Any, Any]:
-        """The loss of given predictions and its gradient for them; that for weights is added."""
+        """The loss of these predictions and its gradient for them; the one for weights is added."""
 
     def pull(self, x: Any, gradient: Any) -> Predictions:
         """Add the weights' gradient for a gradient of the predictions, which are returned."""
@@ -67,7 +67,7 @@ class Engine(Protocol):
         """The loss of given predictions outside training."""
 
     def track(self, loss: Any, samples: int) -> None:
-        """Count the loss into the mean that Keras logs."""
+        """Include the loss in the mean that Keras logs."""
 
     def measure(self, batch: Batch, predictions: Predictions) -> Any:
         """Update the metrics, and give the logs."""
@@ -79,12 +79,12 @@ class Engine(Protocol):
         """Names of layers, besides Keras's own, that use the statistics of their batch."""
 
     def drew_otherwise(self, saved: Any) -> bool:
-        """Whether random numbers were drawn since, besides those that Keras keeps seeds for."""
+        """Whether random numbers were drawn since then without a seed of Keras."""
 
     def rows(self, leaf: Any, start: int, stop: int) -> Any: ...
 
     def apply(self) -> None:
-        """Let the optimizer take its step with the gradients that have added up."""
+        """Apply the accumulated gradients with the optimizer."""
 
 
 def masks_of(keras: Any, values: Any) -> list[Any]:

@@ -89,8 +89,8 @@ class _Function:
     def on_tensorflow(self, iterator: Iterator[Any]) -> Any:
         first = _without_optionals(self._keras, next(iterator))
         if self._step is None:
-            # All variables are there before the first step, so that a failed one can be taken back;
-            # on the other backends `fit` has done that.
+            # Create all variables before the first step, so that a failed step can be undone.
+            # On the other backends, `fit` has done that.
             self._model._symbolic_build(data_batch=first)
         step = self._ready()
         engine: Any = step.engine
@@ -117,7 +117,7 @@ class _Function:
         return logs
 
     def _rest(self, iterator: Iterator[Any]) -> Iterator[Any]:
-        """The other batches that Keras would run at once with the first."""
+        """The other batches that Keras would run together with the first."""
         return islice(iterator, self._model.steps_per_execution - 1)
 
     def _ready(self) -> KerasStep:
@@ -128,9 +128,9 @@ class _Function:
 
 
 def in_fit(callback: Any) -> bool:
-    """Whether a `fit` with this callback is going on, in any thread.
+    """Whether a `fit` with this callback is running, in any thread.
 
-    Keras tells callbacks nothing of a `fit` that ends with an error.
+    Keras does not call callbacks at the end of a `fit` that fails.
     """
     keras: Any = sys.modules["keras"]
     collects = gc.isenabled()

@@ -11,7 +11,7 @@ from whygpu.guard.keras_engine import Batch, Predictions, call_options, masks_of
 
 
 class State(NamedTuple):
-    """What Keras hands through a step on JAX, in its order."""
+    """The state that Keras passes through a step on JAX, in its order."""
 
     trainable: list[Any]
     non_trainable: list[Any]
@@ -20,10 +20,10 @@ class State(NamedTuple):
 
 
 class JaxEngine:
-    """Weights are given away for reuse only when the optimizer replaces them.
+    """Weights are donated to JAX only when the optimizer replaces them.
 
-    Keras's own step gives away all of its state (donation), and then a failure can take the weights
-    with it. Here what may fail gives away nothing that is needed again.
+    Keras's own step donates all of its state, so that a failure can destroy the weights. Here, what
+    may fail donates nothing that is needed again.
     """
 
     def __init__(self, keras: Any, model: Any) -> None:
@@ -61,12 +61,12 @@ class JaxEngine:
         self.state = saved
 
     def take(self, given: Sequence[Any]) -> None:
-        """Begin with what Keras hands in; for evaluation that is without the optimizer's part."""
+        """Begin with the state that Keras passes in; in evaluation, without the optimizer's."""
         trainable, non_trainable, *optimizer, metrics = given
         self.state = State(trainable, non_trainable, optimizer[0] if optimizer else [], metrics)
 
     def given(self, lists: int) -> tuple[Any, ...]:
-        """What Keras expects back, as many lists as it handed in."""
+        """What Keras expects back: as many lists as it passed in."""
         state = self.state
         return tuple(state) if lists == len(state) else (*state[:2], state.metrics)
 
@@ -268,7 +268,7 @@ class JaxEngine:
 
 
 def _changes(before: Sequence[Any], after: Sequence[Any]) -> dict[int, Any]:
-    """What is new, by its place: frozen weights would be copied if they were handed back."""
+    """What is new, by its place: frozen weights would be copied if they were returned."""
     return {
         index: new
         for index, (old, new) in enumerate(zip(before, after, strict=True))

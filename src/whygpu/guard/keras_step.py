@@ -1,9 +1,9 @@
 """A step of a Keras model over a batch in parts, from an engine's pieces.
 
-Where the loss of a batch is the mean of its samples' losses, each part is learnt in one pass and
-weighed by its share of the samples. Any other loss is exact as well, at the price of a second
-forward pass: the parts' predictions are put together, the loss of the whole batch is computed from
-them, and its gradient is pulled back through each part.
+Where the loss of a batch is the mean of its samples' losses, the gradient of each part takes
+one pass, and is weighted by the part's share of the samples. Any other loss is exact as well, but
+needs a second forward pass: the predictions of the parts are joined, the loss of the whole batch is
+computed from them, and its gradient is propagated back through each part.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class KerasStep:
         return loss, predictions
 
     def _predicted(self, batch: Batch, parts: Sequence[Part], *, training: bool) -> Predictions:
-        """All predictions; the model is afterwards in the state from before."""
+        """All predictions. Afterwards, the model is in the same state as before."""
         saved = self.engine.save()
         statistics = _Averages(self._keras, self.engine, self._norms)
         predictions = []
@@ -247,8 +247,8 @@ def _parts(sizes: Sizes) -> list[Part]:
 class _Averages:
     """Statistics of batch normalisation over the parts of a step.
 
-    Each part starts from the values of the step's begin, and the mean of what the parts made of
-    them stays: they move once per step, as with the whole batch.
+    Each part starts from the values at the beginning of the step, and the mean of the results is
+    kept. So they are updated once per step, as with the whole batch.
     """
 
     def __init__(self, keras: Any, engine: Engine, variables: Sequence[Any]) -> None:

@@ -12,10 +12,10 @@ from whygpu.guard.tensorflow_gradients import added
 
 
 class TensorFlowEngine(VariableState):
-    """Each piece is a graph of its own.
+    """Each piece is a separate graph.
 
-    In the one graph of Keras's step a weight may be updated as soon as its gradient is there, while
-    another's gradient still runs out of memory. Apart, they cannot.
+    Keras's step is one graph, in which a weight may be updated as soon as its gradient is there,
+    while another gradient still runs out of memory. In separate graphs that cannot happen.
     """
 
     def __init__(self, keras: Any, model: Any) -> None:
@@ -132,9 +132,9 @@ class TensorFlowEngine(VariableState):
             mean.update_state(self._of_outputs[index], samples if self.counts_rows else None)
 
     def _outputs_apart(self, share: float, work: Callable[[], Any]) -> Any:
-        """Keep what a graph adds to the losses of several outputs, to add it as Keras does.
+        """Record what a graph adds to the losses of several outputs, to add it as Keras does.
 
-        That depends on whether a graph has the number of samples, and those of parts may not.
+        Keras does it differently if the graph knows the number of samples. That of a part may not.
         """
         means = self._output_means()
         before = [self.get(mean.variables) for mean in means]
@@ -186,7 +186,7 @@ class TensorFlowEngine(VariableState):
         return Predictions(values, masks_of(self._keras, values))
 
     def _number(self, value: float) -> Any:
-        # A Python number would be part of the graph, and every other one would make another graph.
+        # A Python number would be part of the graph: each new value would create another graph.
         return self._tf.constant(value, dtype="float64")
 
     def _add(self, new: list[Any]) -> None:

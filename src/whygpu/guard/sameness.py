@@ -19,11 +19,11 @@ Look = Literal["mean", "sum", "random"] | None
 """The result of a check on some samples; None if they show nothing."""
 
 HALF_THE_DIGITS = math.sqrt(2.0**-23)
-"""Two float32 numbers that were computed in different ways agree to this part."""
+"""The relative difference that is normal between float32 numbers computed in different ways."""
 _NOISE_FACTOR = 4
-"""Times the difference that reordering the samples makes: two gradients may differ by that."""
+"""Two gradients may differ by this many times what reordering the samples changes."""
 _COARSEST = 2.0**-6
-"""More than this is not the rounding of any type that is trained with: bfloat16 keeps 8 bits."""
+"""No type used for training rounds more than this: bfloat16 keeps 8 bits."""
 
 
 GRAINS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
@@ -31,7 +31,7 @@ GRAINS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 
 
 def grain_of(on_grid: Callable[[str], int], count: int) -> float:
-    """By how many nonzero numbers of the gradient are also numbers of a coarser type."""
+    """The grain, from how many nonzero numbers of the gradient a coarser type can hold."""
     return next((grain for name, grain in GRAINS.items() if 2 * on_grid(name) > count > 0), 0.0)
 
 
@@ -39,20 +39,20 @@ class Gaps(NamedTuple):
     """Distances from the gradient of the samples taken together, as parts of its norm."""
 
     as_mean: float
-    """Of the halves' gradients weighed by what they count for."""
+    """Of the weighted mean of the halves' gradients."""
     as_sum: float
     """Of the plain sum of the halves' gradients."""
     reordered: float
     """Of the gradient of the same samples in reverse order: what rounding alone does."""
     grain: float = 0.0
-    """The step between the numbers that most of the gradient is made of, where it is coarse."""
+    """The step between the numbers in most of the gradient, if it is coarse."""
 
 
 def reduction_of(gaps: Gaps) -> Reduction | None:
-    """How the gradients of parts combine to that of the whole; None if neither way does.
+    """How the gradients of parts combine to that of the whole; None if neither way works.
 
-    Work that is done in less than float32 shows that in the reordered samples as well, or in the
-    grain of the gradient: under autocast each part's is rounded to few digits by itself.
+    If the work is done in less than float32, the reordered samples differ as well, or the gradient
+    has a coarse grain: under autocast, the gradient of each part is rounded to few digits.
     """
     if gaps.reordered > _COARSEST:
         return None

@@ -16,7 +16,7 @@ Sizes = tuple[int, ...]
 
 
 class CannotSplit(Exception):
-    """Parts would not give what the whole batch gives. The message says why."""
+    """The parts would not give the same result as the whole batch. The message says why."""
 
 
 class Splitter:
@@ -38,7 +38,7 @@ class Splitter:
         self._steps = 0
 
     def run(self, samples: int, attempt: Callable[[Sizes], T]) -> T:
-        """The result of a step over so many samples, in as many parts as are needed."""
+        """The result of a step over this many samples, in as many parts as are needed."""
         self._steps += 1
         if self._of == "training":
             self.record.steps += 1
@@ -119,7 +119,7 @@ class Splitter:
 
 
 def _more_parts(samples: int, parts: int, shortage: Shortage) -> int:
-    """Twice as many, or more if what was asked for would not fit even into all that is free now.
+    """Twice as many, or more if the request would not even fit into all memory that is free now.
 
     A request shrinks at most in proportion to its part, so fewer parts are not worth an attempt:
     TensorFlow's allocator waits 10 s before each refusal.
@@ -137,13 +137,13 @@ def _more_parts(samples: int, parts: int, shortage: Shortage) -> int:
 
 
 def balanced(samples: int, parts: int) -> Sizes:
-    """Sizes that differ by one at most, larger first: a lonely last sample would be a poor part."""
+    """Sizes that differ by one at most, larger first, so that no part is a single last sample."""
     size, rest = divmod(samples, parts)
     return (size + 1,) * rest + (size,) * (parts - rest)
 
 
 def _shortage_in(error: Exception, *, after_refusal: bool) -> Shortage | None:
-    # A program that has memory does not pay for reading the table.
+    # A program with enough memory does not spend time on reading the table.
     from whygpu.readers.memory_errors import no_algorithm_in, shortage_in
 
     found = shortage_in(error)

@@ -26,7 +26,7 @@ def added(tf: Any, total: Any, new: Any) -> Any:
 
 
 def distance(tf: Any, gradient: Gradient, parts: Sequence[tuple[float, Gradient]]) -> float:
-    """From a gradient to a weighed sum of others."""
+    """The distance from a gradient to a weighted sum of others."""
     gaps = list(gradient)
     for weight, part in parts:
         gaps = [_minus(tf, gap, weight, each) for gap, each in zip(gaps, part, strict=True)]
@@ -47,7 +47,7 @@ def norm(tf: Any, gradient: Gradient) -> float:
 
 
 def grain(tf: Any, gradient: Gradient) -> float:
-    """The step between the numbers that most of the gradient is made of, where it is coarse."""
+    """The step between the numbers in most of the gradient, if it is coarse."""
     tensors = [tf.convert_to_tensor(each) for each in gradient if each is not None]
 
     def on_grid(name: str) -> int:

@@ -70,7 +70,7 @@ class TensorFlowLoop:
 
     def run(self, batch: tuple[Any, ...], share: float = 1.0) -> Result:
         """The loss of these rows, and its gradient times the share."""
-        # A Python number would be part of the graph, and every other one would make another graph.
+        # A Python number would be part of the graph: each new value would create another graph.
         loss, gradient = self._graph(self._tf.constant(share, "float64"), *batch)
         self._tf.test.experimental.sync_devices()
         return loss, list(gradient)
@@ -98,7 +98,7 @@ class TensorFlowLoop:
             of_samples = (stop - start) / sum(sizes)
             share = 1.0 if reduction == "sum" else self.share(part, whole, of_samples)
             if not share:
-                # The loss of a part that counts for nothing may be 0 / 0.
+                # The loss of a part with the weight 0 may be 0 / 0.
                 continue
             loss, new = self.run(part, share)
             total = total + loss * self._tf.cast(share, loss.dtype)
@@ -180,7 +180,7 @@ class _LossCheck(sameness.LossCheck):
         size = norm(self._tf, together)
         if size == 0.0:
             return None
-        # The same samples once more draw other random numbers, and nothing else is different.
+        # Computing the same samples again draws other random numbers; nothing else differs.
         if self._gap(together, (1.0, self._gradient(both))) > size * sameness.HALF_THE_DIGITS:
             return "random"
         backwards = mapped(both, lambda tensor: tensor[::-1])

@@ -21,7 +21,7 @@ class Work(NamedTuple):
     loss_fn: Callable[..., Any]
     batch: tuple[Any, ...]
     weight: Callable[..., Any] | None
-    """What a part counts for, where that is not its number of samples."""
+    """The weight of a part, if that is not its number of samples."""
 
     @property
     def samples(self) -> int:
@@ -40,7 +40,7 @@ class Work(NamedTuple):
 
 
 class Gradients:
-    """What lies in `.grad` of all that is trained."""
+    """What `.grad` of all trained parameters contains."""
 
     def __init__(self, torch: Any, objects: Sequence[Any]) -> None:
         self._torch = torch
@@ -48,7 +48,7 @@ class Gradients:
         self._parameters = list(found.values())
 
     def refuse_hooks(self) -> None:
-        """What runs when a gradient is complete would run for every part, and after a failure."""
+        """Such hooks would run for each part, and after a failure."""
         if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in self._parameters):
             raise UsageError(
                 "parameters have hooks that run as soon as their gradient is ready "
@@ -87,7 +87,7 @@ class Gradients:
         return self.taken()
 
     def add(self, work: Work, share: float) -> Any:
-        """Add the gradient times the share; the loss comes back."""
+        """Add the gradient times the share; return the loss."""
         loss = work.loss_fn(*work.batch)
         if not isinstance(loss, self._torch.Tensor) or loss.numel() != 1:
             shape = getattr(loss, "shape", None)
@@ -101,7 +101,7 @@ class Gradients:
         return loss.detach()
 
     def _refuse_strangers(self, loss: Any) -> None:
-        """A failed attempt has left gradients in tensors that nobody told of: no second attempt."""
+        """A failed attempt left gradients in tensors that the guard does not know: do not retry."""
         known = {id(parameter) for parameter in self._parameters}
         strangers = [leaf for leaf in _leaves_of(loss) if id(leaf) not in known]
         if strangers:
@@ -158,7 +158,7 @@ def _parameters_of(torch: Any, item: Any) -> Iterator[Any]:
 
 
 def _leaves_of(loss: Any) -> Iterator[Any]:
-    """The tensors that gradients are collected in, as the graph behind a loss has them."""
+    """The tensors in which gradients are accumulated, from the graph of a loss."""
     waiting, seen = [loss.grad_fn], set()
     while waiting:
         node = waiting.pop()

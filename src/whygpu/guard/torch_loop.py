@@ -71,7 +71,7 @@ class TorchLoop:
             of_samples = (stop - start) / sum(sizes)
             share = 1.0 if reduction == "sum" else part.share_of(work, of_samples)
             if share:
-                # The loss of a part that counts for nothing may be 0 / 0.
+                # The loss of a part with the weight 0 may be 0 / 0.
                 total = total + self._gradients.add(part, share) * share
             state.end_of_part(of_samples)
         state.end_of_parts()

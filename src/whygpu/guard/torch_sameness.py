@@ -17,7 +17,7 @@ from whygpu.readers.memory_errors import shortage_in
 class TorchLossCheck(sameness.LossCheck):
     """The check for gradients that are in `.grad`.
 
-    It leaves gradients, buffers and random numbers as they come; the caller puts them back.
+    It changes gradients, buffers and random numbers; the caller restores them.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class TorchLossCheck(sameness.LossCheck):
         size = norm(together)
         if size == 0.0:
             return None
-        # The same samples once more draw other random numbers, and nothing else is different.
+        # Computing the same samples again draws other random numbers; nothing else differs.
         if distance(together, self._gradients.of(both)) > size * sameness.HALF_THE_DIGITS:
             return "random"
         noise = distance(together, self._gradients.of(both.reversed()))

@@ -30,11 +30,11 @@ class _Buffer:
 
 
 class ModuleState:
-    """The buffers of modules as they are now, to go back to.
+    """The buffers of modules as they are now, to be restored later.
 
-    In a step of several parts the running statistics of normalisation layers start each part from
-    the same values, and the mean of what the parts made of them stays, so that they move once per
-    step. Any other buffer goes through the parts one after the other.
+    In a step of several parts, the running statistics of normalisation layers start each part from
+    the same values, and the mean of the results is kept. So they are updated once per step. Any
+    other buffer is updated by one part after the other.
     """
 
     def __init__(self, torch: Any, modules: Sequence[Any]) -> None:
@@ -43,7 +43,7 @@ class ModuleState:
         norm: Any = torch.nn.modules.batchnorm._NormBase
         self._of_norms = [buffer for buffer in self._buffers if isinstance(buffer.module, norm)]
         self._made: dict[str, Any] = {}
-        """What the parts so far have made of the buffers of normalisation layers."""
+        """The buffers of normalisation layers after each of the parts so far."""
 
     def restore(self) -> None:
         with self._torch.no_grad():
@@ -68,13 +68,13 @@ class ModuleState:
         self._made = {}
 
     def changed_by_part(self) -> list[str]:
-        """State that nothing is known of, and that went through the parts one after the other."""
+        """State of an unknown kind, which was updated by one part after the other."""
         rest = [buffer for buffer in self._buffers if buffer not in self._of_norms]
         return [buffer.path for buffer in rest if buffer.has_changed()]
 
 
 class RandomState:
-    """The states of PyTorch's random number generators, to go back to."""
+    """The states of PyTorch's random number generators, to be restored later."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch

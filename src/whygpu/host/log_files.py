@@ -32,7 +32,7 @@ def pieces_of_input(name: str, on_read: OnRead) -> Iterator[bytes]:
 def pieces_of_file(
     name: str, on_read: OnRead = lambda done, size: None, *, regular_only: bool = False
 ) -> Iterator[bytes]:
-    """`regular_only`: refuse a pipe, which could block for ever. Users may name one themselves."""
+    """`regular_only`: refuse a pipe, which could block forever. Users may name one themselves."""
     done = 0
     try:
         with open(name, "rb", buffering=0, opener=open_regular if regular_only else None) as file:

@@ -28,7 +28,7 @@ def own_python() -> str | None:
     """The Python that runs whygpu, if its environment has a framework.
 
     `/some/venv/bin/whygpu` and `/some/venv/bin/python -m whygpu` are about that environment, active
-    or not. The environment of pipx or uvx has whygpu alone, and nobody asks about it.
+    or not. The environment of pipx or uvx contains only whygpu, so it is not the one to examine.
     """
     if not any(os.path.exists(os.path.join(sys.prefix, mark)) for mark in _MARKS):
         return None

@@ -25,8 +25,8 @@ def state_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     return os.path.join(base, "whygpu")
 
 
-def is_recording(folder: str | None = None) -> bool:
-    return os.path.exists(os.path.join(folder or state_folder(), _RECORDING))
+def is_recording() -> bool:
+    return os.path.exists(os.path.join(state_folder(), _RECORDING))
 
 
 def start_recording(folder: str) -> None:

@@ -265,7 +265,7 @@ def _pip_install(step: Install, installer: Installer) -> str:
 
 
 def install_words(step: Install) -> tuple[str, ...]:
-    """What pip is told to install. ValueError if a value is not safe."""
+    """What pip is asked to install. ValueError if a value is not safe."""
     wanted = [_requirement(text) for text in step.requirements]
     options = [word for option in step.options for word in _OPTIONS[option]]
     index = ("--index-url", _matching(_INDEX, step.index_url)) if step.index_url else ()

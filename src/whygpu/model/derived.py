@@ -126,6 +126,12 @@ def gpu_of_maker(device: GraphicsDevice) -> str:
     return f"a GPU of {_MAKERS[device.vendor]}{place}"
 
 
+def devices_of(machine: Snapshot, maker: str) -> tuple[GraphicsDevice, ...]:
+    """The graphics devices on the bus by this maker: nvidia, amd, intel."""
+    devices = machine.graphics.value if isinstance(machine.graphics, Known) else ()
+    return tuple(device for device in devices if device.vendor == maker)
+
+
 def gpu_for(machine: Snapshot, framework: Framework) -> Observed[str]:
     """The GPU that a framework could use: from NVIDIA, else from the maker that it is built for."""
     nvidia, graphics, kind = nvidia_gpu(machine), machine.graphics, framework.build.kind

@@ -82,7 +82,7 @@ class Reason(NamedTuple):
     """The side that has the fault."""
     sets: tuple[tuple[int, ...], ...]
     """Positions in `DiffAnswer.differences`. Each set, put into the side without the fault, makes
-    the fault appear, and no smaller part of it does. Empty if it cannot be told."""
+    the fault appear, and no smaller part of it does. Empty if unknown."""
     basis: Basis
     certainly_all: bool
     """Whether the differences outside all sets together were tried, and do not show the fault."""

@@ -1,6 +1,8 @@
-"""Numbers formatted for people."""
+"""Numbers and lists formatted for people."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 PRECISIONS = {"tf32": "TF32"}
 """Names that are written differently from their form in code."""
@@ -9,6 +11,12 @@ PRECISIONS = {"tf32": "TF32"}
 def counted(count: int, noun: str) -> str:
     """1 file, 2 files, 1,200 files."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """a, b, c and 4 more."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def figure(number: float) -> str:

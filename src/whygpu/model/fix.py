@@ -1,4 +1,4 @@
-"""What `fix` found out: the steps that mend an environment, and what they did to a copy of it."""
+"""What `fix` found out: the steps that repair an environment, and what they did to a copy of it."""
 
 from __future__ import annotations
 

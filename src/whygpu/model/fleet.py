@@ -183,7 +183,7 @@ class Uncheckable(NamedTuple):
 
 
 class UnknownFacts(NamedTuple):
-    """Facts that could not be compared on some nodes, for one reason. No verdict rests on them."""
+    """Facts that could not be compared on some nodes, for one reason. They decide no verdict."""
 
     reason: str
     facts: tuple[FactName, ...]

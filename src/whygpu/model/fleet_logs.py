@@ -78,7 +78,7 @@ class NodeJobs(NamedTuple):
     node: str
     jobs: int
     found: int
-    """Jobs with a cause that has to do with the GPU."""
+    """Jobs with a cause that concerns the GPU."""
 
 
 @shows_itself
@@ -95,7 +95,7 @@ class FleetLogs(NamedTuple):
     weeks: tuple[Count, ...]
     """Jobs with a cause."""
     unknown: tuple[OpenJobs, ...]
-    """Logs from which it cannot be told whether, or why, the job failed. Most jobs first."""
+    """Logs that do not show whether, or why, the job failed. Most jobs first."""
     unread: tuple[UnreadLog, ...]
     """The first of them, if they are very many."""
     unread_files: int

@@ -45,7 +45,7 @@ class NewProcess(NamedTuple):
     """Empty if it is not installed: the answer is then about its newest releases."""
     start: Start
     asks_bytes: int | None
-    """How much it wants to reserve; None if it reserves nothing, or if that is unknown."""
+    """How much it will reserve; None if it reserves nothing, or if that is unknown."""
     gets_bytes: int | None
     """About how much it would get, or could grow to, with the memory that is free now."""
     why: str
@@ -54,7 +54,7 @@ class NewProcess(NamedTuple):
 
     @property
     def falls_short(self) -> bool:
-        """It wants to reserve more than there is."""
+        """It will try to reserve more than there is."""
         return (
             self.asks_bytes is not None
             and self.gets_bytes is not None

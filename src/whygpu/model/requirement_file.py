@@ -136,7 +136,7 @@ class RequirementVerdict(NamedTuple):
     reason: str
     """The rest of a sentence that begins with the name of the requirement."""
     kind: ProblemKind | None = None
-    """None if it can, or if nobody can tell."""
+    """None if it can, or if that is unknown."""
     edits: tuple[LineEdit, ...] = ()
     """The smallest change that makes it use the GPU; empty if none is known."""
     advice: str = ""

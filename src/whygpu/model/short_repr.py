@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from whygpu.model.figures import first_of
 from whygpu.model.html_repr import html_repr
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.outside_text import one_line
@@ -76,7 +77,9 @@ def _diff(answer: DiffAnswer) -> str:
 
 
 def _named(findings: Sequence[Finding]) -> str:
-    return _some(list(dict.fromkeys(f"{found.code} {found.cause}" for found in findings)))
+    return first_of(
+        list(dict.fromkeys(f"{found.code} {found.cause}" for found in findings)), _MOST_NAMED
+    )
 
 
 def _snapshot(snapshot: Snapshot) -> str:
@@ -86,7 +89,7 @@ def _snapshot(snapshot: Snapshot) -> str:
     gpu = _known(nvidia_gpu(snapshot), "no NVIDIA GPU")
     installed = "frameworks unknown"
     if isinstance(frameworks, Known):
-        installed = _some([f"{each.name} {each.version}" for each in frameworks.value], most=6)
+        installed = first_of([f"{each.name} {each.version}" for each in frameworks.value], 6)
     taken = f"taken {snapshot.taken} on {snapshot.system.os}"
     probes = _count(len(snapshot.probes), "probe")
     return f"{taken}; {gpu}; {installed or 'no frameworks'}; {probes}"
@@ -109,7 +112,7 @@ def _file(answer: FileAnswer) -> str:
         "can use the GPU": answer.having("can"),
     }
     parts = [
-        f"{says}: {_some([verdict.requirement.name for verdict in found])}"
+        f"{says}: {first_of([verdict.requirement.name for verdict in found], _MOST_NAMED)}"
         for says, found in counts.items()
         if found
     ]
@@ -121,7 +124,7 @@ def _fleet(report: FleetReport) -> str:
     if report.lost:
         verdicts.append(f"{len(report.lost):,} lost")
     causes = [f"{group.code} {group.cause} ({len(group.nodes):,})" for group in report.causes]
-    found = f"; {_some(causes)}" if causes else ""
+    found = f"; {first_of(causes, _MOST_NAMED)}" if causes else ""
     return f"{_count(report.nodes, 'node')}: {', '.join(verdicts)}{found}"
 
 
@@ -130,13 +133,13 @@ def _fleet_logs(report: FleetLogs) -> str:
     if report.unread_files:
         verdicts.append(f"{report.unread_files:,} unread")
     causes = [f"{group.code} {group.cause} ({group.jobs:,})" for group in report.causes]
-    found = f"; {_some(causes)}" if causes else ""
+    found = f"; {first_of(causes, _MOST_NAMED)}" if causes else ""
     return f"{_count(report.files, 'log')}: {', '.join(verdicts)}{found}"
 
 
 def _lint(report: LintReport) -> str:
     codes = dict.fromkeys(found.finding.code for found in report.findings)
-    found = f": {_some(list(codes))}" if codes else ""
+    found = f": {first_of(list(codes), _MOST_NAMED)}" if codes else ""
     parts = [f"{_count(len(report.findings), 'finding')} in {_count(report.files, 'file')}{found}"]
     if report.fixed:
         parts.append(f"{report.fixed} fixed")
@@ -195,7 +198,9 @@ def _plan(answer: PlanAnswer) -> str:
     if answer.plan is None:
         changes = [change.what for change in answer.changes]
         why = answer.gave_up or answer.conflict or "no release fits this machine"
-        return f"no plan: {why}" + (f"; possible with {_some(changes)}" if changes else "")
+        return f"no plan: {why}" + (
+            f"; possible with {first_of(changes, _MOST_NAMED)}" if changes else ""
+        )
     chosen = [f"{item.package} {item.version}" for item in answer.plan.chosen]
     advice = answer.advice
     commands = shell_texts(advice.installs, advice.installer, advice.shell) if advice else ()
@@ -208,7 +213,7 @@ def _release(answer: ReleaseAnswer) -> str:
     name = f"{answer.candidate.package} {answer.candidate.version}"
     broken = [f"it {step.reason}" for step in answer.chain if step.outcome == "breaks"]
     if broken:
-        return f"{name} does not fit: {_some(broken)}"
+        return f"{name} does not fit: {first_of(broken, _MOST_NAMED)}"
     known = "fits" if answer.standing == "fine" else "fits what is known about the machine"
     return f"{name} {known}"
 
@@ -272,11 +277,6 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 
 def _sentence(text: str) -> str:
     return text.rstrip(". ")
-
-
-def _some(names: Sequence[str], most: int = _MOST_NAMED) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

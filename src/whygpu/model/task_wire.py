@@ -28,7 +28,7 @@ from whygpu.model.work import What
 
 
 class TrialRequest(NamedTuple):
-    """Do a few steps with one batch size, or with several in turn."""
+    """Do a few steps with one batch size, or with several, one after the other."""
 
     what: What | None
     """None if the step is pickled."""

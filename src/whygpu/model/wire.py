@@ -12,7 +12,7 @@ from whygpu.model.policy import CallOutcome, Reading
 
 
 class CallSetting(NamedTuple):
-    """A call that every process of a run is told to make."""
+    """A call that every process of a run makes."""
 
     framework: str
     name: str
@@ -20,7 +20,7 @@ class CallSetting(NamedTuple):
 
 
 class ReadingSetting(NamedTuple):
-    """A reading that every process of a run is told to take at its end."""
+    """A reading that every process of a run takes at its end."""
 
     framework: str
     name: str

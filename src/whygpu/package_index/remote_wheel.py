@@ -33,7 +33,7 @@ _DAMAGED = (
 
 
 class RemoteFile(io.BufferedIOBase):
-    """A file behind range requests. Reading on and on asks for ever larger pieces."""
+    """A file behind range requests. Sequential reads request larger and larger pieces."""
 
     def __init__(self, web: Web, url: str) -> None:
         self._web = web

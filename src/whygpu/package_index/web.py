@@ -34,7 +34,7 @@ class NotThere(Unreadable):
 
 
 class Web:
-    """Answers are kept in `cache` for ever, but for pages, which change: those are kept for a day.
+    """Answers are kept in `cache` forever, except for pages, which change and are kept for a day.
 
     At most CONNECTIONS requests are under way at a time, however many threads ask.
     """

@@ -44,7 +44,7 @@ _JAX_PLUGIN = re.compile(r"jax-cuda(\d+)-plugin")
 
 
 class Problem(NamedTuple):
-    """Why a requirement cannot use the GPU, or why nobody can tell."""
+    """Why a requirement cannot use the GPU, or why that is unknown."""
 
     ability: Ability
     kind: ProblemKind | None

@@ -66,7 +66,8 @@ def parse(text: str) -> Wish:
         near = difflib.get_close_matches(name, (*FRAMEWORKS, *_ALIASES), 1)
         meant = f"did you mean {near[0]}? " if near else ""
         raise UsageError(
-            f"{text!r}: {meant}expected one of {', '.join(FRAMEWORKS)}, with ==VERSION or so"
+            f"{text!r}: {meant}expected one of {', '.join(FRAMEWORKS)}; a version can follow, as "
+            "in jax==0.5"
         )
     specifier = _SHORT.sub(r"\1\2.*", match.group(2).strip())
     try:

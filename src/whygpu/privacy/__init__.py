@@ -111,7 +111,7 @@ class Redactor:
 
     @property
     def has_learnt(self) -> bool:
-        """Whether texts that were cleaned earlier may contain names that were learnt later."""
+        """Whether texts that were cleaned earlier may contain names that were found later."""
         return bool(self._learnt)
 
     def _clean(self, text: str, versions: bool) -> tuple[str, dict[str, str]]:

@@ -22,7 +22,7 @@ from whygpu.probes.result import LineSplitter
 
 CHUNK = 64 * 1024
 LAST_CHUNKS = 32
-"""Enough to empty a pipe, and a bound for a surviving descendant that goes on writing."""
+"""Enough to empty a pipe, and a bound for a surviving descendant that continues to write."""
 
 Words = Sequence[str | PathLike[str]]
 

@@ -82,7 +82,7 @@ class ProbeProcess(ChildProcess):
         return time.monotonic() - self._started
 
     def finished_probe(self) -> Probe:
-        """The result of a probe that has finished in a process that goes on."""
+        """The result of a probe that has finished in a process that continues."""
         self.read_rest()
         return self._probe("finished", "")
 

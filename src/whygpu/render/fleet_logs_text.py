@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.model.figures import counted
+from whygpu.model.figures import counted, first_of
 from whygpu.model.fleet_logs import Count, FleetLogs, LogCauseGroup, UnreadLog
 from whygpu.model.standing import Standing
 from whygpu.render.check_text import (
@@ -87,9 +87,8 @@ def _cause(page: Page, number: int, group: LogCauseGroup, verbose: bool) -> None
 
 
 def _in_words(counts: Sequence[Count], verbose: bool) -> str:
-    shown = counts if verbose else counts[:_MOST_COUNTS]
-    more = f" and {len(counts) - len(shown):,} more" if len(shown) < len(counts) else ""
-    return ", ".join(f"{count.name} ({count.jobs:,})" for count in shown) + more
+    words = [f"{count.name} ({count.jobs:,})" for count in counts]
+    return first_of(words, len(words) if verbose else _MOST_COUNTS)
 
 
 def _nodes(page: Page, report: FleetLogs, verbose: bool) -> None:

@@ -51,11 +51,11 @@ def _kept(history: History) -> str:
     return f"{records} in {history.place}, {size_text(history.size_bytes)}."
 
 
-def when(at: str, now: float | None = None) -> str:
+def when(at: str) -> str:
     """11 November, 09:30, in the user's own time; with the year if it is another one."""
     try:
         seconds = calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
-        there, here = time.localtime(seconds), time.localtime(now)
+        there, here = time.localtime(seconds), time.localtime()
     except (ValueError, OverflowError, OSError):
         return at
     year = "" if there.tm_year == here.tm_year else f" {there.tm_year}"

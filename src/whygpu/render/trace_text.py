@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from whygpu.model.figures import counted
+from whygpu.model.figures import counted, first_of
 from whygpu.model.units import size_text
 from whygpu.render.text_page import Page
 
@@ -69,7 +69,7 @@ def folded_lines(folded: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         times = f" ({each['count']:,} times)" if each["count"] > 1 else ""
         by_device.setdefault(each["device"], []).append(f"{each['op']}{times}")
     for device, names in by_device.items():
-        yield f"placed on {device}: {_named(names)}"
+        yield f"placed on {device}: {first_of(names, MOST_NAMES)}"
 
 
 def moved(transfer: Mapping[str, Any]) -> str:
@@ -145,14 +145,8 @@ def reason_lines(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for reason in reasons:
         groups.setdefault((reason["reason"], reason["detail"]), []).append(reason["op"])
     for (why, detail), names in groups.items():
-        which = "" if EVERYTHING in names else f"{_named(sorted(set(names)))}: "
+        which = "" if EVERYTHING in names else f"{first_of(sorted(set(names)), MOST_NAMES)}: "
         yield f"{why}: {which}{detail}"
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMES
-    shown = ", ".join(names[:MOST_NAMES])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _cut(name: str, room: int) -> str:

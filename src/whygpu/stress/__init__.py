@@ -1,1 +1,1 @@
-"""Puts GPUs under load: which ones, with what, and what came of it."""
+"""Puts GPUs under load: which ones, with what, and the results."""

@@ -84,7 +84,7 @@ def _framework(machine: Snapshot) -> Observed[LoadFramework]:
 
 
 def _in_use(gpu: Gpu) -> str:
-    """Who uses the GPU, as the reason to leave it alone; empty if nobody does."""
+    """Which processes use the GPU, as the reason to leave it alone; empty if none does."""
     processes = gpu.processes
     if not isinstance(processes, Known):
         # The test itself looks whether the GPU is at work.

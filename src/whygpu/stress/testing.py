@@ -14,7 +14,7 @@ from whygpu.stress.choosing import LoadPlan, plan_load
 from whygpu.stress.results import stressed, was_tried
 
 _SLOWER = 3.0
-"""A GPU that takes so many times its time has hung."""
+"""A GPU that takes this many times its usual time has hung."""
 _COMPILING: dict[LoadFramework, float] = {"jax": 60.0}
 """Seconds for the compiler, which tries kernels for each format: it took 10 s on an H200."""
 _OURS = {

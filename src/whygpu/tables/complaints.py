@@ -433,5 +433,5 @@ def goes_on_after(sentence: str, line: str) -> bool:
 
 
 def is_of_a_person(line: str) -> bool:
-    """Whether somebody speaks of himself, or asks. Programs seldom do."""
+    """Whether a person writes about themselves, or asks a question. Programs seldom do."""
     return _PERSON.search(line) is not None

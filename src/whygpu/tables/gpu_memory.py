@@ -71,7 +71,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "RTX 5070 Ti": (16,),
     "RTX 5080": (16,),
     "RTX 5090": (32,),
-    # Laptops have their own sizes under the same names, so they are not told by name.
+    # Laptops have their own sizes under the same names, so their name does not decide.
     # Workstations
     "Quadro P4000": (8,),
     "Quadro P5000": (16,),

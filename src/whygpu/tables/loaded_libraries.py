@@ -1,7 +1,7 @@
 """Files by which a running process shows that it uses a framework on the GPU.
 
 Each is loaded by builds for CUDA only, except TensorFlow's, whose one library serves both builds:
-a process that has TensorFlow for its data alone shows it all the same. Numba is not among them,
+a process that uses TensorFlow only for its data has it too. Numba is not among them,
 since a process that compiles for the CPU with it looks no different.
 
 To check: import the framework, use the GPU, and read /proc/self/maps.

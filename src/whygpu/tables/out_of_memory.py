@@ -82,7 +82,7 @@ TORCH_PARTS = {
         ),
         # On a Mac: what the same process holds outside of PyTorch's allocator.
         "other": (rf"other allocations: {_size('a')}",),
-        # A limit of one's own: torch.cuda.set_per_process_memory_fraction.
+        # A limit that the program sets: torch.cuda.set_per_process_memory_fraction.
         "allowed": (rf"{_size('a')} allowed;",),
         "reserved": (rf"{_size('a')} reserved in total",),
         # Before PyTorch 1.4, "cached" is what is reserved and not in use.
@@ -157,7 +157,7 @@ FORMS: tuple[Form, ...] = (
         "refused",
         r"[Bb]us error[^\n]{0,200}shared memory",
         r"workers are out of shared memory",
-        # Too many open files are a limit of another kind; PyTorch hands memory over as files.
+        # Too many open files are another kind of limit; PyTorch passes memory on as files.
         r"unable to (?:open|write to|mmap|resize) (?:shared memory|file <?/?torch)"
         rf"(?![^\n]{{0,160}}(?:{_NOT_ROOM}))",
         r"No space left on device[^\n]{0,120}(?:/dev/shm|/torch_|psm_)",
@@ -439,7 +439,7 @@ PERHAPS = Form(
 )
 """A kernel for the CPU could not be set up: oneDNN in PyTorch and TensorFlow, YNNPACK in XLA.
 
-They say so for want of memory, and for a processor or a shape that they cannot handle: it is a
+They say so for lack of memory, and for a processor or a shape that they cannot handle: it is a
 shortage only where memory is known to have been near its limit.
 """
 
@@ -455,7 +455,7 @@ NO_ALGORITHM = Form(
 )
 """XLA found no algorithm for an operation.
 
-It tries them in memory that is free, so it says this for want of memory as well, besides for a
+It tries them in memory that is free, so it says this for lack of memory as well, besides for a
 shape or a GPU that no algorithm can handle: it is a shortage only where a request was refused.
 """
 

@@ -8,7 +8,7 @@ LabResult = Literal["mends", "eases", "shows", "not-here", "no-command"]
 
 
 class LabProof(NamedTuple):
-    """What came of one remedy of a root cause in a scenario of the fault lab."""
+    """The result of one remedy of a root cause in a scenario of the fault lab."""
 
     scenario: str
     cause: str

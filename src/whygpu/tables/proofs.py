@@ -88,7 +88,7 @@ NOT_PROVEN = (
 
 
 def proofs_of(cause: str) -> tuple[str, ...]:
-    """Where the cause was seen, and what came of each of its remedies."""
+    """Where the cause was seen, and the result of each of its remedies."""
     return tuple(_lines(cause)) or (NOT_PROVEN,)
 
 

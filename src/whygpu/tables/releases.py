@@ -61,10 +61,6 @@ def shipped() -> ReleaseTable:
     return read(DATA)
 
 
-def releases() -> tuple[Release, ...]:
-    return shipped().rows()
-
-
 def versions_of(package: str) -> tuple[Release, ...]:
     """The rows of one package in the shipped table, from old to new."""
     return shipped().versions_of(package)

@@ -1,4 +1,4 @@
-"""Releases without a wheel that pip can install all the same: pure Python, built in seconds.
+"""Releases without a wheel that pip can still install: pure Python, built in seconds.
 
 The release table has only releases with a wheel. A requirement of another package may still be met
 by one of these. For each Python, the newest one is enough: pip takes no older one.

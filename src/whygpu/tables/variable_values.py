@@ -40,7 +40,7 @@ _WITHOUT_ROW = (
 )
 """Other names that exist."""
 _NUMBERED = late(r"_\w?|\d{1,2}")
-"""The end of a name of one's own, which stands beside the known one: CUDA_VISIBLE_DEVICES_2."""
+"""The end of a user's own name, which exists beside the known one: CUDA_VISIBLE_DEVICES_2."""
 _MOST_SLIPS = 2
 _LONG = 16
 """A name with more letters than this is still known with two slips."""

@@ -105,7 +105,6 @@ _OF_THE_TOOLKIT = late(
 _ABOVE = 3
 _INNERMOST = 8
 _PAGING = late(PAGING_FILE)
-_ACCESS = late(r"WinError 5\b|Access is denied")
 FRAMEWORKS = late(
     r"tensorflow|torch|jaxlib|\bjax\b|onnxruntime|\bcupy|\bkeras\b|mxnet|paddle|\bdlib\b|xgboost|lightgbm"
     r"|caffe|c10\.dll|fbgemm|zlibwapi|msvcp140|_pywrap|xla_extension|cntk|theano|numba",

@@ -76,9 +76,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.amd_gpus import amd_devices, amd_driver, rocm_frameworks
+from whygpu.causes.evidence.amd_gpus import amd_driver, rocm_frameworks
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name
+from whygpu.model.derived import devices_of, display_name
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.observed import Absent, Known, NotApplicable, Unknown
 from whygpu.model.remedy import command_line
@@ -126,7 +126,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _reason(machine: Snapshot) -> tuple[str, tuple[Evidence, ...], tuple[Remedy, ...]]:
-    for device in amd_devices(machine):
+    for device in devices_of(machine, "amd"):
         driver = device.kernel_driver
         if isinstance(driver, Known) and driver.value == _PASSED_ON:
             text = (

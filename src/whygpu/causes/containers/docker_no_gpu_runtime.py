@@ -190,7 +190,7 @@ CAUSE = cause(
 
 
 _ASSIGNED = late(r"(?:GPU|MIG)-(?:GPU-)?[0-9a-f]{4}(?:[0-9a-f]|…)")
-"""Names of devices, which the device plugin of Kubernetes hands out; facts have them shortened."""
+"""Names of devices that the device plugin of Kubernetes assigns; facts have them shortened."""
 
 
 class _Fault(NamedTuple):

@@ -95,16 +95,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.driver_state import uses_apt
+from whygpu.causes.evidence.framework_builds import builds_for
 from whygpu.causes.evidence.render_nodes import access_remedies, unusable
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name
-from whygpu.model.driver import GraphicsDevice
+from whygpu.model.derived import devices_of, display_name
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.intel_driver import IntelDriver
-from whygpu.model.observed import Absent, Known, NotApplicable, Unknown, need
+from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import Framework
 
 CAUSE = cause("WG807", __name__, __doc__, severity="error", effect="cpu", explains=("gpu-unused",))
 
@@ -117,7 +116,7 @@ class _Fault(NamedTuple):
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    frameworks = _xpu_frameworks(machine)
+    frameworks = builds_for(machine, "xpu", "a framework that is built for Intel GPUs (XPU)")
     driver = need(machine.intel)
     for what, fact in (
         ("who may use the Intel GPU", driver.device_nodes),
@@ -141,25 +140,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         )
 
 
-def _xpu_frameworks(machine: Snapshot) -> tuple[Framework, ...]:
-    found = tuple(
-        framework
-        for framework in need(machine.target.frameworks)
-        if isinstance(framework.build.kind, Known) and framework.build.kind.value == "xpu"
-    )
-    if not found:
-        raise NotApplicable("a framework that is built for Intel GPUs (XPU)")
-    return found
-
-
-def _intel_devices(machine: Snapshot) -> tuple[GraphicsDevice, ...]:
-    devices = machine.graphics.value if isinstance(machine.graphics, Known) else ()
-    return tuple(device for device in devices if device.vendor == "intel")
-
-
 def _without_kernel_driver(machine: Snapshot) -> _Fault | None:
     """If no Intel GPU has a driver. One that has is enough."""
-    devices = _intel_devices(machine)
+    devices = devices_of(machine, "intel")
     drivers = [device.kernel_driver for device in devices]
     missing = [driver for driver in drivers if isinstance(driver, Absent)]
     if not missing or len(missing) < len(drivers):

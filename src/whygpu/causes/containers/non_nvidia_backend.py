@@ -431,7 +431,7 @@ _PYTHON_WARNS = late(r"\b(?:User|Runtime)Warning: ")
 
 
 def _without_warnings(log: Log, lines: list[int]) -> list[int]:
-    """PyTorch warns about what Metal does in another way, such as pinned memory, and goes on."""
+    """PyTorch warns about what Metal does differently, such as pinned memory, and continues."""
     return [line for line in lines if line in log.failed_lines() or not _warns(log, line)]
 
 

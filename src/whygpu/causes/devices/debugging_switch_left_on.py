@@ -382,12 +382,12 @@ def _doubt(program: Program, name: str) -> str:
 
 def _switch(call: Call) -> tuple[str, str, str] | None:
     """The subject, the name and the effect of a switch that this call turns on."""
-    if call.path in _EFFECTS and _is(call.argument(0, _keyword(call.path)), True):
+    if call.path in _EFFECTS and _is_true(call.argument(0, _keyword(call.path))):
         subject, effect = _EFFECTS[call.path]
         return subject, call.path.rpartition(".")[2], effect
     if call.path == "jax.config.update" and text_of(call.argument(0)) == "jax_disable_jit":
-        return ("jax", "jax_disable_jit", _ONE_BY_ONE) if _is(call.argument(1), True) else None
-    if call.method == "compile" and _is(call.argument(None, "run_eagerly"), True):
+        return ("jax", "jax_disable_jit", _ONE_BY_ONE) if _is_true(call.argument(1)) else None
+    if call.method == "compile" and _is_true(call.argument(None, "run_eagerly")):
         return "keras", "run_eagerly=True", _ONE_BY_ONE
     return None
 
@@ -437,8 +437,8 @@ def _keyword(path: str) -> str:
     return "mode" if path == _ANOMALY else "run_eagerly"
 
 
-def _is(value: object, wanted: bool) -> bool:
-    return isinstance(value, Constant) and value.value is wanted
+def _is_true(value: object) -> bool:
+    return isinstance(value, Constant) and value.value is True
 
 
 def _switched_off_later(program: Program, call: Call) -> bool:

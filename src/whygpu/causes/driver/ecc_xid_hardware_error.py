@@ -217,7 +217,7 @@ def _hardware_fault(result: Observed[Any], where: str) -> Iterator[Evidence]:
 
 
 def _logged(machine: Snapshot) -> Iterator[Finding]:
-    """Faults in the kernel log. Many users may not read it, and then nothing rests on it."""
+    """Faults in the kernel log. Many users may not read it; then no finding depends on it."""
     logged = machine.driver.xids
     for xid in logged.value if isinstance(logged, Known) else ():
         if not is_of_the_hardware(xid.number) or not _is_ours(machine, xid.address):

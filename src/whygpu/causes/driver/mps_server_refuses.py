@@ -58,7 +58,7 @@ probes_left_out = "--no-probe"
 RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 805: MPS client failed to connect to the MPS control daemon or the MPS server
 ```
 
-It is a warning, and the program goes on without the GPU.
+It is a warning, and the program continues without the GPU.
 
 ```
 /opt/conda/lib/python3.10/site-packages/torch/cuda/__init__.py:107: UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 805: MPS client failed to connect to the MPS control daemon or the MPS server (Triggered internally at /opt/conda/conda-bld/pytorch/work/c10/cuda/CUDAFunctions.cpp:109.)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from whygpu.model.derived import devices_of
 from whygpu.model.driver import DeviceNode, DriverLibrary, Gpu, GraphicsDevice
 from whygpu.model.finding import Evidence, Remedy
 from whygpu.model.lazy_regex import late
@@ -85,9 +86,7 @@ def gpu_nodes(nodes: Iterable[DeviceNode]) -> tuple[DeviceNode, ...]:
 
 def nvidia_hardware(machine: Snapshot) -> tuple[GraphicsDevice, ...]:
     """NVIDIA devices on the bus; empty if there are none or the bus cannot be read."""
-    if not isinstance(machine.graphics, Known):
-        return ()
-    return tuple(device for device in machine.graphics.value if device.vendor == "nvidia")
+    return devices_of(machine, "nvidia")
 
 
 def on_tegra(machine: Snapshot) -> bool:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import Gap
-from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.observed import Absent, Known, NotApplicable, Unknown, need
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import Framework
+from whygpu.model.target import BuildKind, Framework
 from whygpu.tables.architectures import Fit, fit, parse_capability, parse_code
 
 _FOLLOWED = ("tensorflow", "jax", "torch")
@@ -25,6 +25,18 @@ def cuda_builds(machine: Snapshot) -> Iterator[Framework]:
         kind = framework.build.kind
         if isinstance(kind, Unknown) or (isinstance(kind, Known) and kind.value == "cuda"):
             yield framework
+
+
+def builds_for(machine: Snapshot, kind: BuildKind, absent: str) -> tuple[Framework, ...]:
+    """The frameworks of this kind of build; without one, the cause that asks does not apply."""
+    found = tuple(
+        framework
+        for framework in need(machine.target.frameworks)
+        if isinstance(framework.build.kind, Known) and framework.build.kind.value == kind
+    )
+    if not found:
+        raise NotApplicable(absent)
+    return found
 
 
 def titled(framework: Framework) -> str:

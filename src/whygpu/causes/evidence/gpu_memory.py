@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from whygpu.model.driver import Gpu, GpuProcess
+from whygpu.model.figures import first_of
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.units import size_text
+
+_MOST_NAMED = 3
 
 
 def share_used(gpu: Gpu) -> Observed[float]:
@@ -44,8 +47,6 @@ def is_asking(process: GpuProcess) -> bool:
     return isinstance(process.is_asking, Known) and process.is_asking.value
 
 
-def named_holders(gpu: Gpu, limit: int = 3) -> str:
+def named_holders(gpu: Gpu) -> str:
     """The processes that hold the memory, as text; empty if the driver does not report them."""
-    found = holders(gpu)
-    more = f" and {len(found) - limit} more" if len(found) > limit else ""
-    return ", ".join(described(process) for process in found[:limit]) + more
+    return first_of([described(process) for process in holders(gpu)], _MOST_NAMED)

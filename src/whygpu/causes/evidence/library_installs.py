@@ -80,7 +80,7 @@ def reinstall(requirements: Sequence[str]) -> Install:
     return Install(tuple(requirements), options=("force-reinstall", "no-deps"))
 
 
-def tensorflow_release(release: str, distribution: str = "tensorflow") -> Install:
+def tensorflow_release(release: str, distribution: str) -> Install:
     return Install((f"{distribution}[and-cuda]=={release}",))
 
 

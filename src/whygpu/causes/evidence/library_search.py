@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from whygpu.causes.evidence.library_faults import Failure
 from whygpu.model.derived import and_list
+from whygpu.model.figures import first_of
 from whygpu.model.finding import Evidence
 from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import Resolution, SearchedFolder
@@ -72,9 +73,7 @@ def search_text(folders: Sequence[SearchedFolder]) -> str:
         groups.setdefault(title, []).append(folder.path)
     texts = []
     for title, paths in groups.items():
-        shown = _merged(paths)
-        more = f" and {len(shown) - _SHOWN_FOLDERS} more" if len(shown) > _SHOWN_FOLDERS else ""
-        texts.append(f"{title}: {', '.join(shown[:_SHOWN_FOLDERS])}{more}")
+        texts.append(f"{title}: {first_of(_merged(paths), _SHOWN_FOLDERS)}")
     return "; ".join(texts)
 
 

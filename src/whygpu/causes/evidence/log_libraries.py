@@ -381,66 +381,59 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
         )
     release = needed_release(log, missing)
     of = f"CUDA {release}" if release else "the CUDA release that this build was made for"
-    major = int(release.partition(".")[0] or 0) if release else 0
-    remedies: list[Remedy] = []
+    with_framework = _installed_with_framework(log, release, of)
+    return (
+        *([with_framework] if with_framework else []),
+        _found_by_loader(log, missing, release, of),
+    )
+
+
+def _installed_with_framework(log: Log, release: str, of: str) -> Remedy | None:
+    """The CUDA libraries come with the framework; None if this one has no such package."""
+    major = int(release.partition(".")[0] or 0)
     if log.framework in ("tensorflow", "keras") and log.platform != "windows":
         if major == 0 or major >= 11:
-            remedies.append(
-                Remedy(
-                    "Install TensorFlow together with its CUDA libraries.",
-                    gpu_build_in_log(log),
-                )
+            return Remedy(
+                "Install TensorFlow together with its CUDA libraries.", gpu_build_in_log(log)
             )
-        else:
-            remedies.append(
-                Remedy(
-                    f"Install {of} into this environment with conda.",
-                    shell_script(
-                        "conda install cudatoolkit=",
-                        a_number(release.removesuffix(".x")),
-                        " cudnn",
-                        everywhere=True,
-                    ),
-                )
-            )
-    elif log.framework == "jax":
-        remedies.append(
-            Remedy(
-                "Install JAX together with its CUDA libraries.",
-                gpu_build_in_log(log),
-            )
+        return Remedy(
+            f"Install {of} into this environment with conda.",
+            shell_script(
+                "conda install cudatoolkit=",
+                a_number(release.removesuffix(".x")),
+                " cudnn",
+                everywhere=True,
+            ),
         )
-    elif log.framework == "cupy" and major >= 11:
-        remedies.append(_cupy_with_libraries(log, major))
-    elif log.framework == "onnxruntime":
-        remedies.append(
-            Remedy(
-                "Install ONNX Runtime together with its CUDA libraries.",
-                # Old releases have no such extras: pip would change nothing.
-                Install(("onnxruntime-gpu[cuda,cudnn]",), options=("upgrade",)),
-            )
+    if log.framework == "jax":
+        return Remedy("Install JAX together with its CUDA libraries.", gpu_build_in_log(log))
+    if log.framework == "cupy" and major >= 11:
+        return _cupy_with_libraries(log, major)
+    if log.framework == "onnxruntime":
+        return Remedy(
+            "Install ONNX Runtime together with its CUDA libraries.",
+            # Old releases have no such extras: pip would change nothing.
+            Install(("onnxruntime-gpu[cuda,cudnn]",), options=("upgrade",)),
         )
+    return None
+
+
+def _found_by_loader(log: Log, missing: Missing, release: str, of: str) -> Remedy:
     if log.platform == "windows":
-        remedies.append(
-            Remedy(
-                f"Install {of} and add its bin folder to PATH, then open a new terminal.",
-                command_line("where.exe", a_name(missing.toolkit[0].library))
-                if missing.toolkit
-                else None,
-            )
+        return Remedy(
+            f"Install {of} and add its bin folder to PATH, then open a new terminal.",
+            command_line("where.exe", a_name(missing.toolkit[0].library))
+            if missing.toolkit
+            else None,
         )
-    else:
-        remedies.append(
-            Remedy(
-                f"If {of} is installed, add its folder to the loader's search path.",
-                shell_script(
-                    'export LD_LIBRARY_PATH="/usr/local/cuda-',
-                    a_number(release) if release and not release.endswith(".x") else "X.Y",
-                    '/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
-                ),
-            )
-        )
-    return tuple(remedies)
+    return Remedy(
+        f"If {of} is installed, add its folder to the loader's search path.",
+        shell_script(
+            'export LD_LIBRARY_PATH="/usr/local/cuda-',
+            a_number(release) if release and not release.endswith(".x") else "X.Y",
+            '/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
+        ),
+    )
 
 
 _ANY_CUDART = "where.exe cudart64_*.dll"

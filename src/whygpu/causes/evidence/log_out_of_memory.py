@@ -96,7 +96,6 @@ class Shortage(NamedTuple):
     requested: int | None
     free: int | None
     total: int | None
-    held: int | None
     severity: Severity
 
 
@@ -134,7 +133,6 @@ def shortage(log: Log) -> Shortage | None:
         figures.requested,
         figures.free,
         figures.total_most,
-        figures.held if figures.held is not None else figures.in_use,
         _severity(log, refused),
     )
 

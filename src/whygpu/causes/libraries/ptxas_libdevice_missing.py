@@ -193,7 +193,7 @@ OUTDATED = late(
 NO_VERSION = late(r"Couldn't (?:get ptxas(?:/nvlink)? version|invoke ptxas(?:\.exe)? --version)")
 """TensorFlow then lets the driver compile, unless an error follows."""
 _ONLY_WARNS = late(r"You are using ptxas [\d.x]{1,8}, which is (?:in range|older)")
-"""TensorFlow uses this ptxas all the same, and warns that it may miscompile."""
+"""TensorFlow still uses this ptxas, and warns that it may miscompile."""
 _DRIVER_COMPILES = late(r"Relying on driver to perform ptx compilation")
 _JIT_FAILED = late(r"JIT compilation failed|Failed to (?:compile|load) (?:PTX|in-memory CUBIN)")
 _NO_REASON = late(r"JIT compilation failed\.")

@@ -83,7 +83,7 @@ Lacking = Literal["free memory", "cache of one request", "any cache"]
 
 
 class _Options(NamedTuple):
-    """How a server is told to use a larger share, and several GPUs."""
+    """The options with which a server uses a larger share, and several GPUs."""
 
     share: str
     gpus: str

@@ -64,7 +64,7 @@ def describe(config: "Any", device: "Any") -> str:
         return ""
     try:
         details = get_details(device)
-    except Exception:  # the probe goes on without a description
+    except Exception:  # the probe continues without a description
         return ""
     parts = [details.get("device_name", "")]
     if "compute_capability" in details:

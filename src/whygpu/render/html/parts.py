@@ -82,9 +82,9 @@ def standing_mark(standing: Standing) -> Html:
     return state_mark(standing, MARKS[standing])
 
 
-def items(texts: Iterable[Child], kind: str = "") -> Html | None:
+def items(texts: Iterable[Child]) -> Html | None:
     found = [li(text) for text in texts]
-    return ul(found, kind=kind) if found else None
+    return ul(found) if found else None
 
 
 def facts(pairs: Iterable[tuple[str, Child]]) -> Html | None:

@@ -15,6 +15,7 @@ SLANTED_LETTER = 5.4
 COLORS = 8
 """The number of classes mark0, mark1, ...; further curves reuse them."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_MOST_POWERS = 8
 _SHAPES = ("circle", "square", "triangle", "diamond")
 
 
@@ -119,9 +120,9 @@ def power_of_ten(power: int) -> str:
     return f"10{str(power).translate(_SUPERSCRIPTS)}"
 
 
-def powers(low: int, high: int, most: int = 8) -> list[int]:
+def powers(low: int, high: int) -> list[int]:
     """Whole powers from low to high, with 0 if it is among them, and not too many."""
-    step = max(1, math.ceil((high - low) / most))
+    step = max(1, math.ceil((high - low) / _MOST_POWERS))
     return [power for power in range(low, high + 1) if power % step == 0]
 
 

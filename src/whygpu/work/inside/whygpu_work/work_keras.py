@@ -35,12 +35,11 @@ class KerasWork(object):
         if not all(each.built for each in [model] + all_layers(model)):
             model(self.arranged([random_array((2,) + s, d, seed) for s, d in self._specs]))
 
-    def inputs(self, batch: int, seed: "int | None" = None) -> "Any":
+    def inputs(self, batch: int) -> "Any":
         """Arrays in the structure that the model takes."""
-        seed = self.seed if seed is None else seed
         below = smallest_vocabulary(self.model)
         arrays = [
-            random_array((batch,) + shape, dtype, seed + i, below)
+            random_array((batch,) + shape, dtype, self.seed + i, below)
             for i, (shape, dtype) in enumerate(self._specs)
         ]
         return self.arranged(arrays)
@@ -64,14 +63,13 @@ class KerasWork(object):
         loss = getattr(self.model, "loss", None) if compiled else None
         self.model.compile(optimizer=self._optimizer or "adam", loss=loss or "mse")
 
-    def targets(self, inputs: "Any", seed: "int | None" = None) -> "Any":
+    def targets(self, inputs: "Any") -> "Any":
         """Targets for fit: of the outputs' shape, or class numbers if the loss takes those."""
-        seed = self.seed if seed is None else seed
         batch = len(first_leaf(inputs))
         names, outputs = _outputs(self.model, inputs)
         losses = losses_of(self.model, names, len(outputs))
         arrays = [
-            _target(batch, tuple(getattr(each, "shape", each))[1:], loss, seed + i)
+            _target(batch, tuple(getattr(each, "shape", each))[1:], loss, self.seed + i)
             for i, (each, loss) in enumerate(zip(outputs, losses))
         ]
         if names:

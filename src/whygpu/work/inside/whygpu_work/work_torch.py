@@ -38,16 +38,15 @@ class TorchWork(object):
         self._optimizer_name = optimizer or "adam"
         self._optimizer: "Any" = None
 
-    def inputs(self, batch: int, seed: "int | None" = None) -> "Any":
+    def inputs(self, batch: int) -> "Any":
         """A tuple of arguments on the device."""
         import torch
 
-        seed = self.seed if seed is None else seed
         if self._shapes is None:
             return moved(with_rows(self._examples, batch), self.device)
         below = smallest_vocabulary(self.module)
         arrays = [
-            random_array((batch,) + shape, dtype, seed + i, below)
+            random_array((batch,) + shape, dtype, self.seed + i, below)
             for i, (shape, dtype) in enumerate(self._shapes)
         ]
         return tuple(torch.as_tensor(array).to(self.device) for array in arrays)

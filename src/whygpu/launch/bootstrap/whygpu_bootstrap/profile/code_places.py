@@ -20,7 +20,6 @@ OWN_LIBRARY = os.path.join(OWN, "tf1") + os.sep
 """What `--tf1` puts in the place of functions that are gone, such as those of NumPy. The program
 calls it instead of them."""
 PACKAGES = ("/site-packages/", "/dist-packages/")
-LONGEST_TEXT = 200
 MOST_PLACES = 50000
 NOT_KEPT = {"origin": "whygpu", "file": "", "function": "", "line": 0}
 """The place with the number 0 stands for those that are too many: a program may make code as it
