@@ -248,7 +248,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         # PyTorch's statement about CUDA follows from the error that CUDA returned.
         return
     extra = log.first(NO_SUCH_EXTRA)
-    version = log.first(CPU_VERSION)
+    version = None if is_for_other_gpus(log) else log.first(CPU_VERSION)
     loaded = log.first(LOADED_WITHOUT)
     fell_back = log.first(FELL_BACK)
     unavailable = log.first(UNAVAILABLE)

@@ -122,7 +122,8 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.log import Log
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import a_path, command_line, shell_script
@@ -316,7 +317,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         and status.api == "driver"
         and status.name not in (*_MEMORY, *STUB, *COMPAT)
     ]
-    if not refused or any(device.event == "ready" for device in log.devices):
+    if any(device.event == "ready" for device in log.devices):
+        return
+    unread = log.first(_NO_RELEASE) if log.devices else None
+    if not refused and unread is not None and not log.progress and not log.reports_gpu_at_work():
+        yield _without_release(log, unread)
+    if not refused:
         return
     name = refused[0].name
     row = cuda_error(_CODES[name]) if name in _CODES else None
@@ -330,4 +336,30 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence="likely",
         severity=weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",
+    )
+
+
+_NO_RELEASE = late(r"NVIDIA-SMI \d[^\n]{0,80}CUDA Version: (?:ERR!|N/A)")
+
+
+def _without_release(log: Log, unread: Match) -> Finding:
+    """nvidia-smi itself needs only NVML; it asks libcuda for the release of CUDA."""
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="nvidia-smi lists the GPU, but cannot read the CUDA release of the driver: "
+        "libcuda.so.1 is missing, damaged, or not the driver's",
+        evidence=log.evidence(unread.line),
+        remedies=(
+            Remedy(
+                "Check which copies the loader finds, and where they lead.",
+                shell_script("ls -l $(ldconfig -p | grep -o '/.*libcuda.so.1$')"),
+            ),
+            Remedy(
+                "In a container, let the engine pass in the libraries for computing as well "
+                "(NVIDIA_DRIVER_CAPABILITIES=compute,utility)."
+            ),
+        ),
+        confidence="likely",
+        effect="cpu",
+        ask="Did it run in a container, or are two drivers installed?",
     )
