@@ -203,8 +203,13 @@ def test_the_active_environment_comes_before_path(
     assert interpreter.find_default(LocalHost()) == str(venv)
 
 
-def test_a_name_with_a_version_is_found_if_there_is_no_other(nothing_active: pathlib.Path) -> None:
+def test_a_name_with_a_version_is_found_if_there_is_no_other(
+    nothing_active: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A system without /usr/bin/python3, or a PATH with one of several Pythons."""
+    file = nothing_active.parent / "a file"
+    file.write_text("")
+    monkeypatch.setenv("PATH", f"{file}:{nothing_active}:/nonexistent")
     program(nothing_active / "python3.9", "")
     newest = program(nothing_active / "python3.10", "")
     program(nothing_active / "python3.99-config", "")

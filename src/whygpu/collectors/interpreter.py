@@ -14,7 +14,7 @@ from whygpu.host.base import Completed, FileFacts, Host
 from whygpu.host.local import LocalHost
 from whygpu.host.own_environment import made_for_whygpu, own_python
 from whygpu.model.codec import decode
-from whygpu.model.observed import Absent, Known, Observed, Unknown, need_or
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.outside_text import excerpt
 from whygpu.model.target import FoundModule, Interpreter
 
@@ -142,10 +142,9 @@ def find_default(host: Host) -> str:
 def _names_with_version(host: Host) -> Iterator[str]:
     """python3.12 before python3.9: a system may have the name with the version alone."""
     folders = host.environ.get("PATH", "").split(os.pathsep)
-    listed = (need_or(host.list(folder), ()) for folder in folders if folder)
-    numbers = {
-        int(match[1]) for names in listed for name in names if (match := _VERSIONED.fullmatch(name))
-    }
+    listed = (host.list(folder) for folder in folders if folder)
+    names = (name for found in listed if isinstance(found, Known) for name in found.value)
+    numbers = {int(match[1]) for name in names if (match := _VERSIONED.fullmatch(name))}
     return (f"python3.{number}" for number in sorted(numbers, reverse=True))
 
 
