@@ -206,6 +206,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '49418f4bc30': (' is taking a while', 'constant folding an instruction is taking', 'delay kernel timed out: measured time', 'skipping the delay kernel, measurement accuracy', 'very slow compile?'),
     '496e13131700': (' code', '(signal', 'died with <signals.sigkill', 'exit', 'exitcode', 'killed', 'killed by signal', 'sigkill received', 'signal 9 (sigkill)', 'terminated by signal 9'),
     '4a672a99430': ('able to import backend', 'known backend'),
+    '4af29d49870': ('cuda_error_invalid_ptx', 'cuda_error_no_binary_for_gpu', 'device kernel image is invalid', 'invalid device function', 'no kernel image is available'),
     '4c5958034e0': ('gemm launch failed', 'gemv launch failed', 'xgemm launch failed'),
     '4cde289b5d0': ('data loading is ', 'does not have many workers which may be a bottleneck'),
     '4d099266b0': ('cuda:',),

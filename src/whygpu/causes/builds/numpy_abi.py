@@ -227,19 +227,19 @@ def _broken_by(machine: Snapshot, fault: ImportFault, other: Package) -> Finding
     named = f"{other.name} {other.version}"
     conflict = conflict_on(machine, framework, other.name)
     if conflict is None:
-        because, evidence = "", ()
+        because = ""
         text = f"Install a newer {other.name}, whose binaries fit {_installed(machine)}."
         remedy = Remedy(text, Install((other.name,), options=("upgrade",)))
     else:
         wanted = tidy(conflict.requirement)
         because = f", and {titled(framework)} requires {wanted}"
-        evidence = (conflict_evidence(machine, conflict),)
         remedy = other_version(machine, wanted, f"Install a release of {other.name} in that range.")
     return CAUSE.finding(
         subject=framework.name,
         message=f"{titled(framework)} cannot be imported: {named}, which it uses, does not fit "
         f"{_installed(machine)}{because}",
-        evidence=(*fault.evidence, *evidence),
+        evidence=fault.evidence
+        + (() if conflict is None else (conflict_evidence(machine, conflict),)),
         remedies=(
             remedy,
             Remedy("Then check whether this conflicts with another package.", Pip(("check",))),
