@@ -425,3 +425,39 @@ def test_an_error_about_another_package_is_mended_there(
     there = f'\n[target.packages.{installed}]\nversion = "3.7.4"\n'
     found = run(cause_named("framework-import-fails"), machine(failing(how) + there)).findings
     assert command_of(found[0].remedies[0]) == command
+
+
+def bus_error(path: str, stage: str = "import") -> str:
+    return f"""
+        [probes.tensorflow]
+        ended = "signal"
+        how = "SIGBUS"
+        stage = "{stage}"
+        operations = []
+        log = ["Fatal Python error: Bus error",
+          'File "<frozen importlib._bootstrap>", line 241 in _call_with_frames_removed',
+          'File "{path}", line 10 in <module>',
+          'File "~/harness.py", line 279 in <module>']
+    """
+
+
+@each(
+    ("place", "command"),
+    [
+        ("numpy/_core/multiarray.py", "--force-reinstall --no-deps numpy==2.1.3"),
+        ("tensorflow/python/pywrap.py", "--force-reinstall --no-deps tensorflow==2.20.0"),
+        ("unknown/__init__.py", None),
+    ],
+)
+def test_a_bus_error_at_an_import_is_a_damaged_file_of_what_was_being_loaded(
+    place: str, command: str | None
+) -> None:
+    crashes = cause_named("framework-crashes")
+    path = f"~/venv/lib/python3.11/site-packages/{place}"
+    (finding,) = run(crashes, machine(bus_error(path))).findings
+    first = command_of(finding.remedies[0]) or ""
+    assert (f"python -m pip install {command}" == first) is (command is not None)
+    assert any(place in item.text for item in finding.evidence)
+    # Later, shared memory may be full: that is no damaged file.
+    (finding,) = run(crashes, machine(bus_error(path, "matmul CPU:0"))).findings
+    assert "reinstall" not in (command_of(finding.remedies[0]) or "")

@@ -20,6 +20,13 @@ def failed_in(machine: Snapshot, framework: Framework, probe: Probe) -> Package 
     return other_package(machine, framework, frames[-1]) if frames else None
 
 
+def crashed_in(probe: Probe) -> str:
+    """The innermost file of Python that was running when native code crashed, as the fault handler
+    prints it; empty if it did not."""
+    frames = (match["path"] for line in probe.log if (match := _FRAME.search(line)))
+    return next((path for path in frames if not path.startswith("<")), "")
+
+
 def other_package(machine: Snapshot, framework: Framework, path: str) -> Package | None:
     """The package that a file belongs to by the name of its folder, if it is another one."""
     found = _IN_PACKAGE.search(path)
