@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
 from whygpu import diagnose

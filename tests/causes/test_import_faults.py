@@ -358,10 +358,10 @@ facts = [["backend", "torch"]]
     assert roots == [("WG314", "torch")]
 
 
-IN_ML_DTYPES = '''traceback = ["Traceback (most recent call last):",
+IN_ML_DTYPES = """traceback = ["Traceback (most recent call last):",
   'File "~/venv/lib/python3.11/site-packages/tensorflow/python/dtypes.py", line 21, in <module>',
   'File "~/venv/lib/python3.11/site-packages/ml_dtypes/__init__.py", line 32, in <module>',
-  "ImportError: numpy.core.umath failed to import"]'''
+  "ImportError: numpy.core.umath failed to import"]"""
 OLD_ML_DTYPES = """
     [target.packages.ml-dtypes]
     version = "0.2.0"
