@@ -108,7 +108,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspects
-from whygpu.causes.evidence.driver_state import CuInit, cu_init, probed, real_library
+from whygpu.causes.evidence.driver_state import (
+    CuInit,
+    cu_init,
+    on_tegra,
+    probed,
+    real_library,
+)
 from whygpu.causes.evidence.log_cuda_start import (
     COMPAT,
     STUB,
@@ -181,6 +187,9 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     if isinstance(machine.system.wsl, Known):
         # Under WSL, Linux has no kernel module that could be reloaded.
         remedies = [_RENEW_WSL]
+    if on_tegra(machine):
+        # Its kernel driver is nvgpu, and there is no nvidia_uvm.
+        remedies = [_JETSON_GROUPS, _LOOK]
     split = _split_by_mig(machine) if code == _NO_DEVICE else ()
     if split:
         evidence += split
@@ -195,6 +204,11 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
                 command_line("sudo nvidia-smi mig -cgi 0 -C"),
             ),
         )
+    told = _told_by_nvml(machine)
+    if told is not None:
+        evidence.append(seen(machine.driver.state, told))
+        meaning = f"; NVML, which looks at the GPU as well, says: {told}"
+        remedies = [*(advice for words, advice in _BY_NVML if words in told.lower()), *remedies]
     if code == _COMPAT_NOT_SUPPORTED and library is not None and library.value.kind == "compat":
         remedies.insert(0, _leave_out_compat(library.value.path))
     return CAUSE.finding(
@@ -203,6 +217,36 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
         evidence=tuple(evidence),
         remedies=tuple(remedies) or (_LOOK,),
     )
+
+
+_JETSON_GROUPS = Remedy(
+    "On a Jetson, a user has to be in the groups video and render. Join them, and log in again.",
+    shell_script('sudo usermod -aG video,render "$USER"'),
+)
+
+
+def _told_by_nvml(machine: Snapshot) -> str | None:
+    """The reason that NVML gives, if it fails, too. It often knows more than cuInit."""
+    state = machine.driver.state
+    failed = isinstance(state, Known) and state.value == "failed"
+    detail = machine.driver.detail.strip()
+    return detail if failed and detail and "unknown error" not in detail.lower() else None
+
+
+_BY_NVML = (
+    (
+        "requires reset",
+        Remedy(
+            "End all programs on the GPU and reset it. If that does not help, restart.",
+            command_line("sudo nvidia-smi --gpu-reset"),
+        ),
+    ),
+    (
+        "external power",
+        Remedy("Switch the machine off and connect all power cables of the card."),
+    ),
+)
+"""Words in NVML's own messages (nvmlErrorString), in small letters, and what to do first."""
 
 
 def _split_by_mig(machine: Snapshot) -> tuple[Evidence, ...]:
