@@ -5,6 +5,7 @@ and it may set names that are no flags.
 """
 
 import functools
+import sys
 
 import absl.flags
 import numpy
@@ -33,6 +34,12 @@ class _Flags(flags._FlagValuesWrapper):
             super().__setattr__(name, value)
         except absl.flags.UnrecognizedFlagError:
             self.__dict__[name] = value
+
+    def _parse_flags(self, args: "Any" = None) -> None:
+        """Programs call it before they list the flags."""
+        wrapped = absl.flags.FLAGS
+        if not wrapped.is_parsed():
+            wrapped(sys.argv if args is None else sys.argv[:1] + list(args))
 
     def __getattr__(self, name: str) -> "Any":
         return self.__dict__[name] if name in self.__dict__ else super().__getattr__(name)

@@ -22,7 +22,12 @@ INSIDE = (
 )
 """Parts of the package that programs import although they are not public."""
 
-FIRST = {"tf.compat.v2": "tf2", "tf.flags": "own:flags"}
+FIRST = {
+    "tf.compat.v2": "tf2",
+    "tf.flags": "own:flags",
+    "tf.concat": "own:old_arguments:concat",
+    "tf.split": "own:old_arguments:split",
+}
 """Looked up before anything else."""
 
 KERAS_2_ONLY = ("tf.keras",)
@@ -34,6 +39,7 @@ _CONTRIB_LAYERS = (
     "own:contrib.norms",
     "own:contrib.parts",
     "own:contrib.feature_columns",
+    "own:contrib.utils",
 )
 _KERAS = "python:tensorflow.python.keras."
 _KERAS_3 = "python:keras."
