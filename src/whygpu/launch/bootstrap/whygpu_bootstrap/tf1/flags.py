@@ -28,6 +28,13 @@ def __dir__() -> "list[str]":
     return dir(flags)
 
 
+def _parse(args: "Any" = None) -> None:
+    """Programs call it before they list the flags."""
+    wrapped = absl.flags.FLAGS
+    if not wrapped.is_parsed():
+        wrapped(sys.argv if args is None else sys.argv[:1] + list(args))
+
+
 class _Flags(flags._FlagValuesWrapper):
     def __setattr__(self, name: str, value: "Any") -> None:
         try:
@@ -35,13 +42,9 @@ class _Flags(flags._FlagValuesWrapper):
         except absl.flags.UnrecognizedFlagError:
             self.__dict__[name] = value
 
-    def _parse_flags(self, args: "Any" = None) -> None:
-        """Programs call it before they list the flags."""
-        wrapped = absl.flags.FLAGS
-        if not wrapped.is_parsed():
-            wrapped(sys.argv if args is None else sys.argv[:1] + list(args))
-
     def __getattr__(self, name: str) -> "Any":
+        if name == "_parse_flags":
+            return _parse
         return self.__dict__[name] if name in self.__dict__ else super().__getattr__(name)
 
 
