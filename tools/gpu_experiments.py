@@ -205,7 +205,7 @@ PACKAGES = ("tensorflow", "keras", "jax", "torch", "accelerate")
 
 
 def _run(command: Sequence[str], **options: Any) -> Ended:
-    """Nothing was measured if a package is not installed: after it is, the next call tries again."""
+    """If a package is not installed, nothing was measured: the next call tries again."""
     ended = run(command, **options)
     lacking = LACKING.search(f"{ended.errors}\n{ended.output}") if ended.code else None
     if lacking is not None and lacking[1] in PACKAGES:

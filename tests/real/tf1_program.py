@@ -150,7 +150,7 @@ def averages_corrected_for_their_start():
         for _ in range(2):
             session.run([rows, updates])
         means = [each for each in tf.global_variables() if "moving_mean:" in each.name]
-        return [session.run([rows] + means), names()]
+        return [session.run([rows, *means]), names()]
 
 
 @check

@@ -62,7 +62,11 @@ def test_a_layer_that_is_off_by_itself() -> None:
     pairs = [pairs[0]._replace(layers=(between,)), pairs[1], pairs[2]._replace(layers=(between,))]
     (said,) = advice(judged(runs, pairs, layers=units))
     assert said.startswith("look at what the program computes on keras:jax between norm and")
-    two = judged(runs[:2], [pair(names[0], names[1], [layer("norm", WRONG)])], layers={name: units[name] for name in names[:2]})
+    two = judged(
+        runs[:2],
+        [pair(names[0], names[1], [layer("norm", WRONG)])],
+        layers={name: units[name] for name in names[:2]},
+    )
     assert advice(two) == [
         "add keras:torch to --lanes: a third backend shows which of the two is right"
     ]

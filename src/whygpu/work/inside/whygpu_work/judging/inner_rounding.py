@@ -22,7 +22,6 @@ FRAMEWORKS = {
 }
 
 
-
 def loaded() -> "list[str]":
     """The frameworks that the program has imported."""
     return [name for name in FRAMEWORKS if name in sys.modules]

@@ -104,6 +104,7 @@ SUMS = frozenset(
 )
 """Operations whose rounding is that of a sum."""
 
+
 def context(move: "Callable[[Any, bool], Any]") -> "Any":
     """None before PyTorch 1.13, where Python code does not see the operations."""
     try:

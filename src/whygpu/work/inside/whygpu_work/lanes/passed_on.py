@@ -29,7 +29,8 @@ class PassedOn(object):
     def is_computed(self, given: "Any") -> bool:
         """Whether a tensor in `given` is neither an input of the model nor the result of a step."""
         return not all(
-            id(tensor) in self._results or any(self._is_input(tensor, each) for each in self._inputs)
+            id(tensor) in self._results
+            or any(self._is_input(tensor, each) for each in self._inputs)
             for tensor in self._flat(given)
         )
 

@@ -67,7 +67,7 @@ _SPEC.__new__.__defaults__ = (None,) * 10
 
 
 class TPUEstimatorSpec(_SPEC):
-    """What a model function for TPUs gives back: functions, where an Estimator gets their results."""
+    """What a model function for TPUs returns: functions, where an Estimator gets their results."""
 
     def as_estimator_spec(self) -> "Any":
         hooks = list(self.training_hooks or ())
