@@ -174,11 +174,11 @@ def imresize(arr: "Any", size: "Any", interp: str = "bilinear", mode: "Any" = No
 
     image = toimage(arr, mode=mode)
     if numpy.ndim(size):
-        width_height = (int(size[1]), int(size[0]))
+        wanted = [int(size[1]), int(size[0])]
     else:
         share = size / 100.0 if isinstance(size, (int, numpy.integer)) else size
-        width_height = tuple(int(length * share) for length in image.size)
-    return fromimage(image.resize(width_height, resample=_INTERPOLATIONS[interp]))
+        wanted = [int(length * share) for length in image.size]
+    return fromimage(image.resize(wanted, resample=_INTERPOLATIONS[interp]))
 
 
 def imrotate(arr: "Any", angle: "Any", interp: str = "bilinear") -> "Any":

@@ -72,7 +72,7 @@ def _compiled(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any
 
 
 def _one_by_one(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any, bool, Any]]":
-    steps = []
+    steps: "list[tuple[str, Any, bool, Any]]" = []
 
     def on_step(
         name: str, layer: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"

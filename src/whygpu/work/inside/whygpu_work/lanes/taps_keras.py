@@ -111,11 +111,11 @@ class _Taps(object):
 
 
 def _tensors_by(keras: "Any") -> "Callable[[Any], list[Any]]":
-    operations = getattr(keras, "ops", None)
-    if operations is None:
-        import tensorflow as operations  # Keras 2
+    if hasattr(keras, "ops"):
+        return lambda structure: trees.flat(structure, keras.ops.is_tensor)
+    import tensorflow  # Keras 2
 
-    return lambda structure: trees.flat(structure, operations.is_tensor)
+    return lambda structure: trees.flat(structure, tensorflow.is_tensor)
 
 
 def is_container(layer: "Any") -> bool:
@@ -188,7 +188,7 @@ def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any, boo
         def call(self, inputs: "Any") -> "Any":
             # A model is traced several times; the last trace counts.
             del steps[:]
-            results = []
+            results: "list[Any]" = []
 
             def on_step(
                 name: str,
