@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -363,3 +364,29 @@ def test_steps_of_many_threads_are_marked_while_the_sampling_ends(tmp_path: Any)
             each.join()
         sys.setswitchinterval(usual)
     assert errors == []
+
+
+def test_a_sample_does_not_keep_what_the_program_has_let_go(started: Any) -> None:
+    """The last list of frames contained itself, so all variables of the program's functions lived
+    until the collector ran: tensors took memory for longer, and a data pipeline of TensorFlow ended
+    so late that the process was aborted."""
+
+    class Tensor:
+        """Counts as much as one."""
+
+    def use() -> weakref.ref[Tensor]:
+        tensor = Tensor()
+        taken = started.taken
+        wait_until(lambda: bool(started.taken > taken + 5))
+        return weakref.ref(tensor)
+
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        kept = use()
+        taken = started.taken
+        wait_until(lambda: bool(started.taken > taken + 5))
+        assert kept() is None
+    finally:
+        if was_on:
+            gc.enable()
