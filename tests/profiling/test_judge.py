@@ -61,6 +61,10 @@ TELLING = (
     CodePlace("library", "keras/src/backend/jax/trainer.py", "fit", 480),
     CodePlace("program", "/home/me/train.py", "<module>", 23, "model.fit(x, y)"),
 )
+PREDICTS = CodePlace(
+    "program", "/home/me/train.py", "on_epoch_end", 12, "self.model.predict(x, verbose=0)"
+)
+WRAPPER = CodePlace("library", "keras/src/utils/traceback_utils.py", "error_handler", 117)
 TENSORBOARD = CodePlace("library", "keras/src/callbacks/tensorboard.py", "on_train_batch_end", 9)
 FORKING = (
     CodePlace("standard", "logging/__init__.py", "_releaseLock", 237),
@@ -92,6 +96,11 @@ KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
     "a jitted function": (made.calling("jaxlib._jax.PjitFunction"), "computing"),
     "a copy": (made.calling("torch.Tensor.to"), "copies"),
     "a callback of the program": (made.own("on_train_batch_end")[:1] + TELLING, "logging"),
+    "the end of predict()": ((WRAPPER, PREDICTS, *TELLING), "evaluation"),
+    "the end of another method": (
+        (WRAPPER, PREDICTS._replace(text="self.model.save_all(x)"), *TELLING),
+        "logging",
+    ),
     "telling callbacks": (TELLING, "computing"),
     "TensorBoard's callback": ((TENSORBOARD, *TELLING), "logging"),
     "starting a worker": (FORKING, "input"),

@@ -197,11 +197,12 @@ _EVALUATION_FUNCTIONS = (
     ("transformers/trainer.py", "predict"),
 )
 _EVALUATION_NAMES = frozenset(function for _, function in _EVALUATION_FUNCTIONS)
+_KERAS_WRAPPER = "keras/src/utils/traceback_utils.py"
 _MODELS = ("torch/nn/modules/module.py", "keras/src/layers/", "flax/linen/", "flax/nnx/")
 """What these call belongs to a model: a part of it may be called checkpoint or val_embedding."""
 _TRAINING_FILES = ("torch/optim/", "torch/autograd/__init__.py", "optax/")
 _DRIVERS = (
-    "keras/src/utils/traceback_utils.py",
+    _KERAS_WRAPPER,
     "keras/src/trainers/trainer.py",
     "tensorflow/python/util/traceback_utils.py",
 )
@@ -391,6 +392,8 @@ def _compiles(stack: Stack, called: Stack) -> bool:
 def _evaluates(stack: Stack, called: Stack) -> bool:
     if any(names_evaluation(frame.function) for frame in called):
         return True
+    if any(_wraps_evaluation(stack, number) for number in range(1, len(stack))):
+        return True
     return any(
         _in(frame, (file,))
         for frame in stack
@@ -398,6 +401,17 @@ def _evaluates(stack: Stack, called: Stack) -> bool:
         for file, function in _EVALUATION_FUNCTIONS
         if frame.function == function
     )
+
+
+def _wraps_evaluation(stack: Stack, number: int) -> bool:
+    """Whether the program calls predict() or evaluate() of Keras here.
+
+    What they have made, as a pipeline of TensorFlow, is taken down after their own frame is gone.
+    """
+    caller, wrapper = stack[number], stack[number - 1]
+    if caller.origin != "program" or not _in(wrapper, (_KERAS_WRAPPER,)):
+        return False
+    return caller.text.partition("(")[0].rpartition(".")[2] in _EVALUATION_NAMES
 
 
 def names_evaluation(function: str) -> bool:

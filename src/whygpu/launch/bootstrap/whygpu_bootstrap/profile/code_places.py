@@ -13,7 +13,7 @@ from whygpu_bootstrap.profile import called_objects
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import types
-    from typing import Any, Iterable
+    from typing import Any, Iterable, Iterator
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OWN_LIBRARY = os.path.join(OWN, "tf1") + os.sep
@@ -37,6 +37,7 @@ class Places:
         self._found: "list[dict[str, Any]]" = [NOT_KEPT]
         self._origins: "dict[str, tuple[str, str]]" = {}
         self._roots = tuple(_library_roots())
+        self._installed = tuple(_installed_folders())
         self._calls_of_modules: "dict[int, types.CodeType]" = {}
 
     def reads_mode_of(self, call: "types.CodeType") -> None:
@@ -105,6 +106,9 @@ class Places:
         for root in self._roots:
             if path.startswith(root[0]):
                 return root[1], path[len(root[0]) :].lstrip(os.sep).replace(os.sep, "/")
+        for folder in self._installed:
+            if path.startswith(folder):
+                return "library", path[len(folder) :].replace(os.sep, "/")
         if path.startswith("<frozen"):
             return "standard", path
         if path.startswith("<"):
@@ -113,6 +117,24 @@ class Places:
 
     def all(self) -> "list[dict[str, Any]]":
         return self._found
+
+
+def _installed_folders() -> "Iterator[str]":
+    """Folders of packages that pip has installed elsewhere: pip install --target, PYTHONPATH.
+
+    Not the one of the program itself, which may have its packages beside it.
+    """
+    main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    own = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
+    for folder in sys.path:
+        if not folder or os.path.abspath(folder) == own:
+            continue
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        if any(name.endswith(".dist-info") for name in names):
+            yield os.path.join(folder, "")
 
 
 def _mode_of(frame: "types.FrameType") -> str:
