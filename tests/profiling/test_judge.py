@@ -334,6 +334,12 @@ def test_few_samples_are_not_clear() -> None:
     assert "samples" in found.headline
 
 
+def test_few_samples_of_unknown_kind_are_few_samples() -> None:
+    """ "39 % of it is of unknown kind" was three samples."""
+    found = answer(made.profile([(made.COMPUTING, 1), (made.calling("?"), 1)], steps=10))
+    assert "samples of the steps; let it run for longer" in found.headline
+
+
 def test_without_steps_nothing_is_claimed() -> None:
     profile = made.profile([(made.COMPUTING, 5)])._replace(marks=())
     found = answer(profile)

@@ -335,7 +335,7 @@ class ProfileAnswer(NamedTuple):
     @property
     def _why_unclear(self) -> str:
         unknown = self.total("unknown")
-        if unknown > 0.25:
+        if self.samples >= FEWEST_SAMPLES and unknown > 0.25:
             return f"{percent_text(unknown)} of it is of unknown kind"
         largest = next((each for each in self.shares if each.category not in _WORK), None)
         if self.doubt and (largest is None or largest.share < _NOTICEABLE):
@@ -348,6 +348,8 @@ class ProfileAnswer(NamedTuple):
         return f"there {few} of the steps; let it run for longer"
 
 
+FEWEST_SAMPLES = 40
+"""With fewer, a share of 10 % would be two to six samples."""
 _NOTICEABLE = 0.15
 _CROWDED = 0.25
 """Of the time: if the main thread waited for a core for longer, that is the news."""

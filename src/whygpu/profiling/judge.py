@@ -10,6 +10,7 @@ from statistics import fmean
 
 from whygpu.model.device_recording import Span
 from whygpu.model.profile import (
+    FEWEST_SAMPLES,
     Category,
     Gain,
     ProcessProfile,
@@ -50,8 +51,6 @@ from whygpu.profiling.steps import (
 )
 from whygpu.profiling.tf_data_profile import python_stage
 
-FEWEST_SAMPLES = 40
-"""With fewer, a share of 10 % would be two to six samples."""
 LARGEST_UNKNOWN = 0.25
 WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
