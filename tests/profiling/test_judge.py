@@ -84,6 +84,8 @@ KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
     "a generator": (made.own("numbers", generator=True), "input"),
     "validation": (made.own("validate"), "evaluation"),
     "a test set": (made.own("run_test"), "evaluation"),
+    "a development set": (made.own("dev_step"), "evaluation"),
+    "a device": (made.own("copy_to_dev"), "program"),
     "saving by name": (made.own("write_checkpoint"), "checkpointing"),
     "own code": (made.own("rewards"), "program"),
     "copying a model": ((*COPYING, made.LOOP), "program"),

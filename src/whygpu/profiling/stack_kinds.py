@@ -34,6 +34,9 @@ _AMBIGUOUS = frozenset(("eval", "evaluate", "evaluation", "evaluating"))
 """In reinforcement learning, evaluate() computes what the loss is made of, in each step."""
 _ESTIMATING = frozenset(("estimate", "loss"))
 """All of these words together: estimate_loss(model, split)."""
+_DEVELOPMENT = "dev"
+"""Of a development set, or of a device: dev_step() and copy_to_dev() are different things."""
+_PASSES = frozenset(("step", "epoch", "loop", "pass", "run", "score"))
 _SAVING = frozenset(
     (
         "checkpoint",
@@ -416,6 +419,8 @@ def _wraps_evaluation(stack: Stack, number: int) -> bool:
 
 def names_evaluation(function: str) -> bool:
     words = frozenset(words_of(function))
+    if _DEVELOPMENT in words and words & _PASSES:
+        return True
     return bool(words & _EVALUATING) or words >= _ESTIMATING
 
 
