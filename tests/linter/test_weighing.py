@@ -396,6 +396,76 @@ def test_a_list_that_conda_installs_has_the_names_of_conda(
     assert levels(tmp_path, {"requirements.txt": "tensorflow-gpu\n", **others}) == expected
 
 
+OLD_CUDA = "FROM nvidia/cuda:{}\nRUN apt-get install -y python3-pip\nRUN pip3 install {}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "begins"),
+    [
+        ({"requirements.txt": "tensorflow-gpu\n"}, "For a program that runs with TensorFlow 2, "),
+        (
+            {"requirements.txt": "numpy==1.12.1\ntensorflow-gpu\n"},
+            "Write tensorflow-gpu==1.5.1, which goes with numpy==1.12.1 and needs CUDA 9.0 and",
+        ),
+        (
+            {"requirements.txt": "Keras==2.2.4\ntensorflow-gpu\n"},
+            "Write tensorflow-gpu==1.14.0, which goes with keras==2.2.4",
+        ),
+        (
+            {"requirements.txt": "tensorboard==1.13.1\ntensorflow-gpu\n"},
+            "Write tensorflow-gpu==1.13.2, which goes with tensorboard==1.13.1",
+        ),
+        (
+            {"Dockerfile": OLD_CUDA.format("9.0-cudnn7-runtime-ubuntu16.04", "tensorflow-gpu")},
+            "Write tensorflow-gpu==1.12.3, built for the CUDA of nvidia/cuda:9.0-cudnn7-runtime",
+        ),
+        (
+            {"Dockerfile": OLD_CUDA.format("10.0-cudnn7-runtime-ubuntu18.04", "tensorflow-gpu")},
+            "Write tensorflow-gpu==1.15.5 (or ==2.0.4 for TensorFlow 2), built for the CUDA of",
+        ),
+        (
+            {"Dockerfile": "FROM tensorflow/tensorflow:2.15.0-gpu\nRUN pip install tensorflow-gpu\n"},
+            "Remove tensorflow-gpu: tensorflow/tensorflow:2.15.0-gpu has TensorFlow with support",
+        ),
+    ],
+)
+def test_a_removed_package_is_replaced_by_what_goes_with_the_rest(
+    tmp_path: pathlib.Path, files: dict[str, str], begins: str
+) -> None:
+    report = project(tmp_path, files)
+    (fix,) = [i.finding.remedies[0].text for i in report.findings if i.finding.code == "WG318"]
+    assert fix.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("docker-compose run -e NVIDIA_VISIBLE_DEVICES llm", "info"), ("docker-compose up", "warning")],
+)
+def test_a_variable_for_the_runtime_counts_on_the_default_runtime(
+    tmp_path: pathlib.Path, script: str, expected: str
+) -> None:
+    files = {"compose.yaml": VLLM, "run.sh": f"#!/bin/sh\n{script}\n"}
+    assert levels(tmp_path, files) == [("WG811", expected)]
+
+
+@pytest.mark.parametrize(
+    ("image", "service", "expected"),
+    [
+        ("none", "", [("WG811", "error")]),
+        ("all", "", []),
+        ("none", "    environment: [NVIDIA_VISIBLE_DEVICES=all]\n", []),
+    ],
+)
+def test_the_variable_of_the_image_decides_which_gpus_the_runtime_gives(
+    tmp_path: pathlib.Path, image: str, service: str, expected: list[tuple[str, str]]
+) -> None:
+    files = {
+        "compose.yaml": f"services:\n  train:\n    build: .\n    runtime: nvidia\n{service}",
+        "Dockerfile": f"FROM ubuntu:22.04\nENV NVIDIA_VISIBLE_DEVICES={image}\n",
+    }
+    assert levels(tmp_path, files) == expected
+
+
 @pytest.mark.parametrize(("other", "expected"), [("six", "warning"), ("faster-whisper", "info")])
 def test_a_gpu_may_be_for_another_package_than_the_cpu_build(
     tmp_path: pathlib.Path, other: str, expected: str

@@ -247,9 +247,12 @@ def _python(
     named = {install.python for install in installs if install.python}
     if len(named) == 1:
         return named.pop()
+    own = base.python if base is not None else ""
     for command in commands:
-        line = " ".join(command.words)
-        if _OTHER_PYTHON.search(line) or any(map(_PYTHON_WORD.fullmatch, command.words)):
+        words = map(_PYTHON_WORD.fullmatch, command.words)
+        if any(match[1] != own for match in words if match is not None) or _OTHER_PYTHON.search(
+            " ".join(command.words)
+        ):
             return ""
     if base is None or named or not (base.brings_python or _installs_python(commands)):
         return ""

@@ -32,6 +32,11 @@ _GIVES_GPUS = re.compile(r"nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]")
 _SHARED_MEMORY = re.compile(r"default-shm-size")
 _RUN_OR_READ = (".json", ".yaml", ".yml", ".sh", ".tf", ".toml", ".ps1", "Makefile")
 _SERVICES = re.compile(r"^services:", re.MULTILINE)
+_BY_VARIABLE = re.compile(
+    r"\bdocker(?:-compose| compose)\s(?:[^\n]|\\\n){0,200}?"
+    r"(?:-e|--env)[ =][\"']?NVIDIA_VISIBLE_DEVICES"
+)
+"""This has an effect only if the runtime of NVIDIA is the default."""
 DEFAULT_RUNTIME = re.compile(
     r"default-runtime[\"']?[\s:=]{1,4}[\"']?nvidia|nvidia-docker-compose"
     r"|nvidia-ctk\b[^\n]{0,200}--(?:nvidia-)?set-as-default"
@@ -87,6 +92,10 @@ def _gpus(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
             return Known(reason, said.source) if is_setting else Unknown(reason)
         if isinstance(said, Unknown):
             return said
+        chosen = project.first(_BY_VARIABLE)
+        if isinstance(chosen, Known):
+            reason = f"{chosen.source} counts on NVIDIA's runtime as the default"
+            return Unknown(reason)
     return _given_in_another_file(setup, project) if setup.kind == "service" else _STANDS
 
 

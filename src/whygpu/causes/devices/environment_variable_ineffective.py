@@ -136,6 +136,14 @@ ENV NVIDIA_DRIVER_CAPABILITIES=utility
 RUN pip install torch
 ```
 
+The image has a framework already.
+
+```
+==> Dockerfile <==
+FROM pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime
+ENV NVIDIA_DRIVER_CAPABILITIES=utility
+```
+
 ```
 ==> compose.yaml <==
 services:
@@ -376,7 +384,8 @@ _CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     set_names = {setting.name for setting in setup.variables}
-    computes = any(image.verdicts for image in (setup, setup.image) if image is not None)
+    images = [image for image in (setup, setup.image) if image is not None]
+    computes = any(image.verdicts or (image.base and image.base.framework) for image in images)
     for setting in setup.variables:
         meant = meant_name(setting.name)
         if meant and meant not in set_names:

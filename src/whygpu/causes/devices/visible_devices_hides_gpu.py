@@ -434,15 +434,16 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
         rests_on = ("numbers",)
     else:
         return
+    # An image may be for both. Then this is only its default, which a user can change.
+    default = "" if setup.given else ", unless the container is started with another value"
     yield CAUSE.in_setup(
         setting.place,
         subject=MACHINE,
-        message=f"CUDA_VISIBLE_DEVICES={value} {why}",
+        message=f"CUDA_VISIBLE_DEVICES={value} {why}{default}",
         fix="Remove the line: a container or job sees only the GPUs that it asks for.",
         rests_on=rests_on,
         confidence="likely",
-        # An image may be for both. Then this is only its default, which a user can change.
-        severity="warning" if setup.given else "info",
+        severity="info" if default else "warning",
     )
 
 
