@@ -306,14 +306,14 @@ def _granted_beside(path: str, files: ProjectFiles) -> _Beside:
 
 @lru_cache(maxsize=256)
 def granted_services(path: str, text: str) -> tuple[compose.Service, ...]:
-    """The services of a compose file that get GPUs; each file is read for all the others."""
+    """The services of a compose file that may get GPUs; each file is read for all the others."""
     if not text or yaml_tree.is_template(text):
         return ()
     try:
         services = compose.read(path, yaml_tree.load(path, text), text).services
     except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
         return ()
-    return tuple(service for service in services if service.grants)
+    return tuple(s for s in services if s.grants or (s.gets_more and not s.extended))
 
 
 def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:

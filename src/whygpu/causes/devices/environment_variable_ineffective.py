@@ -398,6 +398,9 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                 edits=_renamed(setting, meant),
             )
         elif setting.known and (setting.name != _CAPABILITIES or computes):
+            if _hides_all_gpus(setting) and not setup.given:
+                # CUDA ignores the value, and hides all GPUs: nothing here says that it should not.
+                continue
             problem = value_problem(setting.name, setting.known, set_names)
             if problem:
                 yield CAUSE.in_setup(
@@ -410,6 +413,12 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                     rests_on=(),
                     edits=_with_compute(setting),
                 )
+
+
+def _hides_all_gpus(setting: VariableSetting) -> bool:
+    """CUDA_VISIBLE_DEVICES="" in a list of compose, where the quotes belong to the value."""
+    value = (setting.known or "").strip().strip("\"'").lower()
+    return setting.name == "CUDA_VISIBLE_DEVICES" and value in ("", "none", "cpu", "void")
 
 
 def _renamed(setting: VariableSetting, name: str) -> tuple[LineEdit, ...]:

@@ -71,6 +71,15 @@ def _pins(requirements: Sequence[PinnedRequirement]) -> dict[str, str]:
     return found
 
 
+def needs_another_cuda(wanted: str, base: BaseImage | None) -> bool:
+    """Whether tensorflow-gpu==1.2.1 does not find its libraries in an image."""
+    match = _EXACT.search(wanted)
+    if match is None or "[" in wanted or base is None or not base.cuda or base.framework:
+        return False
+    rows = (row for row in versions_of("tensorflow-gpu") if row.version == match[1])
+    return any(row.cuda and not _is_served(row, base) for row in rows)
+
+
 def _is_served(row: Release, base: BaseImage) -> bool:
     return cuda_serves(row.cuda, base.cuda) and (not base.cudnn or row.cudnn == base.cudnn)
 

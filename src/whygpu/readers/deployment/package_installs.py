@@ -16,7 +16,7 @@ from whygpu.model.requirement_file import (
     UnreadLine,
 )
 from whygpu.readers.requirement_files.conda_environment import conda_requirement
-from whygpu.readers.requirement_files.pip_requirement import pip_requirement
+from whygpu.readers.requirement_files.pip_requirement import pip_requirement, wheel_of
 
 _PIP = re.compile(r"^pip(\d(?:\.\d+)?)?")
 _PYTHON = re.compile(r"^python(\d(?:\.\d+)?)?")
@@ -179,7 +179,10 @@ def _pip(arguments: list[_Word], python: str) -> PackageInstall:
         elif text.startswith(("-", ">", "<", "2>")):
             continue
         elif text == "." or text.startswith(("./", "../", "/", ".[")):
-            if not text.endswith(".whl"):
+            if (wheel := wheel_of(text)) is not None:
+                # Perhaps an own build, of which the release says little.
+                requirements.append(PinnedRequirement(wheel[0], (), "", "", place, url=text))
+            elif not text.endswith(".whl"):
                 projects.append(text.partition("[")[0])
         elif "$" in text:
             unread.append(UnreadLine(place, f"the value of {text} is not known"))
