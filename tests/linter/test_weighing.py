@@ -531,6 +531,22 @@ def test_the_file_of_nvidia_docker_compose_gives_gpus(
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
+        ("gpu/Dockerfile", "info"),
+        ("Dockerfile.gpu", "info"),
+        ("Dockerfile.dev", "warning"),
+        ("web/gpu/Dockerfile", "warning"),
+    ],
+)
+def test_beside_the_variant_for_gpus_an_image_may_be_for_the_cpu(
+    tmp_path: pathlib.Path, name: str, expected: str
+) -> None:
+    files = {"Dockerfile": CUDA + CPU_TORCH, name: CUDA + "RUN pip3 install torch\n"}
+    assert levels(tmp_path, files) == [("WG301", expected)]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
         ("backups/requirements.txt", "info"),
         ("requirements_old.txt", "info"),
         ("scaffold/requirements.txt", "error"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from whygpu.linter.gpu_signs import DEFAULT_RUNTIME
 from whygpu.linter.image_installs import Built, ImageInstalls, built_stages, contexts
-from whygpu.linter.project_files import ProjectFiles
+from whygpu.linter.project_files import ProjectFiles, kind_of
 from whygpu.linter.started_script import needs_gpu, program_of
 from whygpu.model.deployment import (
     BaseImage,
@@ -98,7 +98,7 @@ def image_setup(
         kind="image",
         name=last.name,
         place=last.place,
-        for_gpu=tuple(_for_gpu(dockerfile, built, variables, program)),
+        for_gpu=_unless_for_cpu(_for_gpu(dockerfile, built, variables, program), dockerfile, files),
         for_cpu=tuple(_for_cpu(dockerfile, last, files)),
         base=built.base,
         has_own_cuda=_has_own(_OWN_CUDA, commands, requirements) or _copies_cuda(built),
@@ -193,6 +193,20 @@ def _for_gpu(
         yield Reason(f"its file is called {name}", built.stages[-1].place, ONLY_A_NAME)
     if program is not None and program.needs_gpu is not None:
         yield needs_gpu(program.needs_gpu)
+
+
+def _unless_for_cpu(
+    reasons: Iterable[Reason], dockerfile: Dockerfile, files: ProjectFiles
+) -> tuple[Reason, ...]:
+    """Doubtful reasons if another file is the variant for GPUs: then this one may be for the CPU."""
+    folder, own = os.path.split(dockerfile.path)
+    beside = "gpu/Dockerfile" if files.read(os.path.join(folder, "gpu", "Dockerfile")) else ""
+    others = (name for name in files.names(folder or os.curdir) if kind_of(name) == "dockerfile")
+    variant = next(filter(_GPU_NAME.search, others), beside)
+    if not variant or _GPU_NAME.search(own) or _GPU_NAME.search(os.path.basename(folder)):
+        return tuple(reasons)
+    doubt = f"{variant} is the variant for GPUs"
+    return tuple(each._replace(doubt=each.doubt or doubt) for each in reasons)
 
 
 def _for_cpu(dockerfile: Dockerfile, last: Stage, files: ProjectFiles) -> Iterator[Reason]:
