@@ -424,7 +424,7 @@ OLD_CUDA = "FROM nvidia/cuda:{}\nRUN apt-get install -y python3-pip\nRUN pip3 in
             "Write tensorflow-gpu==1.15.5 (or ==2.0.4 for TensorFlow 2), built for the CUDA of",
         ),
         (
-            {"Dockerfile": "FROM tensorflow/tensorflow:2.15.0-gpu\nRUN pip install tensorflow-gpu\n"},
+            {"Dockerfile": "FROM tensorflow/tensorflow:2.15.0-gpu\nRUN pip install tensorflow-gpu"},
             "Remove tensorflow-gpu: tensorflow/tensorflow:2.15.0-gpu has TensorFlow with support",
         ),
     ],
@@ -561,7 +561,7 @@ def test_a_file_that_was_put_away_has_notes_only(
 
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [("docker-compose run -e NVIDIA_VISIBLE_DEVICES llm", "info"), ("docker-compose up", "warning")],
+    [("docker-compose run -e NVIDIA_VISIBLE_DEVICES a", "info"), ("docker-compose up", "warning")],
 )
 def test_a_variable_for_the_runtime_counts_on_the_default_runtime(
     tmp_path: pathlib.Path, script: str, expected: str

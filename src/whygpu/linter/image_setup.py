@@ -198,7 +198,7 @@ def _for_gpu(
 def _unless_for_cpu(
     reasons: Iterable[Reason], dockerfile: Dockerfile, files: ProjectFiles
 ) -> tuple[Reason, ...]:
-    """Doubtful reasons if another file is the variant for GPUs: then this one may be for the CPU."""
+    """Doubtful if another file is the variant for GPUs, because this one may be for the CPU."""
     folder, own = os.path.split(dockerfile.path)
     beside = "gpu/Dockerfile" if files.read(os.path.join(folder, "gpu", "Dockerfile")) else ""
     others = (name for name in files.names(folder or os.curdir) if kind_of(name) == "dockerfile")

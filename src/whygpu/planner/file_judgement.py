@@ -58,9 +58,7 @@ from whygpu.tables.versions import release_numbers
 
 _NIGHTLY = ("tf-nightly", "tf-nightly-gpu", "keras-nightly", "ort-nightly", "ort-nightly-gpu")
 _CPU_LOCAL = re.compile(r"===?[\w.]+\+cpu$")
-_BROUGHT_ALONG = (
-    "Remove it if pip installs the framework: the package of the framework says which CUDA it needs."
-)
+_BROUGHT_ALONG = "Remove it if pip installs the framework, whose package says which CUDA it needs."
 _CUDA_LIBRARIES = ("nvidia-cudnn-cu", "cudnn", "cudatoolkit", "cuda-toolkit", "cuda-libraries")
 """How the packages begin that bring the libraries which TensorFlow opens."""
 

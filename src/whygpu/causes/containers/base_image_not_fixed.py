@@ -91,7 +91,9 @@ def _release_for(image: Setup) -> str:
 @CAUSE.on_setup
 def detect(setup: Setup) -> Iterator[SetupFinding]:
     image = setup if setup.kind == "image" else setup.image
-    base = image.base if image is not None else None
+    if image is None:
+        return
+    base = image.base
     if base is None or base.place.file != setup.place.file or base.registry not in _PUBLISHERS:
         return
     if base.name == "nvidia/cuda" and base.tag in ("", "latest"):
