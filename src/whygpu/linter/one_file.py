@@ -13,7 +13,7 @@ from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.imported_modules import NO_WRAPPERS, ImportedModules, Wrappers
 from whygpu.linter.judge import is_about_gpus, judge, possible, relevant, words_in
-from whygpu.linter.neighbours import all_for_1
+from whygpu.linter.neighbours import all_for_1, is_left_over
 from whygpu.linter.pins import tensorflow_hint, tensorflow_pin
 from whygpu.linter.project_files import DiskFiles, kind_of
 from whygpu.linter.settings import Settings
@@ -160,6 +160,8 @@ def _judged(
     target = settings.tensorflow or (
         tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
+    if target == "2" and not settings.tensorflow and is_left_over(source.path, source.text):
+        target = "unknown"
     hint = (lambda: _hinted(source.path)) if in_project else (lambda: None)
     return judge(program(source, tree, target, hint, words, find_module), causes)
 

@@ -171,6 +171,17 @@ import torch
 torch.autograd.set_detect_anomaly(False)
 ```
 
+CUDA has started, and does not read the variable again.
+
+```python
+import os
+import torch
+
+model = torch.nn.Linear(2, 2).cuda()
+os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+model.train()
+```
+
 Tests may be slow.
 
 ```python
@@ -207,11 +218,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import text_of
+from whygpu.causes.evidence.runtime_starts import MOMENTS
 from whygpu.causes.evidence.training_loops import computes_for_long
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.derived import nvidia_gpu
-from whygpu.model.events import Call
+from whygpu.model.events import Call, Setting
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
@@ -222,6 +234,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
 from whygpu.model.values import Constant
 from whygpu.tables.runtime_starts import KERAS_RUNS
+from whygpu.tables.variable_moments import ROWS
 
 CAUSE = cause("WG410", __name__, __doc__, severity="warning", effect="none")
 
@@ -358,7 +371,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         )
     for setting in program.settings():
         row = next((row for row in _VARIABLES if row.name == setting.path), None)
-        if row is None or setting.unset or is_conditional(setting):
+        if row is None or setting.unset or is_conditional(setting) or _too_late(program, setting):
             continue
         if (text_of(setting.value) or "").lower() in row.on:
             doubt = _doubt(program, row.name)
@@ -371,6 +384,16 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                 fix="Remove it; set it in the shell while you are debugging.",
                 severity="info" if doubt else None,
             )
+
+
+def _too_late(program: Program, setting: Setting) -> bool:
+    """What reads the variable has read it before, so that this switches nothing on."""
+    return any(
+        program.surely_before(reader, setting)
+        for row in ROWS
+        if row.variable == setting.path
+        for reader in MOMENTS[row.moment](program)
+    )
 
 
 def _doubt(program: Program, name: str) -> str:

@@ -66,6 +66,19 @@ for batch in loader:
     shown += loss
 ```
 
+The sum begins anew with each batch, and the inner loop is only over the parts of one.
+
+```python
+import torch
+
+for images in loader:
+    total = 0
+    for i in range(len(critics)):
+        loss = critics[i](images.cuda())
+        loss.backward()
+        total += loss
+```
+
 The sum is what backward() is called on, so it is meant to have a graph.
 
 ```python
@@ -100,6 +113,7 @@ for x, y in loader:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -107,13 +121,20 @@ from whygpu.causes.evidence.training_loops import (
     TrainingLoop,
     may_train,
     mentions,
+    statements,
     training_loops,
 )
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Edit, Place, Program
 
 CAUSE = cause("WG734", __name__, __doc__, severity="warning", effect="none")
+
+_LOOPS = (ast.For, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_BATCHES = late(r"load|batch|data|iter|sampl|step|train|tqdm", re.IGNORECASE)
+"""What a loop over the batches of a data set goes over, by its name."""
 
 
 class _Keeping(NamedTuple):
@@ -159,6 +180,7 @@ def _kept(program: Program, loop: TrainingLoop) -> Iterator[_Keeping]:
             keeping is not None
             and mentions(keeping.loss, loop.losses)
             and ast.unparse(keeping.kept_in) not in begin_in_step
+            and not _begins_with_batch(program, loop, keeping)
             # The sum is meant to have a graph.
             and f"{program.source(keeping.kept_in)}.backward" not in program.text
             and not _records_nothing_around(program, loop, statement)
@@ -169,6 +191,43 @@ def _kept(program: Program, loop: TrainingLoop) -> Iterator[_Keeping]:
             if isinstance(target, ast.Name) and target.id in differentiated:
                 # loss = loss.item(), loss = reduced(loss.detach())
                 return
+
+
+def _begins_with_batch(program: Program, loop: TrainingLoop, keeping: _Keeping) -> bool:
+    """An outer loop takes a batch and sets the sum to its start; this loop is over parts of it."""
+    if _takes_batch(loop.node):
+        return False
+    outer = program.parent(loop.node)
+    while outer is not None and not isinstance(outer, _FUNCTIONS):
+        if isinstance(outer, _LOOPS) and _takes_batch(outer):
+            return any(
+                isinstance(statement, ast.Assign)
+                and ast.unparse(keeping.kept_in) in map(ast.unparse, statement.targets)
+                for statement in statements(ast.Module(outer.body, []))
+                if statement is not keeping.statement
+            )
+        outer = program.parent(outer)
+    return False
+
+
+def _takes_batch(loop: ast.For | ast.While) -> bool:
+    """for x, y in loader: or next(batches) in the body, not in a loop within it."""
+    if isinstance(loop, ast.For):
+        words = f"{ast.unparse(loop.target)} in {ast.unparse(loop.iter)}"
+        if _BATCHES.search(words) and "epoch" not in words.lower():
+            return True
+    return any(
+        isinstance(call, ast.Call) and _last_word(call.func) in ("next", "__next__", "next_batch")
+        for statement in loop.body
+        if not isinstance(statement, _LOOPS)
+        for call in ast.walk(statement)
+    )
+
+
+def _last_word(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names_with_backward(statement: ast.stmt) -> Iterator[str]:
