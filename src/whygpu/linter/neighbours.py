@@ -30,6 +30,7 @@ _IMPORTED = re.compile(
     r"|import[ \t]{1,9}([\w.][\w., \t]{0,400}))",
     re.MULTILINE,
 )
+_OF_FRAMEWORK = re.compile(r"(?:tensorflow|keras|tf_keras|torch|torchvision)\b")
 _WORD = re.compile(r"\w+")
 _HIGHEST = 3
 """How many folders above a file its project's programs may be, as for the pins."""
@@ -62,14 +63,20 @@ def is_left_over(path: str, text: str) -> bool:
     if _TWO.search(text) or not _is_for_1(text):
         return False
     folder, name = os.path.split(os.path.abspath(path))
-    module, others = name.removesuffix(".py"), False
+    module = name.removesuffix(".py")
+    in_package = module in _words_of(os.path.join(folder, "__init__.py"))
+    package, others = os.path.basename(folder), False
     for _ in range(_HIGHEST + 1):
         votes = _votes(folder)
-        if module in votes.used_by_2:
+        if module in votes.used_by_2 or (in_package and package in votes.used_by_2):
             return False
         others = others or bool(votes.for_2 - {name})
-        folder, module = os.path.split(folder)
+        folder = os.path.dirname(folder)
     return others
+
+
+def _words_of(path: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(_text(path)))
 
 
 def _is_for_1(text: str) -> bool:
@@ -90,7 +97,8 @@ def _votes(folder: str) -> _Votes:
         if _TWO.search(text):
             twos.add(name)
             for match in _IMPORTED.finditer(text):
-                used.update(_WORD.findall(match[0]))
+                if not _OF_FRAMEWORK.match(match[1] or match[3]):
+                    used.update(_WORD.findall(match[0]))
         elif _is_for_1(text):
             ones.add(name)
     return _Votes(frozenset(ones), frozenset(twos), frozenset(used))

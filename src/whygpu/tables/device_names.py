@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from whygpu.tables import torch_names
 from whygpu.tables.tensorflow_names import EVER
 
 SOURCE = "https://www.tensorflow.org/api_docs/python/tf/config"
@@ -56,9 +57,10 @@ BEFORE: dict[str, str] = {
 """Names that tf.config of TensorFlow 1.14, 1.15 and 2.0 does not have yet, and those that it has.
 The old names still exist in 2.21."""
 
-_MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()}
+_MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()} | torch_names.MODULES
 
 
+_SINGULAR = "torch.backend."
 _COMPLETE = ("tensorflow.config", "tensorflow.errors")
 """Modules whose names are complete for all releases: a name that is not listed never existed."""
 
@@ -68,6 +70,8 @@ def right_name(path: str) -> str | None:
     """The right name, or empty, for a name that no release has; None for all others."""
     if path in ROWS:
         return ROWS[path]
+    if path.startswith(_SINGULAR):
+        return path.replace(_SINGULAR, "torch.backends.", 1)
     module, _, name = path.rpartition(".")
     names = _MODULES.get(module)
     if names is None or name in names or name.startswith("_"):

@@ -154,7 +154,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         return
     reading = _READS_FILES | set(_reading_classes(program))
     for call in serial:
-        made_by = _class_of(program, call.node.args[0])
+        made_by = _class_of(program, _data_set(call))
         if made_by in reading:
             yield CAUSE.in_code(
                 program,
@@ -171,7 +171,12 @@ def _is_serial(call: Call) -> bool:
     workers = call.keywords.get("num_workers")
     none = workers is None or (isinstance(workers, Constant) and workers.value == 0)
     spreads = any(keyword.arg is None for keyword in call.node.keywords)
-    return none and not spreads and bool(call.node.args)
+    return none and not spreads and (bool(call.node.args) or "dataset" in call.keywords)
+
+
+def _data_set(call: Call) -> ast.expr:
+    given = [keyword.value for keyword in call.node.keywords if keyword.arg == "dataset"]
+    return [*call.node.args[:1], *given][0]
 
 
 def _reading_classes(program: Program) -> Iterator[str]:

@@ -41,6 +41,16 @@ for x, y in loader:
     losses.append(loss)
 ```
 
+```python
+import torch
+
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+    total_loss += loss * x.size(0)
+```
+
 ## Quiet on (code)
 
 ```python
@@ -257,8 +267,32 @@ def _keeping(statement: ast.stmt) -> _Keeping | None:
         kept_in, parts = call.func.value, call.args
     else:
         return None
-    loss = parts[0] if len(parts) == 1 else None
-    return _Keeping(statement, kept_in, loss) if isinstance(loss, ast.Name) else None
+    loss = _weighted(parts[0]) if len(parts) == 1 else None
+    return _Keeping(statement, kept_in, loss) if loss is not None else None
+
+
+def _weighted(node: ast.expr) -> ast.Name | None:
+    """loss, loss * x.size(0), loss / len(loader); not loss_a + loss_b."""
+    if isinstance(node, ast.Name):
+        return node
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
+        return None
+    pairs = [(node.left, node.right)]
+    if isinstance(node.op, ast.Mult):
+        pairs.append((node.right, node.left))
+    named = [loss for loss, weight in pairs if isinstance(loss, ast.Name) and _is_weight(weight)]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_weight(node: ast.expr) -> bool:
+    """A number that is no tensor with a graph: 0.5, len(x), x.size(0), x.shape[0]."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Call):
+        return _last_word(node.func) in ("len", "size", "float", "int")
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
 def _records_nothing_around(program: Program, loop: TrainingLoop, statement: ast.stmt) -> bool:

@@ -46,6 +46,35 @@ if torch.cuda.is_avaliable():
     print("GPU")
 ```
 
+A misspelt name of PyTorch, and devices that do not exist.
+
+```python
+import torch
+
+torch.backends.cudnn.benchmarks = True
+torch.cuda.emtpy_cache()
+```
+
+```python
+import torch
+
+device = torch.device("gpu")
+```
+
+```python
+import torch
+
+model = torch.nn.Linear(2, 2)
+model.to("gpu:0")
+```
+
+```python
+import tensorflow as tf
+
+with tf.device("/cuda:0"):
+    a = tf.constant(1.0)
+```
+
 ## Fires on (log)
 
 ```
@@ -73,6 +102,23 @@ AttributeError: module 'tensorflow._api.v2.config' has no attribute 'experimenta
 ```
 
 ## Quiet on (code)
+
+TensorFlow calls it GPU, and other libraries have their own names.
+
+```python
+import tensorflow as tf
+
+with tf.device("gpu:0"):
+    a = tf.constant(1.0)
+```
+
+```python
+import torch
+from other import Engine
+
+engine = Engine(device="gpu")
+x = torch.zeros(3, device="cuda")
+```
 
 ```python
 import tensorflow as tf
@@ -109,34 +155,61 @@ if hasattr(tf.config, "set_memory_growth"):
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import guarded_by_attribute_error
+from whygpu.causes.evidence.device_code import guarded_by_attribute_error, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Assignment, Call
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Raised
-from whygpu.model.program import Edit, Program
-from whygpu.tables.device_names import BEFORE, ROWS, right_name
+from whygpu.model.program import Edit, Program, handlers_around
+from whygpu.model.values import Value
+from whygpu.tables.device_names import BEFORE, right_name
 
 CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
 
 
-@CAUSE.on_code(
-    "tf.config",
-    "tensorflow.config",
-    "config.experimental",
-    "config.set_",
-    "config.list_",
+_TENSORFLOW_WORDS = (
+    *("tf.config", "tensorflow.config", "config.experimental", "config.set_", "config.list_"),
     *("tf.errors.", "tf1.errors.", "tf2.errors.", "tensorflow.errors.", "import errors"),
-    *(".".join(name.split(".")[-2:]) for name in ROWS if name.startswith("torch.cuda.")),
-    "is_gpu_",
-    "set_backend",
-    "is_cuda_available",
+    *("is_gpu_", "set_backend", "is_cuda_available"),
+)
+_TORCH_NAMES = late(r"\b(cuda|cudnn|backends?)\.([A-Za-z]\w{2,60})")
+_MODULE_OF = {
+    "cuda": "torch.cuda",
+    "cudnn": "torch.backends.cudnn",
+    "backends": "torch.backends",
+    "backend": "torch.backend",
+}
+_NO_DEVICE = r"/?(?:device:)?gpu(?::?\d{1,3})?|cuda\d{1,3}|cuda:"
+_QUOTED_NO_DEVICE = late(rf"['\"](?:{_NO_DEVICE}|/?cuda(?::\d{{1,3}})?)['\"]", re.IGNORECASE)
+_TORCH_LACKS = late(_NO_DEVICE, re.IGNORECASE)
+"""Types of devices that PyTorch does not have: gpu, gpu:0, cuda0. TensorFlow has the first two."""
+_TENSORFLOW_LACKS = late(r"/?(?:gpu\d{1,3}|cuda(?::?\d{1,3})?)", re.IGNORECASE)
+
+
+def _possible(text: str) -> bool:
+    """Whether a text has a name of TensorFlow's, or one of the others that does not exist."""
+    if any(word in text for word in _TENSORFLOW_WORDS):
+        return True
+    written = {(match[1], match[2]) for match in _TORCH_NAMES.finditer(text)}
+    if any(right_name(f"{_MODULE_OF[module]}.{name}") for module, name in written):
+        return True
+    return _QUOTED_NO_DEVICE.search(text) is not None
+
+
+@CAUSE.on_code(
+    *_TENSORFLOW_WORDS,
+    *("cuda.", "cudnn.", "torch.backend"),
+    *("device(", ".to(", "device="),
     needs=("tensorflow", "torch", "keras"),
+    possible=_possible,
 )
 def detect(program: Program) -> Iterator[CodeFinding]:
+    yield from _device_strings(program)
     if any(call.path == "builtins.hasattr" for call in program.calls("builtins.hasattr")):
         return
     for event in program.named():
@@ -152,11 +225,52 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             node,
             subject=framework,
-            message=f"{written} does not exist: this raises AttributeError"
+            message=f"{written} does not exist: this "
+            + ("has no effect" if type(event) is Assignment else "raises AttributeError")
             + (f"; the right name is {right}" if right else ""),
             fix=f"Write {right}." if right else f"Look for the right name in {module}.",
             edits=_edit(program, node, event.path, correction) if right else (),
         )
+
+
+def _device_strings(program: Program) -> Iterator[CodeFinding]:
+    """torch.device("gpu"), x.to("gpu:0"), tf.device("/cuda:0")."""
+    for call in program.calls():
+        for node, value in _devices_given(call):
+            word = text_of(value) or ""
+            in_tensorflow = tf_name(call.path) == "device"
+            lacks = _TENSORFLOW_LACKS if in_tensorflow else _TORCH_LACKS
+            if not lacks.fullmatch(word) or any(handlers_around(call)):
+                continue
+            if not in_tensorflow and "torch" not in program.imports:
+                continue
+            number = "".join(filter(str.isdecimal, word))
+            right = f"/gpu:{number or 0}" if in_tensorflow else f"cuda:{number}".rstrip(":")
+            yield CAUSE.in_code(
+                program,
+                node,
+                subject="tensorflow" if in_tensorflow else "torch",
+                message=f"{'TensorFlow' if in_tensorflow else 'PyTorch'} has no device {word!r}: "
+                f"this raises {'ValueError' if in_tensorflow else 'RuntimeError'}; the right name "
+                f"is {right!r}",
+                fix=f'Write "{right}".',
+            )
+
+
+def _devices_given(call: Call) -> Iterator[tuple[ast.expr, Value]]:
+    """What a call gives as a device, if it is a string in this very place."""
+    first = call.node.args[0] if call.node.args else None
+    takes_first = (
+        call.path == "torch.device"
+        or tf_name(call.path) == "device"
+        or (call.method == "to" and not call.path and len(call.node.args) == 1)
+    )
+    if isinstance(first, ast.Constant) and takes_first:
+        yield first, call.arguments[0]
+    if call.path.startswith("torch."):
+        for keyword in call.node.keywords:
+            if keyword.arg in ("device", "map_location") and isinstance(keyword.value, ast.Constant):
+                yield keyword.value, call.keywords[keyword.arg]
 
 
 def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit, ...]:

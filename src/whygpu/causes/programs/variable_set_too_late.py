@@ -177,7 +177,11 @@ CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 _RESTART = late(r"\brestart", re.IGNORECASE)
 _TPU = late(r"(?<![A-Za-z])(?:TPU|tpu)s?(?![A-Za-z])")
 """Also within Chinese or Japanese words, which have no spaces around it."""
-_DEFAULTS = {"KERAS_BACKEND": "tensorflow", "XLA_PYTHON_CLIENT_PREALLOCATE": "true"}
+_DEFAULTS = {
+    "CUDA_LAUNCH_BLOCKING": "0",
+    "KERAS_BACKEND": "tensorflow",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "true",
+}
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
 """A program that imports these may set a variable for other processes."""
 
