@@ -90,3 +90,26 @@ def _misspelt(module: str, name: str) -> str | None:
     if close:
         return f"{module}.{close[0]}"
     return "" if module in _COMPLETE else None
+
+
+_JAX_OPTIONS = frozenset(
+    f"jax_{name}"
+    for name in [
+        *("platforms", "platform_name", "enable_x64", "disable_jit", "debug_nans", "debug_infs"),
+        *("default_device", "default_matmul_precision", "cuda_visible_devices"),
+        *("rocm_visible_devices", "num_cpu_devices", "compilation_cache_dir", "log_compiles"),
+        *("numpy_dtype_promotion", "numpy_rank_promotion", "threefry_partitionable"),
+        *("traceback_filtering", "persistent_cache_min_compile_time_secs"),
+    ]
+)
+"""Options that programs set. Others exist, but none has a name that is this close to one of them."""
+
+
+def right_jax_option(name: str) -> str:
+    """The option of jax.config that a misspelt one stands for; empty if there is none."""
+    import difflib
+
+    if not name.startswith("jax_") or name in _JAX_OPTIONS:
+        return ""
+    close = difflib.get_close_matches(name, _JAX_OPTIONS, n=1, cutoff=0.9)
+    return close[0] if close else ""

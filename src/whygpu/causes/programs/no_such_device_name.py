@@ -75,6 +75,12 @@ with tf.device("/cuda:0"):
     a = tf.constant(1.0)
 ```
 
+```python
+import jax
+
+jax.config.update("jax_platfrom_name", "cpu")
+```
+
 ## Fires on (log)
 
 ```
@@ -167,7 +173,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Raised
 from whygpu.model.program import Edit, Program, handlers_around
 from whygpu.model.values import Value
-from whygpu.tables.device_names import BEFORE, right_name
+from whygpu.tables.device_names import BEFORE, right_jax_option, right_name
 
 CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
 
@@ -177,6 +183,7 @@ _TENSORFLOW_WORDS = (
     *("tf.errors.", "tf1.errors.", "tf2.errors.", "tensorflow.errors.", "import errors"),
     *("is_gpu_", "set_backend", "is_cuda_available"),
 )
+_JAX_WORDS = ("config.update(",)
 _TORCH_NAMES = late(r"\b(cuda|cudnn|backends?)\.([A-Za-z]\w{2,60})")
 _MODULE_OF = {
     "cuda": "torch.cuda",
@@ -193,7 +200,7 @@ _TENSORFLOW_LACKS = late(r"/?(?:gpu\d{1,3}|cuda(?::?\d{1,3})?)", re.IGNORECASE)
 
 def _possible(text: str) -> bool:
     """Whether a text has a name of TensorFlow's, or one of the others that does not exist."""
-    if any(word in text for word in _TENSORFLOW_WORDS):
+    if any(word in text for word in (*_TENSORFLOW_WORDS, *_JAX_WORDS)):
         return True
     written = {(match[1], match[2]) for match in _TORCH_NAMES.finditer(text)}
     if any(right_name(f"{_MODULE_OF[module]}.{name}") for module, name in written):
@@ -205,11 +212,13 @@ def _possible(text: str) -> bool:
     *_TENSORFLOW_WORDS,
     *("cuda.", "cudnn.", "torch.backend"),
     *("device(", ".to(", "device="),
-    needs=("tensorflow", "torch", "keras"),
+    *_JAX_WORDS,
+    needs=("tensorflow", "torch", "keras", "jax"),
     possible=_possible,
 )
 def detect(program: Program) -> Iterator[CodeFinding]:
     yield from _device_strings(program)
+    yield from _jax_options(program)
     if any(call.path == "builtins.hasattr" for call in program.calls("builtins.hasattr")):
         return
     for event in program.named():
@@ -231,6 +240,22 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             fix=f"Write {right}." if right else f"Look for the right name in {module}.",
             edits=_edit(program, node, event.path, correction) if right else (),
         )
+
+
+def _jax_options(program: Program) -> Iterator[CodeFinding]:
+    """jax.config.update("jax_platfrom_name", "cpu")"""
+    for call in program.calls("jax.config.update"):
+        option = text_of(call.argument(0)) or ""
+        right = right_jax_option(option)
+        if right and not guarded_by_attribute_error(call):
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="jax",
+                message=f"JAX has no option {option!r}: this raises AttributeError; the right name "
+                f"is {right!r}",
+                fix=f'Write "{right}".',
+            )
 
 
 def _device_strings(program: Program) -> Iterator[CodeFinding]:
