@@ -114,6 +114,12 @@ _READS_FILES = frozenset({"ImageFolder", "DatasetFolder"})
 _READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode", "decode_jpeg"})
 
 
+_LOADS = frozenset({"load", "loadtxt", "loadmat", "read", "read_csv", "dcmread"})
+_LIBRARIES = frozenset(
+    {"np", "numpy", "torch", "torchaudio", "librosa", "nib", "nibabel", "sio", "sf", "pd", "pydicom"}
+)
+
+
 _FEW_WORKERS = late(
     r"(?:'train_dataloader'|dataloader, train[ _]dataloader,) does not have many workers"
 )
@@ -187,8 +193,17 @@ def _reading_classes(program: Program) -> Iterator[str]:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
                 calls = (each for each in ast.walk(method) if isinstance(each, ast.Call))
-                if any(_last_name(each.func) in _READERS for each in calls):
+                if any(map(_reads, calls)):
                     yield node.name
+
+
+def _reads(call: ast.Call) -> bool:
+    """open(path), Image.open(path), np.load(path); not self.load(index)."""
+    name, function = _last_name(call.func), call.func
+    of = function.value if isinstance(function, ast.Attribute) else None
+    return name in _READERS or (
+        name in _LOADS and isinstance(of, ast.Name) and of.id in _LIBRARIES
+    )
 
 
 def _class_of(program: Program, node: ast.expr) -> str:

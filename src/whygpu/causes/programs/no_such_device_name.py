@@ -184,7 +184,7 @@ _TENSORFLOW_WORDS = (
     *("is_gpu_", "set_backend", "is_cuda_available"),
 )
 _JAX_WORDS = ("config.update(",)
-_TORCH_NAMES = late(r"\b(cuda|cudnn|backends?)\.([A-Za-z]\w{2,60})")
+_TORCH_NAMES = late(r"\b(cuda|cudnn|backends?)\.(?=([A-Za-z]\w{2,60}))")
 _MODULE_OF = {
     "cuda": "torch.cuda",
     "cudnn": "torch.backends.cudnn",
