@@ -184,15 +184,17 @@ _TENSORFLOW_WORDS = (
     *("is_gpu_", "set_backend", "is_cuda_available"),
 )
 _JAX_WORDS = ("config.update(",)
-_TORCH_NAMES = late(r"\b(cuda|cudnn|backends?)\.(?=([A-Za-z]\w{2,60}))")
-_MODULE_OF = {
-    "cuda": "torch.cuda",
-    "cudnn": "torch.backends.cudnn",
-    "backends": "torch.backends",
-    "backend": "torch.backend",
-}
+_TORCH_NAMES = tuple(
+    (module, late(rf"{module.rpartition('.')[2]}\.([A-Za-z]\w{{2,60}})"))
+    for module in ("torch.cuda", "torch.backends.cudnn", "torch.backends")
+)
+"""Each pattern begins with a word, which is found quickly."""
 _NO_DEVICE = r"/?(?:device:)?gpu(?::?\d{1,3})?|cuda\d{1,3}|cuda:"
-_QUOTED_NO_DEVICE = late(rf"['\"](?:{_NO_DEVICE}|/?cuda(?::\d{{1,3}})?)['\"]", re.IGNORECASE)
+_MAY_BE_NO_DEVICE = tuple(
+    late(pattern)
+    for pattern in (r"gpu:?\d{0,3}['\"]", r"GPU:?\d{0,3}['\"]", r"cuda\d", r"cuda:['\"]")
+)
+_GPU_AND_NUMBER = late(r"gpu\d")
 _TORCH_LACKS = late(_NO_DEVICE, re.IGNORECASE)
 """Types of devices that PyTorch does not have: gpu, gpu:0, cuda0. TensorFlow has the first two."""
 _TENSORFLOW_LACKS = late(r"/?(?:gpu\d{1,3}|cuda(?::?\d{1,3})?)", re.IGNORECASE)
@@ -202,10 +204,15 @@ def _possible(text: str) -> bool:
     """Whether a text has a name of TensorFlow's, or one of the others that does not exist."""
     if any(word in text for word in (*_TENSORFLOW_WORDS, *_JAX_WORDS)):
         return True
-    written = {(match[1], match[2]) for match in _TORCH_NAMES.finditer(text)}
-    if any(right_name(f"{_MODULE_OF[module]}.{name}") for module, name in written):
+    if "torch" not in text:
+        return ".device(" in text and ("cuda" in text or _GPU_AND_NUMBER.search(text) is not None)
+    if "torch.backend." in text or any(each.search(text) for each in _MAY_BE_NO_DEVICE):
         return True
-    return _QUOTED_NO_DEVICE.search(text) is not None
+    return any(
+        right_name(f"{module}.{name}")
+        for module, pattern in _TORCH_NAMES
+        for name in set(pattern.findall(text))
+    )
 
 
 @CAUSE.on_code(
@@ -239,6 +246,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             + (f"; the right name is {right}" if right else ""),
             fix=f"Write {right}." if right else f"Look for the right name in {module}.",
             edits=_edit(program, node, event.path, correction) if right else (),
+            severity="warning" if type(event) is Assignment else None,
         )
 
 
