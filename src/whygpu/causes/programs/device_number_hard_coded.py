@@ -305,7 +305,12 @@ def _default_taken(program: Program, node: ast.AST) -> Literal["", "never", "unk
     if isinstance(owner, ast.ClassDef):
         place -= 1
         called = owner.name if called == "__init__" else called
-    calls = [call.node for call in program.calls() if _called_name(call.node) == called]
+    calls = [
+        call.node
+        for call in program.calls()
+        # torch.load is another load.
+        if not call.path and _called_name(call.node) == called
+    ]
     if not calls:
         return "unknown"
     return "never" if all(_gives(call, name, place) for call in calls) else ""
