@@ -238,7 +238,8 @@ def test_a_file_for_tensorflow_1_that_no_program_for_2_imports_was_left_over(
     (tmp_path / "train.py").write_text(uses + new)
     old = tmp_path / "old.py"
     old.write_text(
-        "import tensorflow as tf\nx = tf.placeholder(tf.float32)\ny = tf.contrib.layers.flatten(x)\n"
+        "import tensorflow as tf\nx = tf.placeholder(tf.float32)\n"
+        "y = tf.contrib.layers.flatten(x)\n"
     )
     report = lint_files([str(old)], Settings())
     assert [(each.finding.code, each.finding.severity) for each in report.findings] == [

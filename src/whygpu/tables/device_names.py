@@ -102,7 +102,7 @@ _JAX_OPTIONS = frozenset(
         *("traceback_filtering", "persistent_cache_min_compile_time_secs"),
     ]
 )
-"""Options that programs set. Others exist, but none has a name that is this close to one of them."""
+"""Options that programs set. Others exist, but none has a name that is as close to one of these."""
 
 
 def right_jax_option(name: str) -> str:

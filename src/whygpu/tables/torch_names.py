@@ -1,7 +1,8 @@
 """Names of PyTorch's interface to GPUs, to recognise a misspelling of one.
 
-Read out of PyTorch 2.13.0 (dir() of each module), with a few that older releases had. The lists need
-not be complete for every release: only a name that differs from one of them in spelling counts.
+Read out of PyTorch 2.13.0 (dir() of each module), with a few that older releases had. The lists
+need not be complete for every release: only a name that differs from one of them in spelling
+counts.
 """
 
 from __future__ import annotations

@@ -64,7 +64,9 @@ def discarded_moves(program: Program) -> Iterator[ast.Call]:
     for loop in training_loops(program):
         batch, _ = _batch_names(loop)
         assigned = _assignments(loop)
-        kept = {name for name in batch if name in assigned and _moves(program, assigned[name], name)}
+        kept = {
+            name for name in batch if name in assigned and _moves(program, assigned[name], name)
+        }
         for statement in loop.every_step if kept else ():
             call = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(call, ast.Call) and any(

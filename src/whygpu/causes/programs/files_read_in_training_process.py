@@ -116,7 +116,19 @@ _READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode"
 
 _LOADS = frozenset({"load", "loadtxt", "loadmat", "read", "read_csv", "dcmread"})
 _LIBRARIES = frozenset(
-    {"np", "numpy", "torch", "torchaudio", "librosa", "nib", "nibabel", "sio", "sf", "pd", "pydicom"}
+    {
+        "np",
+        "numpy",
+        "torch",
+        "torchaudio",
+        "librosa",
+        "nib",
+        "nibabel",
+        "sio",
+        "sf",
+        "pd",
+        "pydicom",
+    }
 )
 
 
@@ -201,9 +213,7 @@ def _reads(call: ast.Call) -> bool:
     """open(path), Image.open(path), np.load(path); not self.load(index)."""
     name, function = _last_name(call.func), call.func
     of = function.value if isinstance(function, ast.Attribute) else None
-    return name in _READERS or (
-        name in _LOADS and isinstance(of, ast.Name) and of.id in _LIBRARIES
-    )
+    return name in _READERS or (name in _LOADS and isinstance(of, ast.Name) and of.id in _LIBRARIES)
 
 
 def _class_of(program: Program, node: ast.expr) -> str:

@@ -81,6 +81,14 @@ import jax
 jax.config.update("jax_platfrom_name", "cpu")
 ```
 
+TensorFlow distinguishes small letters here.
+
+```python
+import tensorflow as tf
+
+gpus = tf.config.list_physical_devices("gpu")
+```
+
 ## Fires on (log)
 
 ```
@@ -108,6 +116,16 @@ AttributeError: module 'tensorflow._api.v2.config' has no attribute 'experimenta
 ```
 
 ## Quiet on (code)
+
+Another object is asked for an attribute, and types are written as they are.
+
+```python
+import tensorflow as tf
+
+if hasattr(options, "gpus"):
+    print(tf.config.list_physical_devices("GPU"))
+    tf.config.set_visible_devices([], "GPU")
+```
 
 TensorFlow calls it GPU, and other libraries have their own names.
 
@@ -200,6 +218,16 @@ _TORCH_LACKS = late(_NO_DEVICE, re.IGNORECASE)
 _TENSORFLOW_LACKS = late(r"/?(?:gpu\d{1,3}|cuda(?::?\d{1,3})?)", re.IGNORECASE)
 
 
+_TYPE_ARGUMENT = {
+    "config.list_physical_devices": 0,
+    "config.list_logical_devices": 0,
+    "config.get_visible_devices": 0,
+    "config.set_visible_devices": 1,
+}
+"""Where each function of TensorFlow takes a device type."""
+_DEVICE_TYPES = {"CPU": "CPU", "GPU": "GPU", "CPUS": "CPU", "GPUS": "GPU", "CUDA": "GPU"}
+
+
 def _possible(text: str) -> bool:
     """Whether a text has a name of TensorFlow's, or one of the others that does not exist."""
     if any(word in text for word in (*_TENSORFLOW_WORDS, *_JAX_WORDS)):
@@ -225,8 +253,9 @@ def _possible(text: str) -> bool:
 )
 def detect(program: Program) -> Iterator[CodeFinding]:
     yield from _device_strings(program)
+    yield from _device_types(program)
     yield from _jax_options(program)
-    if any(call.path == "builtins.hasattr" for call in program.calls("builtins.hasattr")):
+    if any(map(_asks_framework, program.calls("builtins.hasattr"))):
         return
     for event in program.named():
         correction = right_name(event.path)
@@ -248,6 +277,12 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             edits=_edit(program, node, event.path, correction) if right else (),
             severity="warning" if type(event) is Assignment else None,
         )
+
+
+def _asks_framework(call: Call) -> bool:
+    """hasattr(tf.config, "set_memory_growth"), and not hasattr(model, "module")."""
+    asked = getattr(call.argument(0), "path", "")
+    return asked.partition(".")[0] in ("tensorflow", "torch", "keras")
 
 
 def _jax_options(program: Program) -> Iterator[CodeFinding]:
@@ -290,6 +325,31 @@ def _device_strings(program: Program) -> Iterator[CodeFinding]:
             )
 
 
+def _device_types(program: Program) -> Iterator[CodeFinding]:
+    """tf.config.list_physical_devices("gpu"): TensorFlow compares the types as they are written."""
+    for call in program.calls():
+        place = _TYPE_ARGUMENT.get(tf_name(call.path))
+        if place is None:
+            continue
+        named = [each.value for each in call.node.keywords if each.arg == "device_type"]
+        node = [*call.node.args[place : place + 1], *named, None][0]
+        word = text_of(call.argument(place, "device_type")) or ""
+        right = _DEVICE_TYPES.get(word.upper())
+        if not isinstance(node, ast.Constant) or right is None or word == right:
+            continue
+        lists = place == 0
+        yield CAUSE.in_code(
+            program,
+            node,
+            subject="tensorflow",
+            message=f"TensorFlow has no device type {word!r}: "
+            + ("the list is always empty" if lists else "this changes nothing")
+            + f"; the right name is {right!r}",
+            fix=f'Write "{right}".',
+            edits=(Edit(program.place(node), f'"{right}"'),),
+        )
+
+
 def _devices_given(call: Call) -> Iterator[tuple[ast.expr, Value]]:
     """What a call gives as a device, if it is a string in this very place."""
     first = call.node.args[0] if call.node.args else None
@@ -302,7 +362,9 @@ def _devices_given(call: Call) -> Iterator[tuple[ast.expr, Value]]:
         yield first, call.arguments[0]
     if call.path.startswith("torch."):
         for keyword in call.node.keywords:
-            if keyword.arg in ("device", "map_location") and isinstance(keyword.value, ast.Constant):
+            if keyword.arg in ("device", "map_location") and isinstance(
+                keyword.value, ast.Constant
+            ):
                 yield keyword.value, call.keywords[keyword.arg]
 
 

@@ -257,6 +257,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.causes.evidence.targets_left import targets_left
 from whygpu.causes.evidence.torch_tensors import (
+    Device,
     may_be_on_cuda,
     module_device,
     plain,
@@ -464,7 +465,7 @@ def _is_loss(target: Value) -> bool:
     )
 
 
-def _device_of(program: Program, value: Value) -> str | None:
+def _device_of(program: Program, value: Value) -> Device | None:
     """The device of a tensor, also of one that a module of known device computes from one there."""
     if isinstance(value, Result) and not value.call.path and value.call.arguments:
         module = module_device(program, value.call.target, value.call)
