@@ -201,6 +201,8 @@ def test_running_eagerly_is_a_note_if_the_model_needs_it(tmp_path: pathlib.Path)
     alone = text.replace("model.fit(x)\n", "")
     assert found(tmp_path, alone.format("")) == [("WG410", "info")]
     assert found(tmp_path, text.format(".numpy()")) == [("WG410", "info")]
+    metric = "class Kept:\n    def update_state(self, y, p):\n        self.all.append(p)\n"
+    assert found(tmp_path, text.format("") + metric) == [("WG410", "info")]
 
 
 @pytest.mark.parametrize(

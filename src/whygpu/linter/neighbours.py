@@ -60,7 +60,7 @@ def is_left_over(path: str, text: str) -> bool:
 
     Such a file was left when the project moved on: what its requirements pin is not for it.
     """
-    if _TWO.search(text) or not _is_for_1(text):
+    if _TWO.search(text) or not (_ONE.search(text) or _GRAPHS.search(text)):
         return False
     folder, name = os.path.split(os.path.abspath(path))
     module = name.removesuffix(".py")

@@ -513,6 +513,18 @@ def _has_eager_code(program: Program) -> bool:
         and (call.scope.name == "call" or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
         for call in program.calls()
         if call.method == "numpy" and not call.path
+    ) or any(map(_keeps_in_list, ast.walk(program.tree)))
+
+
+def _keeps_in_list(node: ast.AST) -> bool:
+    """A metric whose update_state appends tensors to a list of its own."""
+    return (
+        isinstance(node, ast.FunctionDef)
+        and node.name == "update_state"
+        and any(
+            isinstance(inner, ast.Attribute) and inner.attr in ("append", "extend")
+            for inner in ast.walk(node)
+        )
     )
 
 

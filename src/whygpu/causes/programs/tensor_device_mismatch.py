@@ -140,6 +140,15 @@ shown = np.array(torch.zeros(5).to("cuda:0"))
 
 ## Quiet on (code)
 
+The module is made on its device.
+
+```python
+import torch
+
+norm = torch.nn.LayerNorm(8, device=torch.device("cuda"))
+print(norm(torch.randn(2, 8, device="cuda")))
+```
+
 ```python
 import torch
 
