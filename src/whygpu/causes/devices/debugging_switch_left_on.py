@@ -444,7 +444,7 @@ def _eager_attributes(program: Program) -> Iterator[ast.AST]:
             type(event) is Assignment
             and isinstance(event.node, ast.Attribute)
             and event.node.attr == "run_eagerly"
-            and _is(event.value, True)
+            and _is_true(event.value)
             and isinstance(event.target, Member)
             and is_keras_model(event.target.of)
             and not is_conditional(event)
@@ -506,14 +506,22 @@ def _has_eager_code(program: Program) -> bool:
 
     A compiled function runs their Python code once, and then never again.
     """
-    return any(
-        isinstance(node, ast.FunctionDef) and node.name in _STEPS for node in ast.walk(program.tree)
-    ) or any(
-        isinstance(call.scope, ast.FunctionDef)
-        and (call.scope.name == "call" or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
-        for call in program.calls()
-        if call.method == "numpy" and not call.path
-    ) or any(map(_keeps_in_list, ast.walk(program.tree)))
+    return (
+        any(
+            isinstance(node, ast.FunctionDef) and node.name in _STEPS
+            for node in ast.walk(program.tree)
+        )
+        or any(
+            isinstance(call.scope, ast.FunctionDef)
+            and (
+                call.scope.name == "call"
+                or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS
+            )
+            for call in program.calls()
+            if call.method == "numpy" and not call.path
+        )
+        or any(map(_keeps_in_list, ast.walk(program.tree)))
+    )
 
 
 def _keeps_in_list(node: ast.AST) -> bool:
