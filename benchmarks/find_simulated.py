@@ -51,7 +51,7 @@ class Costs(NamedTuple):
 
 COSTS = {"plain": Costs(11.0, 5.0, 0.3, 1.0), "xla": Costs(11.0, 5.0, 20.0, 0.5)}
 """Without a compiler, and with one that tries algorithms for each batch, as Keras on an H200 did
-(docs/measured/tensorflow.md)."""
+(docs/tensorflow-on-gpu.md)."""
 
 
 class Step(NamedTuple):

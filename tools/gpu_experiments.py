@@ -41,7 +41,7 @@ class Machine(NamedTuple):
 
 
 class NotYet(Exception):
-    """The experiment needs the row of another one."""
+    """The experiment needs the row of another one, or a package."""
 
 
 class Experiment(NamedTuple):
@@ -200,9 +200,22 @@ def _program(program: Program, machine: Machine, rows: Mapping[str, Row], second
     }
 
 
+LACKING = re.compile(r"^ModuleNotFoundError: No module named '(\w{1,40})", re.MULTILINE)
+PACKAGES = ("tensorflow", "keras", "jax", "torch", "accelerate")
+
+
+def _run(command: Sequence[str], **options: Any) -> Ended:
+    """If a package is not installed, nothing was measured: the next call tries again."""
+    ended = run(command, **options)
+    lacking = LACKING.search(f"{ended.errors}\n{ended.output}") if ended.code else None
+    if lacking is not None and lacking[1] in PACKAGES:
+        raise NotYet(f"the package {lacking[1]} in {command[0]}")
+    return ended
+
+
 def run_program(program: Program, python: str, seconds: float = MEASURE_SECONDS) -> Ended:
     command = [python, "-u", "-c", program.code]
-    return run(command, seconds=seconds, environ=program.environ, together=True)
+    return _run(command, seconds=seconds, environ=program.environ, together=True)
 
 
 def _find(search: Search, machine: Machine, rows: Mapping[str, Row], seconds: float) -> Row:
@@ -212,7 +225,7 @@ def _find(search: Search, machine: Machine, rows: Mapping[str, Row], seconds: fl
     command += ["--python", search.python(machine)]
     command += ["--limit", f"{search.limit(machine)}B"]
     command += [] if machine.gpu_bytes else ["--device", "cpu"]
-    ended = run(command, seconds=seconds, environ=_environ(search.backend))
+    ended = _run(command, seconds=seconds, environ=_environ(search.backend))
     found = _json(ended.output)
     return {
         **_end(ended),
@@ -232,7 +245,7 @@ def _accelerate(search: Search, machine: Machine, rows: Mapping[str, Row], secon
     python = search.python(machine)
     command = [python, "-c", FIND_WITH_ACCELERATE, search.model, str(ACCELERATE_STARTS)]
     command += [str(search.limit(machine))] if machine.gpu_bytes else []
-    ended = run(command, seconds=seconds, environ=_environ(search.backend))
+    ended = _run(command, seconds=seconds, environ=_environ(search.backend))
     why = "" if ended.code == 0 else scrubbed(ended.errors[-500:], python)
     return {**_end(ended), "limit": search.limit(machine), **_json(ended.output), "how": why}
 
@@ -293,7 +306,7 @@ class _Plain:
         if self._machine.gpu_bytes:
             command.append(str(limit))
             environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{limit / self._machine.gpu_bytes:.4f}"
-        ended = run(command, seconds=self._seconds - self.spent, environ=environ)
+        ended = _run(command, seconds=self._seconds - self.spent, environ=environ)
         self.spent += ended.seconds
         fits = ended.code == 0
         if fits and not self._machine.gpu_bytes:
@@ -349,7 +362,7 @@ def _printed(
     environ["PYTHONPATH"] = f"{ROOT / 'tests' / 'estimates'}:{ROOT / 'src'}"
     python = machine.interpreters.of(framework)
     command = [python, "-c", code, *map(str, words)]
-    ended = run(command, seconds=seconds, environ=environ)
+    ended = _run(command, seconds=seconds, environ=environ)
     return {
         **_end(ended),
         "printed": _json(ended.output),

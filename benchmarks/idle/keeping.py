@@ -3,20 +3,27 @@
 python -I benchmarks/idle/keeping.py FOLDER run --profile -- python train.py
 
 FOLDER then has record.json.gz and the file of the framework's profiler, as the recordings in
-tests/profiling/recorded: a test can judge them again, without the GPU.
+tests/profiling/recorded: a test can judge them again, without the GPU. With "-" nothing is kept.
 """
 
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import pathlib
 import sys
 from typing import Any
 
+if importlib.util.find_spec("whygpu") is None:
+    # A machine with a GPU may have no network to install it from: then this checkout is used.
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src"))
+
 from whygpu.cli.start import main
 from whygpu.launch import profile_records
 from whygpu.model.profile import ProcessProfile
+
+NOTHING_KEPT = "-"
 
 
 def keep(data: dict[str, Any], folder: pathlib.Path) -> bool:
@@ -44,6 +51,7 @@ def keeping(place: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    keeping(pathlib.Path(sys.argv[1]))
+    if sys.argv[1] != NOTHING_KEPT:
+        keeping(pathlib.Path(sys.argv[1]))
     sys.argv[:2] = ["whygpu"]
     sys.exit(main())

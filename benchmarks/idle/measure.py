@@ -37,10 +37,11 @@ class Place(NamedTuple):
 
     def whygpu(self, case: Planted, *, cured: bool) -> list[str]:
         """The words that start whygpu."""
-        if self.recordings is None or cured:
-            return [sys.executable, "-I", "-m", "whygpu"]
-        name = f"{case.program}_{case.backend}" if case.backend else case.program
-        return [sys.executable, "-I", str(HERE / "keeping.py"), str(self.recordings / name)]
+        folder = "-"
+        if self.recordings is not None and not cured:
+            name = f"{case.program}_{case.backend}" if case.backend else case.program
+            folder = str(self.recordings / name)
+        return [sys.executable, "-I", str(HERE / "keeping.py"), folder]
 
     def interpreter(self, case: Planted) -> str:
         """The one that was given, or that of the framework environments; those have no GPU."""

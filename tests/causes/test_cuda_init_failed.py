@@ -147,3 +147,37 @@ facts = [["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
 def test_a_code_that_is_no_number_is_not_judged() -> None:
     outcome = run(CAUSE, machine('[probes.cuda]\nfacts = [["cuInit", "gone"]]'))
     assert outcome.status == "undetermined"
+
+
+@each(
+    ("detail", "command"),
+    [
+        ("GPU requires reset", "sudo nvidia-smi --gpu-reset"),
+        ("Insufficient External Power", None),
+        ("Unknown Error", "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm"),
+    ],
+)
+def test_the_reason_that_nvml_gives_comes_before_a_guess(detail: str, command: str | None) -> None:
+    snapshot = machine(f"""
+[driver]
+state = "failed"
+detail = "{detail}"
+[probes.cuda]
+facts = [["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
+""")
+    (finding,) = run(CAUSE, snapshot).findings
+    assert (detail in finding.message) == (detail != "Unknown Error")
+    first = finding.remedies[0]
+    assert (command_of(first) if first.action else None) == command
+
+
+def test_a_jetson_has_no_nvidia_uvm_to_reload() -> None:
+    snapshot = machine("""
+[graphics."0000:41:00.0"]
+device_id = "tegra234"
+[probes.cuda]
+facts = [["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
+""")
+    (finding,) = run(CAUSE, snapshot).findings
+    assert "video,render" in (command_of(finding.remedies[0]) or "")
+    assert "uvm" not in " ".join(command_of(remedy) or "" for remedy in finding.remedies)

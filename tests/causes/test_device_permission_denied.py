@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
+from whygpu import diagnose
 
 CAUSE = cause_named("device-permission-denied")
 
@@ -101,3 +102,12 @@ def test_one_of_several_gpus_is_closed_by_its_mode(mode: str, status: str) -> No
     outcome = run(CAUSE, machine(nodes + works))
     assert outcome.status == status
     assert all(finding.effect == "none" for finding in outcome.findings)
+
+
+def test_a_driver_that_lists_no_gpu_follows_from_the_device_rules() -> None:
+    """A Slurm job that asked for no GPU: the driver answers, and shows what may be opened."""
+    job = closed("nvidia0", mode="crw-rw-rw-", group="root", before="[driver]\ngpus = []")
+    report = diagnose(machine(job))
+    assert [finding.code for finding in report.root_causes] == ["WG104"]
+    unseen = machine('probes_left_out = "--no-probe"\n[driver]\ngpus = []')
+    assert [finding.code for finding in diagnose(unseen).root_causes] == ["WG103"]

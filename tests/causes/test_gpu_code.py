@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
+from whygpu import diagnose
 
 TOO_OLD = cause_named("compute-capability-too-old")
 TOO_NEW = cause_named("compute-capability-too-new")
@@ -91,7 +90,7 @@ def test_tensorflow_is_offered_a_release_that_serves_the_gpu() -> None:
     assert command == "python -m pip install 'tensorflow[and-cuda]==2.16.2'"
 
 
-@pytest.mark.parametrize(
+@each(
     ("capability", "release"),
     [("6.1", "torch==2.8.0 --index-url"), ("7.0", "torch==2.8.0"), ("3.5", None)],
 )
@@ -163,4 +162,30 @@ def test_jax_keeps_its_release_with_the_plugin_that_still_has_the_gpu() -> None:
     assert command_of(finding.remedies[0], snapshot) == (
         "python -m pip uninstall -y jax-cuda13-plugin jax-cuda13-pjrt && "
         "python -m pip install 'jax[cuda12]==0.8.0' nvidia-cudnn-cu12==9.10.2.21"
+    )
+
+
+@each(
+    ("slug", "first", "codes"),
+    [
+        ("compute-capability-too-old", "5.2", ("sm_75", "sm_86")),
+        ("compute-capability-too-new", "12.0", ("sm_75", "sm_80")),
+    ],
+)
+def test_a_card_without_code_that_the_framework_chose_is_the_reason(
+    slug: str, first: str, codes: tuple[str, ...]
+) -> None:
+    """Another card, for which it has code, does not help a program that takes the first one."""
+    capable = '[driver.gpus.1]\nname = "NVIDIA RTX 3090"\ncompute_capability = "8.6"\n'
+    failed = (
+        "[probes.torch]\n"
+        'ended = "exception"\n'
+        'stage = "matmul cuda:0"\n'
+        'how = "CUDA error: no kernel image is available for execution on the device"\n'
+        "operations = []\n"
+    )
+    report = diagnose(machine(gpu(first, *codes, more=capable + failed)))
+    assert [(root.cause, root.severity) for root in report.root_causes] == [(slug, "error")]
+    assert command_of(report.root_causes[0].remedies[0]) == (
+        "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1"
     )

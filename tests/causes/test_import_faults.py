@@ -356,3 +356,108 @@ facts = [["backend", "torch"]]
     report = diagnose(machine(text), catalogue())
     roots = [(finding.code, finding.subject) for finding in report.root_causes]
     assert roots == [("WG314", "torch")]
+
+
+IN_ML_DTYPES = """traceback = ["Traceback (most recent call last):",
+  'File "~/venv/lib/python3.11/site-packages/tensorflow/python/dtypes.py", line 21, in <module>',
+  'File "~/venv/lib/python3.11/site-packages/ml_dtypes/__init__.py", line 32, in <module>',
+  "ImportError: numpy.core.umath failed to import"]"""
+OLD_ML_DTYPES = """
+    [target.packages.ml-dtypes]
+    version = "0.2.0"
+"""
+UNMET = """
+    [[target.conflicts]]
+    package = "tensorflow"
+    requirement = "ml_dtypes>=0.5.1"
+    found = "0.2.0"
+"""
+
+
+def test_a_package_whose_own_binaries_do_not_fit_numpy_is_what_has_to_change() -> None:
+    """Not NumPy: the framework's binaries fit it."""
+    text = failing("ImportError: numpy.core.umath failed to import", more=IN_ML_DTYPES)
+    report = diagnose(machine(text + OLD_ML_DTYPES + UNMET), catalogue())
+    (finding,) = [found for found in report.findings if found.code in ("WG309", "WG313")]
+    assert (finding.code, finding.confidence) == ("WG309", "certain")
+    assert "ml-dtypes 0.2.0" in finding.message
+    assert command_of(finding.remedies[0]) == "python -m pip install 'ml_dtypes>=0.5.1'"
+    (finding,) = run(cause_named("numpy-abi"), machine(text + OLD_ML_DTYPES)).findings
+    assert finding.confidence == "likely"
+    assert command_of(finding.remedies[0]) == "python -m pip install --upgrade ml-dtypes"
+
+
+@each(
+    ("how", "installed", "command"),
+    [
+        (
+            "ImportError: cannot import name 'Self' from 'typing_extensions' "
+            "(~/venv/lib/python3.11/site-packages/typing_extensions.py)",
+            "typing-extensions",
+            "python -m pip install --upgrade typing-extensions",
+        ),
+        (
+            "ImportError: /opt/lib/python3.11/site-packages/h5py/_errors.so: file too short",
+            "h5py",
+            "python -m pip install --force-reinstall --no-deps h5py==3.7.4",
+        ),
+        (
+            "ImportError: you need to have `optree` installed: `pip install optree`",
+            "optree",
+            "python -c 'import optree'",
+        ),
+        (
+            "ImportError: you need to have `optree` installed: `pip install optree`",
+            "another",
+            "python -m pip check",
+        ),
+        (
+            "ImportError: cannot import name 'ops' from 'tensorflow' "
+            "(~/venv/lib/python3.11/site-packages/tensorflow/__init__.py)",
+            "another",
+            "python -m pip check",
+        ),
+    ],
+)
+def test_an_error_about_another_package_is_mended_there(
+    how: str, installed: str, command: str
+) -> None:
+    there = f'\n[target.packages.{installed}]\nversion = "3.7.4"\n'
+    found = run(cause_named("framework-import-fails"), machine(failing(how) + there)).findings
+    assert command_of(found[0].remedies[0]) == command
+
+
+def bus_error(path: str, stage: str = "import") -> str:
+    return f"""
+        [probes.tensorflow]
+        ended = "signal"
+        how = "SIGBUS"
+        stage = "{stage}"
+        operations = []
+        log = ["Fatal Python error: Bus error",
+          'File "<frozen importlib._bootstrap>", line 241 in _call_with_frames_removed',
+          'File "{path}", line 10 in <module>',
+          'File "~/harness.py", line 279 in <module>']
+    """
+
+
+@each(
+    ("place", "command"),
+    [
+        ("numpy/_core/multiarray.py", "--force-reinstall --no-deps numpy==2.1.3"),
+        ("tensorflow/python/pywrap.py", "--force-reinstall --no-deps tensorflow==2.20.0"),
+        ("unknown/__init__.py", None),
+    ],
+)
+def test_a_bus_error_at_an_import_is_a_damaged_file_of_what_was_being_loaded(
+    place: str, command: str | None
+) -> None:
+    crashes = cause_named("framework-crashes")
+    path = f"~/venv/lib/python3.11/site-packages/{place}"
+    (finding,) = run(crashes, machine(bus_error(path))).findings
+    first = command_of(finding.remedies[0]) or ""
+    assert (f"python -m pip install {command}" == first) is (command is not None)
+    assert any(place in item.text for item in finding.evidence)
+    # Later, shared memory may be full: that is no damaged file.
+    (finding,) = run(crashes, machine(bus_error(path, "matmul CPU:0"))).findings
+    assert "reinstall" not in (command_of(finding.remedies[0]) or "")

@@ -102,3 +102,43 @@ def test_the_search_path_stays_if_no_other_copy_would_be_found() -> None:
     assert [command_of(remedy) for remedy in finding.remedies] == [
         "mv /opt/cudnn/libcudnn.so.9 /opt/cudnn/libcudnn.so.9.broken"
     ]
+
+
+def own_module(name: str, python: str = "~/venv/bin/python") -> str:
+    """TensorFlow's own library is damaged; the interpreter opens the module that links it."""
+    folder = f"{SITE}/tensorflow"
+    return f"""
+start = "no-gpu"
+only = ["{name}"]
+[target.frameworks.{name}.libraries."{folder}/_imported.so"]
+requester = "{python}"
+required = true
+outcome = "broken-file"
+path = "{folder}/_imported.so"
+chain = ["{folder}/_imported.so", "libtensorflow_framework.so.2"]
+detail = "{folder}/libtensorflow_framework.so.2: the file is truncated"
+[probes.{name}]
+ended = "signal"
+how = "SIGBUS"
+stage = "import"
+operations = []
+"""
+
+
+def test_a_damaged_file_of_its_own_breaks_the_import_with_or_without_a_gpu() -> None:
+    text = own_module("tensorflow")
+    for start in ("no-gpu", "healthy"):
+        report = diagnose(machine(text.replace("no-gpu", start)), catalogue())
+        (finding,) = report.root_causes
+        assert (finding.cause, finding.effect) == ("library-file-broken", "broken")
+        assert finding.message.endswith("TensorFlow cannot be imported")
+        # There is no other copy that the loader would find if this one were renamed.
+        assert command_of(finding.remedies[-1]) == (
+            "python -m pip install --force-reinstall --no-deps tensorflow==2.20.0"
+        )
+
+
+def test_a_damaged_plug_in_of_jax_does_not_matter_without_a_gpu() -> None:
+    assert run(CAUSE, machine(own_module("jax"))).status == "not-applicable"
+    opened_later = own_module("tensorflow", f"{SITE}/tensorflow/libtensorflow_cc.so.2")
+    assert run(CAUSE, machine(opened_later)).status == "not-applicable"

@@ -62,6 +62,38 @@ def test_misfits_of_one_folder_are_one_finding_about_all_who_need_them() -> None
         assert name in found.message
 
 
+@each(
+    ("libc", "tag", "found"),
+    [
+        ("musl", "cp311-cp311-manylinux_2_28_x86_64", True),
+        ("musl", "cp311-cp311-musllinux_1_2_x86_64", False),
+        ("glibc", "cp311-cp311-manylinux_2_28_x86_64", False),
+        ("glibc", "cp311-cp311-musllinux_1_2_x86_64", True),
+    ],
+)
+def test_a_wheel_is_for_one_c_library(libc: str, tag: str, found: bool) -> None:
+    text = f"""
+        {NO_PROBE}
+        [system]
+        libc = {{name = "{libc}", version = "2.39"}}
+        [target.packages.torch]
+        wheel_tags = ["{tag}"]
+    """
+    outcome = run(cause_named("wheel-does-not-fit"), machine(text))
+    assert (outcome.status == "found") is found
+    if libc == "musl" and found:
+        (finding,) = outcome.findings
+        assert "glibc" in finding.remedies[0].text
+        assert finding.remedies[0].action is None
+
+
+def test_on_a_jetson_only_nvidias_own_builds_have_gpu_code() -> None:
+    build = 'only = ["torch"]\n[target.frameworks.torch.build]\nkind = "cpu"\n'
+    jetson = build + '[graphics."0000:41:00.0"]\ndevice_id = "tegra234"\n'
+    (finding,) = run(cause_named("cpu-only-build"), machine(jetson)).findings
+    assert [command_of(remedy) for remedy in finding.remedies] == ["cat /etc/nv_tegra_release"]
+
+
 def test_a_framework_that_was_imported_refutes_its_tag() -> None:
     text = '[target.packages.torch]\nwheel_tags = ["cp310-cp310-linux_x86_64"]'
     assert run(cause_named("wheel-does-not-fit"), machine(text)).status == "passed"

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
+from tests.collectors.sites import write
 from tests.collectors.transcripts import file, host
 from tests.unprivileged import unprivileged
 from whygpu.collectors import interpreter
@@ -200,6 +201,21 @@ def test_the_active_environment_comes_before_path(
     venv = program(tmp_path / "venv/bin/python", "")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
     assert interpreter.find_default(LocalHost()) == str(venv)
+
+
+def test_a_name_with_a_version_is_found_if_there_is_no_other(
+    nothing_active: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system without /usr/bin/python3, or a PATH with one of several Pythons."""
+    file = nothing_active.parent / "a file"
+    file.write_text("")
+    monkeypatch.setenv("PATH", f"{file}:{nothing_active}:/nonexistent")
+    program(nothing_active / "python3.9", "")
+    newest = program(nothing_active / "python3.10", "")
+    program(nothing_active / "python3.99-config", "")
+    assert interpreter.find_default(LocalHost()) == str(newest)
+    plain = program(nothing_active / "python3", "")
+    assert interpreter.find_default(LocalHost()) == str(plain)
 
 
 def test_an_environment_that_was_deleted_is_passed_over(
@@ -424,3 +440,26 @@ def test_an_active_environment_without_a_python_is_not_passed_over(
     (tmp_path / "venv/bin").mkdir(parents=True)
     with pytest.raises(interpreter.NoInterpreter, match="VIRTUAL_ENV names"):
         interpreter.find_default(LocalHost())
+
+
+def test_a_module_in_the_current_folder_hides_an_installed_one_unless_it_is_that(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("torch", "keras", "numpy"):
+        write(tmp_path / f"site/{name}/__init__.py", "")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    write(tmp_path / "project/torch.py", "")
+    write(tmp_path / "project/keras/__init__.py", "")
+    write(tmp_path / "project/jax.py", "")  # not installed, so it hides nothing
+    (tmp_path / "project/numpy").mkdir()  # no package: the installed one comes first
+
+    def nearby(folder: str) -> dict[str, str]:
+        monkeypatch.chdir(tmp_path / folder)
+        found = need(interpreter.collect(LocalHost(), sys.executable))
+        return {item.name: need(item.place) for item in need(found.in_current_folder)}
+
+    assert nearby("project") == {
+        "torch": str(tmp_path / "project/torch.py"),
+        "keras": str(tmp_path / "project/keras"),
+    }
+    assert nearby("site") == {}

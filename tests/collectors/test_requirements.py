@@ -90,6 +90,18 @@ def test_a_copy_that_is_hidden_neither_requires_nor_serves(tmp_path: pathlib.Pat
     assert need(requirements.conflicts(seen)) == ()
 
 
+def test_of_two_releases_of_one_package_either_may_meet_a_requirement(
+    tmp_path: pathlib.Path,
+) -> None:
+    """An interrupted upgrade leaves both; which of them the files are is another question."""
+    install(tmp_path, "tensorflow", "2.21.0", requires=["keras>=3.12.0", "numpy<2"])
+    for release in ("3.15.1", "3.3.3"):
+        install(tmp_path, "keras", release)
+    for release in ("2.4.6", "2.0.1"):
+        install(tmp_path, "numpy", release)
+    assert [conflict.requirement for conflict in conflicts(tmp_path)] == ["numpy<2"]
+
+
 def test_unknown_packages_have_unknown_conflicts() -> None:
     assert requirements.conflicts(Unknown("no packages")) == Unknown("no packages")
 

@@ -223,6 +223,38 @@ def test_without_a_reference_two_lanes_that_agree_show_which_is_wrong() -> None:
     assert found.headline.startswith("keras:jax is different from keras:tensorflow and keras:torch")
 
 
+DOUBTFUL: dict[str, Any] = {"max_abs": 1e-5, "max_ulp": 200, "rms": 5e-6}
+
+
+def doubtful(third: str, agreement: dict[str, Any]) -> ComparisonReport:
+    """Of three backends one is 168 roundings off; `agreement` is of the other two."""
+    names = ["keras:tensorflow", "keras:jax", "keras:torch"]
+    pairs = [
+        pair(a, b, outputs=[tensor(**(DOUBTFUL if third in (a, b) else agreement))])
+        for a, b in itertools.combinations(names, 2)
+    ]
+    return judged([run(name) for name in names], pairs, reference=Reference(False))
+
+
+def test_two_lanes_that_round_differently_and_agree_show_that_the_third_is_off() -> None:
+    found = doubtful("keras:jax", {})
+    assert [each.off for each in found.pairs] == ["keras:jax", None, "keras:jax"]
+    assert found.verdict == "different"
+    assert "does not amplify rounding that much" in found.pairs[0].reasons[0]
+
+
+def test_two_lanes_that_are_identical_may_share_a_library() -> None:
+    equal = {"unequal": 0, "max_abs": 0.0, "max_rel": 0.0, "max_ulp": 0, "rms": 0.0, "where": ()}
+    found = doubtful("keras:jax", equal)
+    assert found.verdict == "undetermined"
+    assert {each.off for each in found.pairs} == {None}
+
+
+def test_two_lanes_that_agree_less_well_show_nothing_of_the_third() -> None:
+    found = doubtful("keras:jax", {"rms": 1e-6})
+    assert found.verdict == "undetermined"
+
+
 def test_two_lanes_of_the_same_code_are_no_two_witnesses() -> None:
     found = without_reference(["cpu", "gpu", "gpu:deterministic"], "cpu")
     assert {each.off for each in found.pairs} == {None}

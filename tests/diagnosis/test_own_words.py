@@ -61,7 +61,7 @@ DESCRIBED = (
     ("The other GPU stays idle, JAX only takes the first", "only one of several GPUs is used"),
     ("2x RTX 3090 but one is idle", "only one of several GPUs is used"),
     ("8 GB of GPU memory are still used after I closed the notebook", "memory stays in use"),
-    ("GPU memory is never released by my script", "memory stays in use"),
+    ("GPU memory is never released by my script", "memory is not freed"),
     ("how do I clear the VRAM between two models", "how to free GPU memory"),
     ("What CUDA does TensorFlow 2.15 need?", "which releases of a framework"),
     ("set up pytorch for my GPU", "how to install a framework for the GPU"),

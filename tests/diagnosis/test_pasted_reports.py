@@ -119,9 +119,7 @@ def test_an_option_of_a_command_is_no_report() -> None:
 
 @each("mark", ["!!! Exception during processing !!!", "!!! Exception during processing!!!"])
 def test_a_message_above_its_traceback_is_not_missing(mark: str) -> None:
-    frames = (
-        'Traceback (most recent call last):\n  File "C:\\ui\\run.py", line 5, in go\n    do()\n'
-    )
+    frames = 'Traceback (most recent call last):\n  File "C:\\run.py", line 5, in go\n    do()\n'
     shapes = "mat1 and mat2 shapes cannot be multiplied (2x16 and 8x4)"
     assert explain(f"{mark} {shapes}\n{frames}").verdict == "not-gpu"
 
@@ -171,8 +169,8 @@ def test_who_says_that_others_use_the_gpu_is_believed(words: str) -> None:
 def test_memory_that_others_hold_and_that_would_be_enough_is_named_too(free: str) -> None:
     text = (
         "torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. "
-        "(out of memory)\nCurrently allocated     : 20.50 GiB\nRequested               : 500.00 "
-        "MiB\n"
+        "(out of memory)\nCurrently allocated     : 20.50 GiB\n"
+        "Requested               : 500.00 MiB\n"
         f"Device limit            : 24.00 GiB\nFree (according to CUDA): {free}\n"
     )
     answer = explain(text)
@@ -353,3 +351,135 @@ def test_a_cache_of_negative_size_is_a_share_that_is_too_small() -> None:
         "memory takes 1.20GiB; the rest of the memory reserved for KV Cache is -0.90GiB.\n"
     )
     assert [root.code for root in answer.root_causes] == ["WG506"]
+
+
+@each(
+    ("words", "option"),
+    [
+        (
+            "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
+            "cdi generate",
+        ),
+        (
+            "$ podman run --gpus all ubuntu nvidia-smi\nError: crun: executable file `nvidia-smi` "
+            "not found in $PATH: No such file or directory: OCI runtime attempted to invoke it",
+            "--device nvidia.com/gpu=all",
+        ),
+        (
+            'Error: failed to stat CDI host device "/dev/dri/renderD130": no such file or '
+            "directory",
+            "cdi generate",
+        ),
+    ],
+)
+def test_advice_for_podman_is_not_that_for_docker(words: str, option: str) -> None:
+    advice = _remedies(f"{words}\n")
+    assert option in advice
+    assert "--runtime=docker" not in advice
+
+
+@each("what", ["shared memory", "registers"])
+def test_a_kernel_of_triton_that_is_too_large_needs_no_debugger(what: str) -> None:
+    answer = explain(
+        f"triton.runtime.errors.OutOfResources: out of resource: {what}, Required: 163840, "
+        "Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n"
+    )
+    assert "163840 of at most 101376" in answer.headline
+    assert "compute-sanitizer" not in str(answer.root_causes[0].remedies)
+
+
+@each(
+    "words",
+    [
+        "为什么我训练的时候GPU利用率只有3%左右\n训练速度0.5s/step",
+        "Warum liegt die GPU-Auslastung nur bei 4%? GPU usage 4 %\nEpoch 1/3 loss 0.5",
+        "Pourquoi mon GPU usage est 5 % ?\nEpoch 1/3 loss 0.5",
+    ],
+)
+def test_people_write_in_other_languages(words: str) -> None:
+    assert explain(f"{words}\n").verdict == "unknown"
+
+
+@each(
+    "by",
+    [
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=77.0. Some of the step tasks have "
+        "been OOM Killed.",
+        "slurmstepd: error: Exceeded job memory limit",
+    ],
+)
+def test_memory_that_slurm_limits_is_asked_for_there(by: str) -> None:
+    assert "#SBATCH --mem" in _remedies(f"{by}\n")
+    assert "#SBATCH --mem" not in _remedies("[77.0] Out of memory: Killed process 42 (python)\n")
+
+
+def test_what_does_not_work_is_answered_before_that_something_fails() -> None:
+    answer = explain(
+        "When I start it on the GPU nodes there is an error:\n"
+        "My PyTorch cannot find the GPU on it\n"
+    )
+    assert "sees no GPU" in answer.headline
+
+
+NO_RELEASE = """\
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 545.29.06    Driver Version: 545.29.06    CUDA Version: {release}     |
+|-------------------------------+----------------------+----------------------+
+|   0  NVIDIA RTX A5000    Off  | 00000000:3B:00.0 Off |                  Off |
++-------------------------------+----------------------+----------------------+
+"""
+
+
+@each("release", ["ERR!", "N/A "])
+def test_a_tool_that_cannot_ask_libcuda_gets_no_tick(release: str) -> None:
+    shown = NO_RELEASE.format(release=release)
+    assert explain(shown).root_causes[0].cause == "cuda-init-failed"
+    under_wsl = explain(f"I use Ubuntu in WSL2.\n{shown}")
+    assert under_wsl.root_causes[0].cause == "wsl-no-gpu"
+    assert explain(NO_RELEASE.format(release="12.3")).verdict == "nothing-wrong"
+
+
+def test_a_gpu_that_is_blocked_under_wsl_gets_no_tick() -> None:
+    answer = explain(f"GPU access blocked in WSL 2 on this server\n{SMI.format(mode='Default')}")
+    assert answer.root_causes[0].cause == "wsl-no-gpu"
+
+
+@each("label", ["2.7.1+xpu", "2.6.0+rocm6.2"])
+def test_a_build_for_another_maker_was_built_for_no_cuda(label: str) -> None:
+    report = (
+        "False\n\nPyTorch version: {}\nIs debug build: False\n"
+        "CUDA used to build PyTorch: Could not collect\nIs CUDA available: False\n"
+    )
+    other = [root.code for root in explain(report.format(label)).root_causes]
+    assert "WG301" not in other
+    assert [root.code for root in explain(report.format("2.7.1+cpu")).root_causes] == ["WG301"]
+
+
+@each(
+    "line",
+    [
+        "docker: Error response from daemon: error gathering device information while adding "
+        'custom device "/dev/kfd": no such file or directory.',
+        "Unable to open /dev/kfd read-write: No such file or directory",
+    ],
+)
+def test_a_missing_device_file_of_amd_is_no_matter_of_groups(line: str) -> None:
+    answer = explain(f"{line}\n")
+    assert answer.root_causes[0].cause == "non-nvidia-backend"
+    advice = _remedies(f"{line}\n")
+    assert "ls -l /dev/kfd" in advice
+    assert "usermod" not in advice
+
+
+@each(
+    "words",
+    [
+        "I do not know how to make it use my GPU again.",
+        "Now it does not use the GPU any more, the second time that I start it.",
+    ],
+)
+def test_a_cpu_build_explains_work_on_the_cpu_that_nobody_wants(words: str) -> None:
+    answer = explain(
+        f"{words}\n\nSomeTrainer v8.1 Python-3.10.5 torch-2.1.2+cpu CPU (a processor)\n"
+    )
+    assert [root.code for root in answer.root_causes] == ["WG301"]

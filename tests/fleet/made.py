@@ -49,6 +49,7 @@ def with_noise(data: Data, chance: random.Random) -> None:
     """What differs between any two machines, or two moments of one, and means nothing."""
     data["taken"] = f"2026-11-{chance.randint(9, 15):02}"
     data["system"]["memory"]["available_bytes"]["known"] -= chance.randrange(1 << 34)
+    data["system"]["memory"]["total_bytes"]["known"] -= chance.randrange(1 << 28)
     for gpu in data["driver"]["gpus"]["known"]:
         gpu["memory_used_bytes"]["known"] = chance.randrange(1 << 30)
     for probe in data["probes"]:
@@ -82,6 +83,19 @@ def _kernel(data: Data) -> None:
     data["system"]["kernel"] = "6.1.0-old"
 
 
+def _memory(data: Data) -> None:
+    data["system"]["memory"]["total_bytes"]["known"] //= 2
+
+
+def _cores(data: Data) -> None:
+    data["system"]["cpu"]["cores"] //= 2
+
+
+def _variable(data: Data) -> None:
+    variable = {"name": "NCCL_P2P_DISABLE", "value": "1", "meaning": "", "problem": ""}
+    data["environment"]["variables"].append(variable)
+
+
 def _mig(data: Data) -> None:
     data["driver"]["gpus"]["known"][0]["mig"]["known"] = True
 
@@ -95,6 +109,9 @@ CHANGES: tuple[tuple[str, str, Change], ...] = (
     ("cuDNN", "9.99.0", _cudnn),
     ("torch", "2.10.1+cu130 (CUDA 13.0)", _torch),
     ("kernel", "6.1.0-old", _kernel),
+    ("main memory", "64 GiB", _memory),
+    ("processor cores", "56", _cores),
+    ("variables", "NCCL_P2P_DISABLE=1", _variable),
     ("MIG", "off (GPU 1 2 3 4 5 6 7), on (GPU 0)", _mig),
     ("GPUs", "7 x NVIDIA H100 80GB HBM3", _seven),
 )

@@ -27,6 +27,12 @@ CASES = {
     "model(missing).mean() / 4": "torch.?.operator",
     "model.forward(row).pow(2)": "torch.?.pow",
     "missing(row).mean()": "?.mean",
+    "row == column": "",
+    "1 < row + column <= 4": "",
+    "not row": "",
+    "row < precise": "decimal.Decimal.operator",
+    "row == missing": "?",
+    "model(missing) > 0.5": "torch.?.operator",
 }
 
 

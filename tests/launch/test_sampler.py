@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import pathlib
 import signal
 import sys
 import threading
 import time
+import types
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -363,3 +366,54 @@ def test_steps_of_many_threads_are_marked_while_the_sampling_ends(tmp_path: Any)
             each.join()
         sys.setswitchinterval(usual)
     assert errors == []
+
+
+def test_packages_that_are_installed_elsewhere_are_no_code_of_the_program(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function of theirs was said to load data, by its name. Installed with --target."""
+    for name in (
+        "installed/plots-1.0.dist-info",
+        "mine/tool.egg-info",
+        "beside/made-1.0.dist-info",
+    ):
+        (tmp_path / name).mkdir(parents=True)
+    for folder in ("installed", "mine", "beside"):
+        monkeypatch.syspath_prepend(tmp_path / folder)
+    main = types.SimpleNamespace(__file__=str(tmp_path / "beside" / "train.py"))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    places = code_places.Places()
+    found = {
+        folder: places._origin(str(tmp_path / folder / "a.py")) for folder in os.listdir(tmp_path)
+    }
+    assert found == {
+        "installed": ("library", "a.py"),
+        "mine": ("program", str(tmp_path / "mine" / "a.py")),
+        "beside": ("program", str(tmp_path / "beside" / "a.py")),
+    }
+
+
+def test_a_sample_does_not_keep_what_the_program_has_let_go(started: Any) -> None:
+    """The last list of frames contained itself, so all variables of the program's functions lived
+    until the collector ran: tensors took memory for longer, and a data pipeline of TensorFlow ended
+    so late that the process was aborted."""
+
+    class Tensor:
+        """Counts as much as one."""
+
+    def use() -> weakref.ref[Tensor]:
+        tensor = Tensor()
+        taken = started.taken
+        wait_until(lambda: bool(started.taken > taken + 5))
+        return weakref.ref(tensor)
+
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        kept = use()
+        taken = started.taken
+        wait_until(lambda: bool(started.taken > taken + 5))
+        assert kept() is None
+    finally:
+        if was_on:
+            gc.enable()

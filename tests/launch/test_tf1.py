@@ -306,6 +306,52 @@ def test_ragged_rows_make_objects_for_the_program_alone(machine: Machine) -> Non
     assert "--tf1: numpy.asarray of ragged rows -> an array of objects" in machine.notes()
 
 
+SCIPY = {
+    "scipy/__init__.py": "",
+    "scipy/special.py": "def logsumexp(): return 'special'",
+    "scipy/sparse/__init__.py": "",
+    "scipy/sparse/linalg/__init__.py": "def eigsh(): return 'moved'",
+    "scipy/sparse/linalg/eigen.py": "",
+    "PIL/__init__.py": "",
+    "PIL/Image.py": """
+        def frombytes(mode, size, data): return ("frombytes", mode, size, len(data))
+    """,
+}
+
+
+@pytest.mark.parametrize("misc", [True, False])
+def test_scipy_answers_to_its_old_names(tmp_path: pathlib.Path, misc: bool) -> None:
+    pytest.importorskip("numpy")
+    packages = {name: text for name, text in TENSORFLOW_2.items() if name != "numpy.py"}
+    left = {"scipy/misc.py": "def kept(): return 1"} if misc else {}
+    machine = Machine(tmp_path, {**packages, **SCIPY, **left})
+    lines = machine.program("""
+        from scipy.sparse.linalg.eigen.arpack import eigsh
+        from scipy.misc import toimage, logsumexp
+        import scipy.misc, numpy
+        print(eigsh(), logsumexp(), scipy.misc.toimage is toimage)
+        print(toimage(numpy.zeros((3, 5, 7))))
+        print(scipy.misc.bytescale(numpy.array([-1.0, 0.0, 1.0])))
+        try:
+            scipy.misc.nowhere
+        except AttributeError as error:
+            print(error)
+    """)
+    assert lines == [
+        "moved special True",
+        "('frombytes', 'RGB', (7, 5), 105)",
+        "[  0 128 255]",
+        "module 'scipy.misc' has no attribute 'nowhere'",
+    ]
+    assert "--tf1: scipy.misc.logsumexp -> scipy.special.logsumexp" in machine.notes()
+
+
+def test_scipy_is_not_loaded_for_a_library(machine: Machine) -> None:
+    (machine.packages / "scipy.py").write_text("")
+    (machine.packages / "user.py").write_text("import scipy")
+    assert machine.program("import user, sys; print('scipy.misc' in sys.modules)") == ["False"]
+
+
 def file_of(module: str) -> pathlib.Path:
     return (PACKAGE / "tf1").joinpath(*module.split(".")).with_suffix(".py")
 
@@ -331,6 +377,9 @@ NAMES = part("name_tables")
         ("tf.compat.v1.nn", "tf.nn"),
         ("tf.compat.v1beta", "tf.compat.v1beta"),
         ("tf.contrib.rnn.python.ops.rnn_cell", "tf.contrib.rnn"),
+        ("tf.contrib.tpu.python.tpu.tpu_config", "tf.contrib.tpu"),
+        ("tf.python.tpu.tpu_estimator", "tf.contrib.tpu"),
+        ("tf.python.ops.constant_op", "tf.python.framework.constant_op"),
         ("tf.contrib.learn.python.learn.datasets.mnist", "tf.contrib.learn.datasets.mnist"),
         ("tf.keras.backend.tensorflow_backend", "tf.keras.backend"),
         ("tf.keras.layers.core", "tf.keras.layers"),

@@ -98,6 +98,10 @@ def test_a_comment_that_names_the_machine_makes_a_note() -> None:
     assert severities(text.format("# assume nothing\n")) == [("WG720", "warning")]
 
 
+def test_a_comment_about_the_machine_excuses_only_what_depends_on_it() -> None:
+    assert severities("import torch\n" + MOVE.format("# this needs a GPU\n")) == FOUND
+
+
 GOOD = "\n\ndef good_move(x):\n    return x.to('cuda')\n"
 
 

@@ -201,6 +201,8 @@ def test_running_eagerly_is_a_note_if_the_model_needs_it(tmp_path: pathlib.Path)
     alone = text.replace("model.fit(x)\n", "")
     assert found(tmp_path, alone.format("")) == [("WG410", "info")]
     assert found(tmp_path, text.format(".numpy()")) == [("WG410", "info")]
+    metric = "class Kept:\n    def update_state(self, y, p):\n        self.all.append(p)\n"
+    assert found(tmp_path, text.format("") + metric) == [("WG410", "info")]
 
 
 @pytest.mark.parametrize(
@@ -211,12 +213,62 @@ def test_running_eagerly_is_a_note_if_the_model_needs_it(tmp_path: pathlib.Path)
         ("print('no GPU:', error)", "info"),
         ("logging.exception('no GPU')", "info"),
         ("logging.warning('no GPU', exc_info=True)", "info"),
+        ("pass  # the devices are initialised already", "info"),
     ],
 )
-def test_an_error_that_is_shown_is_not_hidden(
+def test_an_error_that_is_shown_or_explained_is_not_hidden(
     tmp_path: pathlib.Path, body: str, severity: str
 ) -> None:
     assert found(tmp_path, SWALLOWED.format(body)) == [("WG722", severity)]
+
+
+@pytest.mark.parametrize(
+    ("uses", "severity"),
+    [
+        ("", "info"),
+        ("from old import Net\n", "warning"),
+        ("from . import old\n", "warning"),
+        ("from tensorflow.keras.applications import old\n", "info"),
+    ],
+)
+def test_a_file_for_tensorflow_1_that_no_program_for_2_imports_was_left_over(
+    tmp_path: pathlib.Path, uses: str, severity: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.8\n")
+    new = "import tensorflow as tf\n@tf.function\ndef step(x):\n    return x\n"
+    (tmp_path / "train.py").write_text(uses + new)
+    old = tmp_path / "old.py"
+    old.write_text(
+        "import tensorflow as tf\nx = tf.placeholder(tf.float32)\n"
+        "y = tf.contrib.layers.flatten(x)\n"
+    )
+    report = lint_files([str(old)], Settings())
+    assert [(each.finding.code, each.finding.severity) for each in report.findings] == [
+        ("WG704", severity)
+    ]
+
+
+def test_a_default_device_counts_where_a_call_does_not_give_another(tmp_path: pathlib.Path) -> None:
+    text = (
+        "import torch\ndef load(path, device=torch.device('cuda:2')):\n"
+        "    return torch.load(path, device)\n"
+    )
+    assert found(tmp_path, text) == [("WG720", "info")]
+    assert found(tmp_path, text + "load('a')\n") == [("WG720", "warning")]
+    assert found(tmp_path, text + "load('a', chosen)\n") == []
+    assert found(tmp_path, text + "load('a', device=chosen)\n") == []
+
+
+def test_a_setting_that_changes_with_the_call_is_too_late_the_second_time(
+    tmp_path: pathlib.Path,
+) -> None:
+    text = (
+        "import os\nimport torch\ndef run(gpu):\n    chosen = str(gpu)\n"
+        "    os.environ['CUDA_VISIBLE_DEVICES'] = chosen\n    return torch.cuda.is_available()\n"
+        "run(0)\nrun(1)\n"
+    )
+    assert found(tmp_path, text) == [("WG710", "error")]
 
 
 def test_where_a_checkpoint_was_saved_is_unknown(tmp_path: pathlib.Path) -> None:

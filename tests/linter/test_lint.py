@@ -205,6 +205,7 @@ def found_in(path: pathlib.Path) -> list[str]:
         ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:20.06-tf1-py3\n", []),
         ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:20.06-tf2-py3\n", ["WG704"]),
         ("requirements.txt", "tensorflow>=1.11.0\n", []),
+        ("requirements.txt", "tensorflow-serving-api==1.12.*\n", []),
     ],
 )
 def test_a_project_says_what_it_was_made_for(

@@ -396,6 +396,198 @@ def test_a_list_that_conda_installs_has_the_names_of_conda(
     assert levels(tmp_path, {"requirements.txt": "tensorflow-gpu\n", **others}) == expected
 
 
+OLD_CUDA = "FROM nvidia/cuda:{}\nRUN apt-get install -y python3-pip\nRUN pip3 install {}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "begins"),
+    [
+        ({"requirements.txt": "tensorflow-gpu\n"}, "For a program that runs with TensorFlow 2, "),
+        (
+            {"requirements.txt": "numpy==1.12.1\ntensorflow-gpu\n"},
+            "Write tensorflow-gpu==1.5.1, which goes with numpy==1.12.1 and needs CUDA 9.0 and",
+        ),
+        (
+            {"requirements.txt": "Keras==2.2.4\ntensorflow-gpu\n"},
+            "Write tensorflow-gpu==1.14.0, which goes with keras==2.2.4",
+        ),
+        (
+            {"requirements.txt": "tensorboard==1.13.1\ntensorflow-gpu\n"},
+            "Write tensorflow-gpu==1.13.2, which goes with tensorboard==1.13.1",
+        ),
+        (
+            {"Dockerfile": OLD_CUDA.format("9.0-cudnn7-runtime-ubuntu16.04", "tensorflow-gpu")},
+            "Write tensorflow-gpu==1.12.3, built for the CUDA of nvidia/cuda:9.0-cudnn7-runtime",
+        ),
+        (
+            {"Dockerfile": OLD_CUDA.format("10.0-cudnn7-runtime-ubuntu18.04", "tensorflow-gpu")},
+            "Write tensorflow-gpu==1.15.5 (or ==2.0.4 for TensorFlow 2), built for the CUDA of",
+        ),
+        (
+            {"Dockerfile": "FROM tensorflow/tensorflow:2.15.0-gpu\nRUN pip install tensorflow-gpu"},
+            "Remove tensorflow-gpu: tensorflow/tensorflow:2.15.0-gpu has TensorFlow with support",
+        ),
+    ],
+)
+def test_a_removed_package_is_replaced_by_what_goes_with_the_rest(
+    tmp_path: pathlib.Path, files: dict[str, str], begins: str
+) -> None:
+    report = project(tmp_path, files)
+    (fix,) = [i.finding.remedies[0].text for i in report.findings if i.finding.code == "WG318"]
+    assert fix.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("tag", "begins"),
+    [
+        ("8.0-cudnn5-devel-ubuntu16.04", "Write tensorflow-gpu==1.2.1."),
+        ("8.0-cudnn6-devel-ubuntu16.04", "Write tensorflow-gpu==1.4.1, built for the CUDA of"),
+    ],
+)
+def test_the_gpu_build_that_is_advised_finds_the_cuda_of_the_image(
+    tmp_path: pathlib.Path, tag: str, begins: str
+) -> None:
+    report = project(tmp_path, {"Dockerfile": OLD_CUDA.format(tag, "tensorflow==1.2.1")})
+    (fix,) = [i.finding.remedies[0].text for i in report.findings if i.finding.code == "WG301"]
+    assert fix.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("RUN wget -O /w/a.whl https://example.com/a\n", [("WG812", "error")]),
+        ("RUN pip3 install /w/tensorflow-2.18.0-cp310-cp310-linux_x86_64.whl\n", []),
+        ("RUN pip3 install ./w/six-1.16.0-py2.py3-none-any.whl\n", [("WG812", "error")]),
+    ],
+)
+def test_a_wheel_replaces_the_release_of_a_list(
+    tmp_path: pathlib.Path, after: str, expected: list[tuple[str, str]]
+) -> None:
+    assert levels(tmp_path, {"Dockerfile": OLD + after}) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("while read x; do conda install $x; done < list/requirements.txt", []),
+        ("conda install -c pytorch numpy", [("WG318", "info")]),
+        ("conda install -c x numpy\npip install -r requirements.txt", [("WG318", "error")]),
+        ("conda create -n env python=3.6", [("WG318", "error")]),
+    ],
+)
+def test_who_installs_a_list_decides_about_its_names(
+    tmp_path: pathlib.Path, script: str, expected: list[tuple[str, str]]
+) -> None:
+    files = {"requirements.txt": "pytorch\n", "setup.sh": script + "\n"}
+    assert levels(tmp_path, files) == expected
+
+
+def test_a_library_of_nvidia_does_not_keep_the_release_of_another_package(
+    tmp_path: pathlib.Path,
+) -> None:
+    report = project(tmp_path, {"requirements.txt": "cudatoolkit==9.2\ntorch\n"})
+    assert report.findings[0].finding.remedies[0].text.startswith("Remove it if pip installs")
+
+
+@pytest.mark.parametrize(
+    ("value", "service", "expected"),
+    [
+        ('""', "", []),
+        ("none", "", []),
+        ('""', "    gpus: all\n", [("WG405", "warning")]),
+        ("all", "", [("WG405", "warning")]),
+    ],
+)
+def test_a_value_that_hides_all_gpus_where_none_is_asked_for(
+    tmp_path: pathlib.Path, value: str, service: str, expected: list[tuple[str, str]]
+) -> None:
+    text = "services:\n  a:\n    image: example/a:1\n    environment:\n"
+    files = {"compose.yaml": f"{text}      - CUDA_VISIBLE_DEVICES={value}\n{service}"}
+    assert levels(tmp_path, files) == expected
+
+
+def test_the_image_of_cuda_is_that_of_its_tensorflow(tmp_path: pathlib.Path) -> None:
+    dockerfile = "FROM nvidia/cuda\nRUN pip3 install tensorflow-gpu==1.10.1\n"
+    report = project(tmp_path, {"Dockerfile": dockerfile})
+    (fix,) = [i.finding.remedies[0].text for i in report.findings if i.finding.code == "WG815"]
+    assert fix.startswith("Name a release with CUDA 9.0 and cuDNN 7, for TensorFlow 1.10.1")
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({}, [("WG811", "warning")]),
+        ({"nvidia-docker-compose.yml": VLLM + "    devices: [/dev/nvidia0]\n"}, []),
+        ({"compose.web.yml": VLLM + "    extends: {service: a}\n"}, [("WG811", "warning")]),
+    ],
+)
+def test_the_file_of_nvidia_docker_compose_gives_gpus(
+    tmp_path: pathlib.Path, others: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    found = levels(tmp_path, {"docker-compose.yml": VLLM, **others})
+    assert found[:1] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpu/Dockerfile", "info"),
+        ("Dockerfile.gpu", "info"),
+        ("Dockerfile.dev", "warning"),
+        ("web/gpu/Dockerfile", "warning"),
+    ],
+)
+def test_beside_the_variant_for_gpus_an_image_may_be_for_the_cpu(
+    tmp_path: pathlib.Path, name: str, expected: str
+) -> None:
+    files = {"Dockerfile": CUDA + CPU_TORCH, name: CUDA + "RUN pip3 install torch\n"}
+    assert levels(tmp_path, files) == [("WG301", expected)]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("backups/requirements.txt", "info"),
+        ("requirements_old.txt", "info"),
+        ("scaffold/requirements.txt", "error"),
+        ("requirements-goldfish.txt", "error"),
+    ],
+)
+def test_a_file_that_was_put_away_has_notes_only(
+    tmp_path: pathlib.Path, name: str, expected: str
+) -> None:
+    assert levels(tmp_path, {name: "tensorflow-gpu\n"}) == [("WG318", expected)]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("docker-compose run -e NVIDIA_VISIBLE_DEVICES a", "info"), ("docker-compose up", "warning")],
+)
+def test_a_variable_for_the_runtime_counts_on_the_default_runtime(
+    tmp_path: pathlib.Path, script: str, expected: str
+) -> None:
+    files = {"compose.yaml": VLLM, "run.sh": f"#!/bin/sh\n{script}\n"}
+    assert levels(tmp_path, files) == [("WG811", expected)]
+
+
+@pytest.mark.parametrize(
+    ("image", "service", "expected"),
+    [
+        ("none", "", [("WG811", "error")]),
+        ("all", "", []),
+        ("none", "    environment: [NVIDIA_VISIBLE_DEVICES=all]\n", []),
+    ],
+)
+def test_the_variable_of_the_image_decides_which_gpus_the_runtime_gives(
+    tmp_path: pathlib.Path, image: str, service: str, expected: list[tuple[str, str]]
+) -> None:
+    files = {
+        "compose.yaml": f"services:\n  train:\n    build: .\n    runtime: nvidia\n{service}",
+        "Dockerfile": f"FROM ubuntu:22.04\nENV NVIDIA_VISIBLE_DEVICES={image}\n",
+    }
+    assert levels(tmp_path, files) == expected
+
+
 @pytest.mark.parametrize(("other", "expected"), [("six", "warning"), ("faster-whisper", "info")])
 def test_a_gpu_may_be_for_another_package_than_the_cpu_build(
     tmp_path: pathlib.Path, other: str, expected: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from tests.cases import each
@@ -13,6 +15,7 @@ from whygpu.model.profile import (
     ProcessProfile,
     ProfileAnswer,
     ProfileOptions,
+    ProgramFunction,
     StageTime,
     StepMarks,
     WorkerUse,
@@ -58,6 +61,10 @@ TELLING = (
     CodePlace("library", "keras/src/backend/jax/trainer.py", "fit", 480),
     CodePlace("program", "/home/me/train.py", "<module>", 23, "model.fit(x, y)"),
 )
+PREDICTS = CodePlace(
+    "program", "/home/me/train.py", "on_epoch_end", 12, "self.model.predict(x, verbose=0)"
+)
+WRAPPER = CodePlace("library", "keras/src/utils/traceback_utils.py", "error_handler", 117)
 TENSORBOARD = CodePlace("library", "keras/src/callbacks/tensorboard.py", "on_train_batch_end", 9)
 FORKING = (
     CodePlace("standard", "logging/__init__.py", "_releaseLock", 237),
@@ -65,13 +72,25 @@ FORKING = (
     CodePlace("library", "torch/utils/data/dataloader.py", "__init__", 1176),
     made.LOOP,
 )
+COPYING = (
+    CodePlace("library", "torch/_tensor.py", "__deepcopy__", 120),
+    CodePlace("standard", "copy.py", "deepcopy", 144),
+    CodePlace("standard", "copy.py", "_deepcopy_dict", 221),
+    CodePlace("standard", "copy.py", "deepcopy", 137),
+)
+AVERAGING = CodePlace("library", "torch/optim/swa_utils.py", "__init__", 230)
 KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
     "a function for batches": (made.own("load_batch"), "input"),
     "a generator": (made.own("numbers", generator=True), "input"),
     "validation": (made.own("validate"), "evaluation"),
     "a test set": (made.own("run_test"), "evaluation"),
+    "a development set": (made.own("dev_step"), "evaluation"),
+    "a device": (made.own("copy_to_dev"), "program"),
     "saving by name": (made.own("write_checkpoint"), "checkpointing"),
     "own code": (made.own("rewards"), "program"),
+    "copying a model": ((*COPYING, made.LOOP), "program"),
+    "a framework that copies a model": ((*COPYING, AVERAGING, made.LOOP), "computing"),
+    "showing data": (made.own("plot_batch"), "program"),
     "print": (made.calling("builtins.print"), "logging"),
     "torch.save": (made.calling("torch.save"), "checkpointing"),
     "numpy": (made.calling("numpy.random.rand"), "program"),
@@ -79,6 +98,11 @@ KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
     "a jitted function": (made.calling("jaxlib._jax.PjitFunction"), "computing"),
     "a copy": (made.calling("torch.Tensor.to"), "copies"),
     "a callback of the program": (made.own("on_train_batch_end")[:1] + TELLING, "logging"),
+    "the end of predict()": ((WRAPPER, PREDICTS, *TELLING), "evaluation"),
+    "the end of another method": (
+        (WRAPPER, PREDICTS._replace(text="self.model.save_all(x)"), *TELLING),
+        "logging",
+    ),
     "telling callbacks": (TELLING, "computing"),
     "TensorBoard's callback": ((TENSORBOARD, *TELLING), "logging"),
     "starting a worker": (FORKING, "input"),
@@ -312,6 +336,12 @@ def test_few_samples_are_not_clear() -> None:
     assert "samples" in found.headline
 
 
+def test_few_samples_of_unknown_kind_are_few_samples() -> None:
+    """ "39 % of it is of unknown kind" was three samples."""
+    found = answer(made.profile([(made.COMPUTING, 1), (made.calling("?"), 1)], steps=10))
+    assert "samples of the steps; let it run for longer" in found.headline
+
+
 def test_without_steps_nothing_is_claimed() -> None:
     profile = made.profile([(made.COMPUTING, 5)])._replace(marks=())
     found = answer(profile)
@@ -384,9 +414,21 @@ def test_compilation_that_comes_once_is_left_out() -> None:
 def test_a_crowded_machine_is_mentioned() -> None:
     profile = made.profile([(made.COMPUTING, 10)])
     waited = WorkerUse(1, profile.times, tuple(0.4 * time for time in profile.times))
-    (note,) = [note for note in answer(profile._replace(waited=waited)).notes if "core" in note]
+    found = answer(profile._replace(waited=waited))
+    (note,) = [note for note in found.notes if "core" in note]
     assert "40 %" in note
+    assert "more runs on this machine than its 4 cores can do" in note
+    assert "waited for a free core for 40 % of the time" in found.headline
     assert not [note for note in answer(profile).notes if "core" in note]
+    assert "nothing else takes a noticeable share" in answer(profile).headline
+
+
+def test_a_program_that_fills_the_machine_waits_for_itself() -> None:
+    """As with torch.set_num_threads(32) on a machine with four cores."""
+    profile = made.profile([(made.COMPUTING, 10)], busy_cores=3.9)
+    waited = WorkerUse(1, profile.times, tuple(0.4 * time for time in profile.times))
+    (note,) = [note for note in answer(profile._replace(waited=waited)).notes if "core" in note]
+    assert "the program's own threads and processes use 3.9 of 4 cores" in note
 
 
 def test_one_compilation_that_takes_longer_than_all_steps_came_once() -> None:
@@ -563,6 +605,41 @@ def test_a_function_about_results_does_not_load_data() -> None:
         assert found.shares[0].category == "program", name
 
 
+def test_a_function_around_the_steps_loads_no_data() -> None:
+    """train_batch() was called waiting for input: it collects garbage, and beside that its training
+    was too short to be sampled."""
+    collecting = made.own("train_batch")
+    profile = made.profile([(collecting, 10)])
+    assert answer(profile).total("input") == pytest.approx(1, abs=0.01)
+    around = (ProgramFunction("/home/me/train.py", "train_batch"),)
+    marks = profile.marks[0]._replace(around=(around,))
+    assert answer(profile._replace(marks=(marks,))).total("program") == pytest.approx(1, abs=0.01)
+
+
+def test_an_evaluation_that_a_jitted_function_is_called_in_stays_one() -> None:
+    evaluating = made.own("validate_all")
+    profile = made.profile([(made.COMPUTING, 5), (evaluating, 5)], key="jax predict")
+    around = (ProgramFunction("/home/me/train.py", "validate_all"),)
+    marks = profile.marks[0]._replace(around=(around,))
+    found = answer(profile._replace(marks=(marks,)))
+    assert found.total("evaluation") == pytest.approx(0.5, abs=0.02)
+
+
+def test_what_each_evaluation_compiles_is_a_part_of_it() -> None:
+    """predict() of Keras traces a new pipeline in each call: no shape of a step is to blame."""
+    tracing = CodePlace(
+        "library", "tensorflow/python/framework/func_graph.py", "func_graph_from_py_func", 9
+    )
+    predict = CodePlace("library", "keras/src/backend/tensorflow/trainer.py", "predict", 600)
+    fit = CodePlace("program", "/home/me/train.py", "<module>", 9, "model.fit(x, y)")
+    profile = made.profile([(made.COMPUTING, 5), ((tracing, predict, fit), 5)], key="keras fit")
+    found = answer(profile)
+    assert found.total("evaluation") == pytest.approx(0.5, abs=0.02)
+    assert "evaluate half as often" in found.gains[0].change
+    alone = made.profile([(made.COMPUTING, 5), ((tracing, fit), 5)], key="keras fit")
+    assert answer(alone).total("compilation") == pytest.approx(0.5, abs=0.02)
+
+
 def test_a_part_of_a_model_is_no_checkpoint_and_no_evaluation() -> None:
     """Activations may be checkpointed by a function of the model."""
     model = CodePlace("library", "torch/nn/modules/module.py", "_call_impl", 1789)
@@ -614,12 +691,14 @@ TRAINS = made.own("run_epoch")[0]._replace(text="loss.backward()")
 FORWARD = CodePlace("library", "torch/nn/modules/linear.py", "forward", 120)
 
 
-def in_epochs(evaluation: int, *, gradients: bool = False) -> ProcessProfile:
+def in_epochs(
+    evaluation: int, *, gradients: bool = False, after: tuple[CodePlace, ...] = ()
+) -> ProcessProfile:
     """Epochs of ten steps; after each, run_epoch(train=False) computes for some samples."""
     call = made.own("run_epoch")[-1]
     backward = (made.BACKWARD, TRAINS, call)
     forward = (FORWARD, TRAINS._replace(line=6), call)
-    after = backward if gradients else forward
+    after = after or (backward if gradients else forward)
     whole = [(backward, 3), (forward, 3)] * 9 + [(backward, 3), (forward, 3), (after, evaluation)]
     profile = made.profile(whole, steps=8)
     ends = []
@@ -643,3 +722,38 @@ def test_a_longer_step_that_computes_gradients_is_a_step() -> None:
 
 def test_a_short_evaluation_changes_nothing() -> None:
     assert answer(in_epochs(6)).verdict == "computing"
+
+
+MODULE = CodePlace("library", "torch/nn/modules/module.py", "_call_impl", 1751)
+CALLS_MODEL = TRAINS._replace(line=6, text="model(x)")
+
+
+def in_mode(
+    mode: Literal["training", "evaluation"], place: CodePlace = CALLS_MODEL
+) -> ProfileAnswer:
+    """A model whose parts are in evaluation mode; after each epoch, it is in this mode itself."""
+    part = MODULE._replace(mode="evaluation")
+    after = (FORWARD, part, MODULE._replace(mode=mode), place, made.own("run_epoch")[-1])
+    return answer(in_epochs(60, after=after))
+
+
+def test_a_model_in_evaluation_mode_between_steps_evaluates() -> None:
+    found = in_mode("evaluation")
+    assert found.verdict == "waiting"
+    assert found.total("evaluation") == pytest.approx(0.5, abs=0.03)
+    assert found.shares[1].where is not None
+    assert found.shares[1].where.text == "model(x)"
+    assert "evaluate half as often" in found.gains[0].change
+
+
+def test_a_part_of_a_model_in_evaluation_mode_shows_no_evaluation() -> None:
+    """Layers that are not trained stay in it."""
+    assert in_mode("training").verdict == "unclear"
+
+
+def test_an_agent_that_acts_in_evaluation_mode_does_not_evaluate() -> None:
+    collecting = CALLS_MODEL._replace(function="collect_rollouts")
+    assert in_mode("evaluation", collecting).verdict == "unclear"
+    assert (
+        in_mode("evaluation", CALLS_MODEL._replace(text="policy(env.state)")).verdict == "unclear"
+    )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import pathlib
+import subprocess
+import sys
 from typing import Any
 
 from benchmarks.idle.cases import Planted
-from benchmarks.idle.keeping import keep
-from benchmarks.idle.measure import Place
+from benchmarks.idle.keeping import NOTHING_KEPT, keep
+from benchmarks.idle.measure import HERE, Place
+from tests.patience import PATIENCE
 from tests.profiling.test_recorded import RECORDED
 from whygpu.launch.profile_records import decoded
 
@@ -44,9 +47,16 @@ def test_a_process_without_a_recording_leaves_none(tmp_path: pathlib.Path) -> No
     assert not (tmp_path / "kept").exists()
 
 
+def test_a_checkout_is_enough_where_whygpu_is_not_installed() -> None:
+    """A machine with a GPU may have no network to install it from."""
+    words = [sys.executable, "-I", "-S", str(HERE / "keeping.py"), NOTHING_KEPT, "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout.split()[:1]) == (0, ["whygpu"]), done.stderr
+
+
 def test_recordings_are_of_the_program_as_it_is(tmp_path: pathlib.Path) -> None:
     """The cured program would replace those of the original."""
     case = Planted("keras_healthy", "keras-all", None, "jax")
     place = Place(recordings=tmp_path)
     assert place.whygpu(case, cured=False)[-1] == str(tmp_path / "keras_healthy_jax")
-    assert place.whygpu(case, cured=True)[-1] == "whygpu"
+    assert place.whygpu(case, cured=True)[-1] == NOTHING_KEPT

@@ -152,3 +152,26 @@ def always_dropping():
 
     layers = [keras.Input((32,)), keras.layers.Dense(64), Dropping(), keras.layers.Dense(10)]
     return keras.Sequential(layers)
+
+
+def between():
+    """On one backend, the code between two layers computes something else."""
+    import keras
+    import numpy as np
+
+    class Scaling(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.first = keras.layers.Dense(8, name="first")
+            self.second = keras.layers.Dense(4, name="second")
+            self.third = keras.layers.Dense(4, name="third")
+
+        def call(self, x):
+            x = self.first(x)
+            if keras.backend.backend() == "torch":
+                x = x * 1.001
+            return self.third(self.second(x))
+
+    made = Scaling()
+    made.build((None, 6))
+    return made, np.ones((4, 6), "float32")

@@ -88,6 +88,16 @@ def test_a_fault_is_found_at_its_layer_in_every_pair() -> None:
 
 
 @LONG
+def test_code_between_two_layers_is_named_although_the_reference_does_not_run_it() -> None:
+    report = run("between", "keras-all", "keras:tensorflow,keras:jax,keras:torch")
+    (first, _, _) = sorted(report.pairs, key=lambda pair: pair.off is None)
+    assert (first.verdict, first.first_layer, first.off) == ("different", "second", "keras:torch")
+    assert any("that code or in the layer" in reason for reason in first.reasons)
+    computed = {each.layer for each in first.layers if each.local and each.local.code_before}
+    assert computed == {"second"}
+
+
+@LONG
 def test_what_is_wrong_only_as_a_whole_is_no_rounding() -> None:
     report = run("watched", "keras-all", "keras:torch,keras:jax", train=1)
     (pair,) = report.pairs

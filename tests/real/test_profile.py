@@ -189,3 +189,62 @@ def test_a_forked_child_that_trains_is_judged(tmp_path: pathlib.Path) -> None:
     done, profile = run(FORKED, tmp_path)
     assert done.stdout == "1\n"
     assert profile["window"]["last"] == 100
+
+
+def shares_of(profile: Any) -> dict[str, float]:
+    return {each["category"]: each["share"] for each in profile["shares"]}
+
+
+BATCH = """
+import time
+import torch
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def train_batch():
+    optimizer.zero_grad()
+    model(torch.rand(4, 8)).pow(2).mean().backward()
+    optimizer.step()
+    time.sleep(0.05)
+
+for step in range(80):
+    train_batch()
+"""
+
+
+def test_a_function_that_makes_the_steps_loads_no_data(tmp_path: pathlib.Path) -> None:
+    """By its name it does, and the training in it is too short to be sampled."""
+    _, profile = run(BATCH, tmp_path)
+    assert profile["shares"][0]["category"] == "program"
+    assert profile["shares"][0]["where"]["text"] == "time.sleep(0.05)"
+    assert "input" not in shares_of(profile)
+
+
+EPOCHS = """
+import torch
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def run_epoch(batches, optimizer=None):
+    model.train(optimizer is not None)
+    with torch.set_grad_enabled(optimizer is not None):
+        for x in batches:
+            loss = model(x).pow(2).mean()
+            if optimizer is not None:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+batches = torch.rand(200, 256, 512)
+for epoch in range(12):
+    run_epoch(batches[:20], optimizer)
+    run_epoch(batches)
+"""
+
+
+def test_a_model_in_evaluation_mode_is_evaluated(tmp_path: pathlib.Path) -> None:
+    """The function has no name that says so, and it trains as well."""
+    _, profile = run(EPOCHS, tmp_path)
+    assert shares_of(profile)["evaluation"] > 0.4, profile["shares"]
+    assert "input" not in shares_of(profile)

@@ -113,6 +113,7 @@ flags.DEFINE_string("log_dir", "logs", "absl has a flag of this name too")
 flags.DEFINE_float("rate", numpy.float32(0.5), "a number of NumPy")
 flags.DEFINE_integer(flag_name="steps", default_value=3, docstring="by the old names")
 FLAGS = flags.FLAGS
+FLAGS._parse_flags()
 
 def main(_):
     FLAGS.words = 7  # no flag

@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 import tensorflow as tf
 import tensorflow.contrib.slim as slim
-from tensorflow.contrib import layers, rnn
+from tensorflow.contrib import layers, rnn, tpu
 from tensorflow.contrib.framework import add_arg_scope, arg_scope
 from tensorflow.examples.tutorials.mnist import input_data
 from tensorflow.python.framework import ops
@@ -126,6 +126,31 @@ def contrib_layers():
         h = layers.linear(h, 2, biases_initializer=tf.constant_initializer(0.5))
     loss = tf.losses.get_regularization_loss()
     return [evaluated([h, loss]), names(), names(tf.GraphKeys.MODEL_VARIABLES)]
+
+
+@check
+def paddings_in_small_letters():
+    x = tf.constant(images(), tf.float32)
+    with arg_scope([layers.conv2d, layers.separable_conv2d], weights_initializer=wave):
+        h = layers.conv2d(x, 4, 3, padding="valid")
+        h = layers.separable_conv2d(h, 3, 3, 1, padding="same")
+    h = [layers.max_pool2d(h, 2, padding="same"), layers.avg_pool2d(h, 3, padding="valid")]
+    return [evaluated(h), names()]
+
+
+@check
+def averages_corrected_for_their_start():
+    x = tf.constant(images(), tf.float32)
+    settings = {"zero_debias_moving_mean": True, "decay": 0.9}
+    rows = layers.batch_norm(layers.flatten(x), updates_collections=None, **settings)
+    layers.batch_norm(x, scope="fused", **settings)
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            session.run([rows, updates])
+        means = [each for each in tf.global_variables() if "moving_mean:" in each.name]
+        return [session.run([rows, *means]), names()]
 
 
 @check
@@ -688,6 +713,48 @@ def estimators():
     answers = [row["y"] for row in model.predict(inputs({"x": x[:2]}, shuffle=False))]
     found = model.evaluate(once)
     return [answers, sorted(found.items()), sorted(model.get_variable_names())]
+
+
+@check
+def estimators_of_contrib_tpu():
+    sizes = []
+
+    def model_fn(features, labels, mode, params):
+        sizes.append([mode, params["batch_size"], params["rate"]])
+        y = tf.layers.dense(features["x"], 1, kernel_initializer=wave)
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions={"y": y})
+        loss = tf.losses.mean_squared_error(labels, y)
+        optimizer = tf.train.GradientDescentOptimizer(params["rate"])
+        return tpu.TPUEstimatorSpec(
+            mode=mode,
+            loss=loss,
+            train_op=optimizer.minimize(loss, tf.train.get_global_step()),
+            eval_metrics=(lambda a, b: {"off": tf.metrics.mean_absolute_error(a, b)}, [labels, y]),
+            scaffold_fn=lambda: tf.train.Scaffold(),
+        )
+
+    def input_fn(params):
+        rows = images(4, 2, 1).reshape(4, 4).astype("float32")
+        data = tf.data.Dataset.from_tensor_slices(({"x": rows}, rows[:, :1]))
+        return data.repeat(3).batch(params["batch_size"], drop_remainder=True)
+
+    model = tpu.TPUEstimator(
+        model_fn,
+        config=tpu.RunConfig(
+            model_dir=tempfile.mkdtemp(),
+            tpu_config=tpu.TPUConfig(iterations_per_loop=5, num_shards=1),
+        ),
+        params={"rate": 0.1},
+        use_tpu=False,
+        train_batch_size=4,
+        eval_batch_size=2,
+        predict_batch_size=3,
+    )
+    model.train(input_fn, max_steps=2)
+    found = model.evaluate(input_fn, steps=2)
+    values = [plain(each["y"]) for each in model.predict(input_fn)]
+    return [{name: plain(found[name]) for name in sorted(found)}, values, sizes]
 
 
 @check

@@ -58,7 +58,15 @@ def test_a_layer_that_is_off_by_itself() -> None:
     units = {name: errors(name, norm=WRONG if name == "keras:jax" else FINE) for name in names}
     (said,) = advice(judged(runs, pairs, layers=units))
     assert said.startswith("look at what norm (Conv2D) computes on keras:jax")
-    two = judged(runs[:2], pairs[:1], layers={name: units[name] for name in names[:2]})
+    between = layer("norm", local=LocalDifference(0.1, WRONG, code_before=True))
+    pairs = [pairs[0]._replace(layers=(between,)), pairs[1], pairs[2]._replace(layers=(between,))]
+    (said,) = advice(judged(runs, pairs, layers=units))
+    assert said.startswith("look at what the program computes on keras:jax between norm and")
+    two = judged(
+        runs[:2],
+        [pair(names[0], names[1], [layer("norm", WRONG)])],
+        layers={name: units[name] for name in names[:2]},
+    )
     assert advice(two) == [
         "add keras:torch to --lanes: a third backend shows which of the two is right"
     ]

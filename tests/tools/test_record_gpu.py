@@ -22,7 +22,7 @@ from benchmarks.machine import Interpreters
 from tests.cases import each
 from tests.hardware.tensorflow_programs import PROGRAMS
 from tests.patience import PATIENCE, wait_until
-from tools.gpu_experiments import Experiment, Machine, NotYet, Row, experiments
+from tools.gpu_experiments import Experiment, Machine, NotYet, Row, experiments, run_program
 from tools.gpu_runs import run, scrubbed
 from tools.record_gpu import ROWS, carried_out, chosen, rows_of
 from whygpu.model.shell import quoted
@@ -167,6 +167,15 @@ def test_an_experiment_that_cannot_be_carried_out_does_not_stop_the_others(tmp_p
     assert names(rows) == ["a/1", "a/3"]
     assert "no such model" in rows[0]["error"]
     assert rows[0]["code"] is None
+
+
+def test_without_a_package_nothing_was_measured() -> None:
+    program = PROGRAMS[0]._replace(code="import accelerate_of_nobody as accelerate")
+    ended = run_program(program, sys.executable)
+    assert ended.code == 1
+    lacking = program._replace(code="raise ModuleNotFoundError(\"No module named 'accelerate'\")")
+    with pytest.raises(NotYet, match="the package accelerate in"):
+        run_program(lacking, sys.executable)
 
 
 def test_only_experiments_that_limit_their_memory_run_side_by_side(tmp_path: Path) -> None:

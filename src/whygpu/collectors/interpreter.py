@@ -93,6 +93,7 @@ _MOST_COMPLAINTS = 8
 _NOT_ASKED = Unknown("the interpreter was not queried")
 _LIBRARY = re.compile(r"python\d\.\d+t?")
 """The folder of the standard library; t is for free-threaded builds."""
+_VERSIONED = re.compile(r"python3\.(\d{1,3})")
 LONGEST_REASON = 160
 LOST_BASE = "was created from a Python that no longer exists: create the environment again"
 
@@ -127,7 +128,8 @@ def find_default(host: Host) -> str:
     python = own_python() if is_local else None
     if python is None:
         passed_over = made_for_whygpu() if is_local else None
-        python = on_path(host, "python", passed_over) or on_path(host, "python3", passed_over)
+        names = ("python", "python3", *_names_with_version(host))
+        python = next(filter(None, (on_path(host, name, passed_over) for name in names)), None)
     if python is None:
         raise NoInterpreter(
             "no Python to examine: no virtual or conda environment is active and PATH has no "
@@ -135,6 +137,15 @@ def find_default(host: Host) -> str:
             Option("python"),
         )
     return python
+
+
+def _names_with_version(host: Host) -> Iterator[str]:
+    """python3.12 before python3.9: a system may have the name with the version alone."""
+    folders = host.environ.get("PATH", "").split(os.pathsep)
+    listed = (host.list(folder) for folder in folders if folder)
+    names = (name for found in listed if isinstance(found, Known) for name in found.value)
+    numbers = {int(match[1]) for name in names if (match := _VERSIONED.fullmatch(name))}
+    return (f"python3.{number}" for number in sorted(numbers, reverse=True))
 
 
 def _hides_its_python(host: Host, folder: str, variable: str) -> bool:
@@ -200,8 +211,34 @@ def collect(host: Host, python: str) -> Observed[Interpreter]:
     target = found._replace(
         modules=Known(facts.modules, "the target's import system"),
         complaints=Known(_complaints(answer.value.stderr), f"standard error of {python}"),
+        in_current_folder=Known(_in_current_folder(host, facts.modules), "the current folder"),
     )
     return Known(target, python)
+
+
+def _in_current_folder(host: Host, modules: tuple[FoundModule, ...]) -> tuple[FoundModule, ...]:
+    """Modules that Python would find before those that are installed, as the path begins with the
+    folder of the program. A mere folder of that name, without __init__.py, comes after them."""
+    found = []
+    for module in modules:
+        for file in (os.path.join(module.name, "__init__.py"), f"{module.name}.py"):
+            near = host.stat(os.path.join(os.curdir, file))
+            if isinstance(near, Known) and isinstance(module.place, Known):
+                path = near.value.real_path
+                place = os.path.dirname(path) if os.path.dirname(file) else path
+                if not _same(host, place, module.place.value):
+                    found.append(FoundModule(module.name, Known(place, "the current folder")))
+                break
+    return tuple(found)
+
+
+def _same(host: Host, one: str, other: str) -> bool:
+    first, second = host.stat(one), host.stat(other)
+    return (
+        isinstance(first, Known)
+        and isinstance(second, Known)
+        and first.value.identity == second.value.identity
+    )
 
 
 def _out_of_sight(host: Host, python: str, facts: _Facts) -> Unknown | None:
@@ -307,6 +344,7 @@ def _interpreter(host: Host, python: str, facts: _Facts) -> Interpreter:
         wheel_tags=_wheel_tags(facts),
         modules=_NOT_ASKED,
         complaints=_NOT_ASKED,
+        in_current_folder=_NOT_ASKED,
     )
 
 

@@ -43,10 +43,16 @@ def holds_in(platform: Platform, interpreter: Interpreter, line: str) -> bool:
 def conflicts(
     packages: Observed[tuple[Package, ...]],
 ) -> Observed[tuple[RequirementConflict, ...]]:
-    """Unmet requirements among the packages that matter to GPU use."""
+    """Unmet requirements among the packages that matter to GPU use.
+
+    A package may have the metadata of two releases. If one of them meets a requirement, it is
+    unknown whether that is violated, and two-releases-installed reports the package.
+    """
     if not isinstance(packages, Known):
         return packages
-    installed = {package.name: package.version for package in active(packages.value)}
+    installed: dict[str, list[str]] = {}
+    for package in active(packages.value):
+        installed.setdefault(package.name, []).append(package.version)
     found = tuple(
         conflict
         for package in active(packages.value)
@@ -56,7 +62,9 @@ def conflicts(
     return Known(found, "Requires-Dist of the installed packages")
 
 
-def _conflict(package: Package, line: str, installed: dict[str, str]) -> RequirementConflict | None:
+def _conflict(
+    package: Package, line: str, installed: dict[str, list[str]]
+) -> RequirementConflict | None:
     requirement = line.partition(";")[0].strip()
     match = _REQUIREMENT.fullmatch(requirement)
     if match is None:
@@ -67,12 +75,11 @@ def _conflict(package: Package, line: str, installed: dict[str, str]) -> Require
     if name not in installed:
         return RequirementConflict(package.name, requirement, Absent(f"{name} in the packages"))
     versions = match["versions"].strip()
-    met = Known(True, requirement) if not versions else _met(versions, installed[name])
-    if isinstance(met, Unknown):
-        return RequirementConflict(package.name, requirement, met)
-    if met.value:
+    judged = [_met(versions, release) for release in installed[name]] if versions else []
+    if not versions or any(isinstance(met, Known) and met.value for met in judged):
         return None
-    found = Known(installed[name], f"metadata of {name}")
+    found: Observed[str] = Known(installed[name][-1], f"metadata of {name}")
+    found = next((met for met in judged if isinstance(met, Unknown)), found)
     return RequirementConflict(package.name, requirement, found)
 
 

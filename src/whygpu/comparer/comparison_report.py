@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.comparer import pair_verdict, speed, steadiness
+from whygpu.comparer import output_evidence, pair_verdict, speed, steadiness
 from whygpu.comparer.evidence import Witness
 from whygpu.comparer.layer_verdict import Lanes
 from whygpu.comparer.measures import Measures
-from whygpu.comparer.tolerance import Tolerance
+from whygpu.comparer.tolerance import LAST_BITS, Tolerance, digits_lost
 from whygpu.model.comparison import (
     ComparisonReport,
     Determinism,
@@ -24,6 +24,9 @@ from whygpu.model.derived import and_list
 from whygpu.model.task_wire import PairFound
 
 _ROUNDING = "rounding"
+FEW_ROUNDINGS = 4
+FAR_BEYOND = 16
+"""Times the roundings between two lanes that agree: a third lane so far off is no rounding."""
 _NOT_RUN = Determinism("unknown", "it did not run")
 
 
@@ -46,7 +49,7 @@ def report(
         for each in measures.pairs
     )
     if not reference.ran:
-        pairs = tuple(_with_majority(each, pairs, runs) for each in pairs)
+        pairs = tuple(_with_majority(each, pairs, runs, steady) for each in pairs)
     lanes = _lanes(runs, measures, steady)
     all_ran = all(run.end == "ran" for run in runs)
     verdict = pair_verdict.overall_verdict([each.verdict for each in pairs], all_ran)
@@ -92,13 +95,18 @@ def _pair(
 
 
 def _with_majority(
-    pair: PairVerdict, pairs: Sequence[PairVerdict], runs: Sequence[LaneRun]
+    pair: PairVerdict,
+    pairs: Sequence[PairVerdict],
+    runs: Sequence[LaneRun],
+    steady: Mapping[str, Determinism],
 ) -> PairVerdict:
     """Without a float64 reference: two lanes that agree show that the third is wrong.
 
     They count if they share neither device nor backend, so that they share little code.
     """
-    if pair.verdict != "different" or pair.off is not None:
+    if pair.off is not None or pair.verdict not in ("different", "undetermined"):
+        return pair
+    if any(steady[name].kind in pair_verdict.UNSTEADY for name in (pair.a, pair.b)):
         return pair
     lanes = {run.lane.name: run.lane for run in runs}
     for other in pairs:
@@ -112,9 +120,39 @@ def _with_majority(
         reason = f"{other.a} and {other.b} agree, and {wrong} agrees with neither"
         third = (agree - {right}).pop()
         against = next((each for each in pairs if {each.a, each.b} == {third, wrong}), None)
-        if against is not None and against.verdict == "different":
+        if against is None or against.verdict != pair.verdict:
+            continue
+        if pair.verdict == "different":
             return pair._replace(off=wrong, reasons=(*pair.reasons, reason))
+        far = _far_beyond(pair, against, other)
+        if far is not None:
+            return pair._replace(
+                verdict="different",
+                first_layer=far[0],
+                off=wrong,
+                reasons=output_evidence.outvoted(*far, (other.a, other.b), wrong),
+            )
     return pair
+
+
+def _far_beyond(
+    pair: PairVerdict, against: PairVerdict, agreed: PairVerdict
+) -> tuple[str, float, float] | None:
+    """The first output of which two pairs differ far more than the pair that agrees, which rounded
+    differently: so the program does not amplify rounding that much. Also the roundings of both.
+
+    Results that are identical, bit for bit, may come from one library, and show nothing."""
+    apart, again, close = (
+        {each.name: digits_lost(each) for each in found.outputs}
+        for found in (pair, against, agreed)
+    )
+    for name, lost in apart.items():
+        few, third = close.get(name), again.get(name)
+        if lost is None or not few or third is None or min(lost, third) <= LAST_BITS:
+            continue
+        if few <= FEW_ROUNDINGS and min(lost, third) > FAR_BEYOND * few:
+            return name, lost, few
+    return None
 
 
 def _lanes(

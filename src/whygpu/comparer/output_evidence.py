@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from whygpu.comparer.layer_verdict import Lanes
 from whygpu.comparer.tolerance import UNITS, digits_lost, overall
 from whygpu.model.comparison import TensorDifference
+from whygpu.model.derived import and_list
 from whygpu.model.figures import PRECISIONS, figure, times
 
 AMPLIFIED = 0.01
@@ -100,6 +101,17 @@ def doubtful(doubts: Sequence[TensorDifference], lanes: Lanes) -> list[str]:
             1, "TF32, which a lane may use, gives differences of this size: add the lane no-tf32"
         )
     return reasons
+
+
+def outvoted(
+    name: str, lost: float, few: float, agree: tuple[str, str], wrong: str
+) -> tuple[str, ...]:
+    """Without a reference: two lanes that round differently agree, and the third does not."""
+    return (
+        f"{name} differs by {figure(lost)} roundings; {and_list(agree)} round differently, and are "
+        f"only {figure(few)} roundings apart: the program does not amplify rounding that much, and "
+        f"{wrong} is off",
+    )
 
 
 def rounded_outputs(outputs: Sequence[TensorDifference], lanes: Lanes) -> list[str]:

@@ -23,6 +23,7 @@ from whygpu.tables.complaints import (
     FAILS,
     FAULT_HEADING,
     POINTS_BELOW,
+    SAY_MOST,
     SEES_NONE,
     WANTS_GPU,
     asks_something,
@@ -443,12 +444,12 @@ def for_own_words(
     `amid_output`: the rest is the output of a program, whose lines may look like such a sentence.
     `harmless`: lines of it that are known to mean nothing.
     """
-    line, said = next(
-        (found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)),
-        (None, None),
-    )
-    if line is None or said is None:
+    told = [found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)]
+    if not told:
         return None
+    # That a program fails says less than what does not work.
+    says_most = {symptom.says for symptom in SAY_MOST}
+    line, said = next((found for found in told if found[1].says in says_most), told[0])
     if said.is_question:
         shown = _shown_of_devices(log) if amid_output else ""
         return Guidance(

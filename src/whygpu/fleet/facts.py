@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -31,6 +32,11 @@ _FRAMEWORKS: tuple[FactName, ...] = (
     "onnxruntime",
     "numba",
 )
+
+
+_COMPARED_VARIABLES = ("NCCL_", "LD_PRELOAD")
+"""They slow a node down or change it without a cause that says so. Those that decide whether a GPU
+is used have causes, and those of a job differ between jobs."""
 
 
 def chassis_of(machine: Snapshot) -> str:
@@ -84,11 +90,14 @@ def _facts(machine: Snapshot) -> Iterator[tuple[FactName, Observed[str]]]:
     yield "GPU topology", transform(driver.pairs, _topology)
     yield "peer access", transform(driver.pairs, _peers)
     yield "Xids", transform(driver.xids, partial(_xids, machine))
+    yield "processor cores", Known(str(machine.system.cpu.cores), "the kernel")
+    yield "main memory", transform(machine.system.memory.total_bytes, _installed)
     yield "kernel", Known(machine.system.kernel, "the kernel")
     yield "distribution", machine.system.distribution
     yield "Python", transform(target.interpreter, lambda python: python.version)
     yield "cuDNN", _library(machine, "cudnn")
     yield "NCCL", _library(machine, "nccl")
+    yield "variables", Known(_variables(machine), "environment variables")
     for name in _FRAMEWORKS:
         yield name, _framework(machine, name)
 
@@ -98,6 +107,22 @@ def _memory(gpu: Gpu) -> Observed[str]:
     if shares_main_memory(gpu):
         return Absent("memory of this GPU alone")
     return transform(gpu.memory_total_bytes, lambda size: f"{round(size / GIB)} GiB")
+
+
+def _installed(total: int) -> str:
+    """Rounded up to a sixteenth: of installed memory, the firmware and the kernel keep a part."""
+    size = max(total / GIB, 1.0)
+    step = 2.0 ** (math.floor(math.log2(size)) - 4)
+    return f"{math.ceil(size / step) * step:g} GiB"
+
+
+def _variables(machine: Snapshot) -> str:
+    found = (
+        f"{variable.name}={variable.value}"
+        for variable in machine.environment.variables
+        if variable.name.startswith(_COMPARED_VARIABLES)
+    )
+    return ", ".join(sorted(found)) or NONE
 
 
 def _clocks(health: GpuHealth) -> Observed[str]:

@@ -50,6 +50,19 @@ _ASSUMES = late(
     2,
 )
 """A comment that names the machine that the line is for."""
+_DEPENDS_ON_MACHINE = frozenset(
+    {
+        "gpu-index-unchecked",
+        "device-number-hard-coded",
+        "processes-share-gpu",
+        "whole-data-set-on-gpu",
+        "checkpoint-needs-its-device",
+        "every-rank-on-one-gpu",
+        "gpu-required-in-session",
+        "gpu-taken-for-granted",
+    }
+)
+"""Causes that are no defect on the right machine. A result that is thrown away is one on each."""
 _WORD = late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _WRONG_NAMES = frozenset(
     {
@@ -107,10 +120,14 @@ class Doubts:
         why = (
             (_MEANT if any(map(_SAYS_ITS_MEANT.search, comments)) else "")
             or self._named_wrong(chain)
-            or (_ASSUMED if any(map(_ASSUMES.search, comments)) else "")
+            or (_ASSUMED if self._names_its_machine(item, comments) else "")
             or self._switched_off(chain)
         )
         return _as_note(item, why) if why else item
+
+    @staticmethod
+    def _names_its_machine(item: CodeFinding, comments: list[str]) -> bool:
+        return item.finding.cause in _DEPENDS_ON_MACHINE and any(map(_ASSUMES.search, comments))
 
     def _never_runs(self, chain: list[ast.AST]) -> bool:
         """Below `if False`, or after a statement that leaves the block."""

@@ -200,10 +200,13 @@ class ImageInstalls:
         new = [
             each
             for each in wanted
-            if each.name not in there or each.extras or not _will_do(there[each.name], each)
+            if each.name not in there
+            or each.extras
+            or each.url
+            or not _will_do(there[each.name], each)
         ]
         # Another release takes the place of the one before.
-        replaced = {each.name for each in new if each.specifier and not each.marker}
+        replaced = {each.name for each in new if (each.specifier or each.url) and not each.marker}
         kept = [
             each
             for each in self.requirements

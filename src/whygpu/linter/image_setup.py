@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from whygpu.linter.gpu_signs import DEFAULT_RUNTIME
 from whygpu.linter.image_installs import Built, ImageInstalls, built_stages, contexts
-from whygpu.linter.project_files import ProjectFiles
+from whygpu.linter.project_files import ProjectFiles, kind_of
 from whygpu.linter.started_script import needs_gpu, program_of
 from whygpu.model.deployment import (
     BaseImage,
@@ -98,7 +98,7 @@ def image_setup(
         kind="image",
         name=last.name,
         place=last.place,
-        for_gpu=tuple(_for_gpu(dockerfile, built, variables, program)),
+        for_gpu=_unless_for_cpu(_for_gpu(dockerfile, built, variables, program), dockerfile, files),
         for_cpu=tuple(_for_cpu(dockerfile, last, files)),
         base=built.base,
         has_own_cuda=_has_own(_OWN_CUDA, commands, requirements) or _copies_cuda(built),
@@ -195,6 +195,20 @@ def _for_gpu(
         yield needs_gpu(program.needs_gpu)
 
 
+def _unless_for_cpu(
+    reasons: Iterable[Reason], dockerfile: Dockerfile, files: ProjectFiles
+) -> tuple[Reason, ...]:
+    """Doubtful if another file is the variant for GPUs, because this one may be for the CPU."""
+    folder, own = os.path.split(dockerfile.path)
+    beside = "gpu/Dockerfile" if files.read(os.path.join(folder, "gpu", "Dockerfile")) else ""
+    others = (name for name in files.names(folder or os.curdir) if kind_of(name) == "dockerfile")
+    variant = next(filter(_GPU_NAME.search, others), beside)
+    if not variant or _GPU_NAME.search(own) or _GPU_NAME.search(os.path.basename(folder)):
+        return tuple(reasons)
+    doubt = f"{variant} is the variant for GPUs"
+    return tuple(each._replace(doubt=each.doubt or doubt) for each in reasons)
+
+
 def _for_cpu(dockerfile: Dockerfile, last: Stage, files: ProjectFiles) -> Iterator[Reason]:
     folder, file = os.path.split(dockerfile.path)
     for name in (file, last.name):
@@ -247,9 +261,12 @@ def _python(
     named = {install.python for install in installs if install.python}
     if len(named) == 1:
         return named.pop()
+    own = base.python if base is not None else ""
     for command in commands:
-        line = " ".join(command.words)
-        if _OTHER_PYTHON.search(line) or any(map(_PYTHON_WORD.fullmatch, command.words)):
+        words = map(_PYTHON_WORD.fullmatch, command.words)
+        if any(match[1] != own for match in words if match is not None) or _OTHER_PYTHON.search(
+            " ".join(command.words)
+        ):
             return ""
     if base is None or named or not (base.brings_python or _installs_python(commands)):
         return ""

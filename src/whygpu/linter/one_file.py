@@ -13,7 +13,7 @@ from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.imported_modules import NO_WRAPPERS, ImportedModules, Wrappers
 from whygpu.linter.judge import is_about_gpus, judge, possible, relevant, words_in
-from whygpu.linter.neighbours import all_for_1
+from whygpu.linter.neighbours import all_for_1, is_left_over
 from whygpu.linter.pins import tensorflow_hint, tensorflow_pin
 from whygpu.linter.project_files import DiskFiles, kind_of
 from whygpu.linter.settings import Settings
@@ -160,13 +160,17 @@ def _judged(
     target = settings.tensorflow or (
         tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
-    hint = (lambda: _hinted(source.path)) if in_project else (lambda: None)
+    if target == "2" and not settings.tensorflow and is_left_over(source.path, source.text):
+        target = "unknown"
+    hint = (lambda: _hinted(source.path, source.text)) if in_project else (lambda: None)
     return judge(program(source, tree, target, hint, words, find_module), causes)
 
 
-def _hinted(path: str) -> TensorFlowLine | None:
+def _hinted(path: str, text: str) -> TensorFlowLine | None:
     """The TensorFlow version that the README, or else neighbouring files, suggest."""
     hint = tensorflow_hint(os.path.dirname(path) or os.curdir)
+    if hint == "2" and is_left_over(path, text):
+        return "unknown"
     if hint == "1" or not all_for_1(path):
         return hint
     # What is said above contradicts the files beside it.

@@ -28,7 +28,8 @@ _PIN = re.compile(
     re.IGNORECASE,
 )
 """A pin in a file that no reader reads."""
-_PACKAGES = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
+_PACKAGES = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tensorflow-serving-api")
+"""Each release of the last one needs the same release of TensorFlow."""
 _CLAUSE = re.compile(r"(===?|~=|<=?)\s*(\d+)([\d.*]*)\S*")
 _NVIDIA_TAG = re.compile(r"\d\d\.\d\d-tf([12])|1[789]\.\d\d")
 _README = re.compile(r"(README|INSTALL)[\w.-]*", re.IGNORECASE)

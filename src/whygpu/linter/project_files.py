@@ -29,7 +29,7 @@ _NAMES: tuple[tuple[re.Pattern[str], FileKind], ...] = (
         ),
         "dockerfile",
     ),
-    (re.compile(r"\A(?:docker-)?compose[\w.-]*\.ya?ml"), "compose"),
+    (re.compile(r"\A(?:nvidia-)?(?:docker-)?compose[\w.-]*\.ya?ml"), "compose"),
     (re.compile(r"\.?devcontainer\.json"), "dev container"),
     (re.compile(r"\A(?:\.env(?:[._-][\w.-]*)?|[\w-]+\.env)"), "variables"),
     (

@@ -41,6 +41,7 @@ _RUNS_WITH_GPUS = re.compile(
 _DEFAULT_RUNTIME = re.compile(r"default-runtime|nvidia-docker-compose")
 _STARTS_SERVICES = re.compile(r"\bcompose\s(?:[^\n]|\\\n){0,200}?\b(?:up|run|start)\b")
 _TWIN_MAY_DIFFER = "this one may be meant for the CPU"
+_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 _CPU = re.compile(r"(?:^|[-_=.])cpu(?:$|[-_.:])|--no-?(?:gpu|cuda)", re.IGNORECASE)
 
 
@@ -191,17 +192,18 @@ def _runtime_grant(grant: Grant, service: compose.Service, image: Setup | None) 
     """`runtime: nvidia` gives no GPU unless the image or the service says which ones."""
     base = image.base if image is not None else None
     is_runtime = grant.text == "runtime: nvidia" and len(service.grants) == 1
-    none = next((s for s in service.variables if s.name == "NVIDIA_VISIBLE_DEVICES"), None)
-    if is_runtime and none is not None and none.value in ("none", "void"):
-        return grant._replace(refused=f"NVIDIA_VISIBLE_DEVICES is {none.value}")
+    settings = (*(image.variables if image is not None else ()), *service.variables)
+    visible = next((s.value for s in reversed(settings) if s.name == _VISIBLE), None)
+    if is_runtime and visible in ("none", "void"):
+        return grant._replace(refused=f"{_VISIBLE} is {visible}")
     if not is_runtime or image is None or base is None or not base.is_plain:
         return grant
-    said = any(s.name == "NVIDIA_VISIBLE_DEVICES" for s in (*service.variables, *image.variables))
+    said = any(setting.name == _VISIBLE for setting in settings)
     if said or service.has_variable_file or service.gets_more:
         return grant
     refused = (
-        "this runtime gives only the GPUs in NVIDIA_VISIBLE_DEVICES, which neither the service nor "
-        f"the image {base.reference} sets"
+        f"this runtime gives only the GPUs in {_VISIBLE}, which neither the service nor the image "
+        f"{base.reference} sets"
     )
     return grant._replace(refused=refused)
 
@@ -304,14 +306,14 @@ def _granted_beside(path: str, files: ProjectFiles) -> _Beside:
 
 @lru_cache(maxsize=256)
 def granted_services(path: str, text: str) -> tuple[compose.Service, ...]:
-    """The services of a compose file that get GPUs; each file is read for all the others."""
+    """The services of a compose file that may get GPUs; each file is read for all the others."""
     if not text or yaml_tree.is_template(text):
         return ()
     try:
         services = compose.read(path, yaml_tree.load(path, text), text).services
     except (yaml_tree.NotYaml, yaml_tree.NoYamlReader):
         return ()
-    return tuple(service for service in services if service.grants)
+    return tuple(s for s in services if s.grants or (s.gets_more and not s.extended))
 
 
 def _in_its_folder(path: str, files: ProjectFiles) -> Iterator[str]:

@@ -29,9 +29,19 @@ _SUBMITS = re.compile(
 )
 _PATCHES = re.compile(r"\bkubectl\s(?:patch|set)\b(?:[^\n]|\\\n){0,400}nvidia\.com/")
 _GIVES_GPUS = re.compile(r"nvidia\.com/[\w.-]{1,60}[\"']?:\s{0,5}[\"']?[1-9]")
+_CONDA_INSTALLS = re.compile(r"\b(?:conda|mamba)\s(?:install|create)\s[^\n]{0,200}-c\s")
+_PUT_AWAY = re.compile(
+    r"(?:^|[/\\._-])(?:back-?ups?|bak|bkp|old|archived?|deprecated|obsolete|unused)(?:[/\\._-]|$)",
+    re.IGNORECASE,
+)
 _SHARED_MEMORY = re.compile(r"default-shm-size")
 _RUN_OR_READ = (".json", ".yaml", ".yml", ".sh", ".tf", ".toml", ".ps1", "Makefile")
 _SERVICES = re.compile(r"^services:", re.MULTILINE)
+_BY_VARIABLE = re.compile(
+    r"\bdocker(?:-compose| compose)\s(?:[^\n]|\\\n){0,200}?"
+    r"(?:-e|--env)[ =][\"']?NVIDIA_VISIBLE_DEVICES"
+)
+"""This has an effect only if the runtime of NVIDIA is the default."""
 DEFAULT_RUNTIME = re.compile(
     r"default-runtime[\"']?[\s:=]{1,4}[\"']?nvidia|nvidia-docker-compose"
     r"|nvidia-ctk\b[^\n]{0,200}--(?:nvidia-)?set-as-default"
@@ -46,6 +56,8 @@ def weighed(item: SetupFinding, setup: Setup, project: ProjectTexts) -> SetupFin
             return None
         if isinstance(answer, Unknown):
             return _as_note(item, answer.reason)
+    if item.finding.severity != "info" and (put_away := _PUT_AWAY.search(item.place.file)):
+        return _as_note(item, f"{put_away[0].strip('/._-')} in its name says that it is not used")
     return item
 
 
@@ -87,6 +99,10 @@ def _gpus(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:
             return Known(reason, said.source) if is_setting else Unknown(reason)
         if isinstance(said, Unknown):
             return said
+        chosen = project.first(_BY_VARIABLE)
+        if isinstance(chosen, Known):
+            reason = f"{chosen.source} counts on NVIDIA's runtime as the default"
+            return Unknown(reason)
     return _given_in_another_file(setup, project) if setup.kind == "service" else _STANDS
 
 
@@ -170,11 +186,26 @@ def _installer(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answe
     name = os.path.basename(item.place.file)
     if setup.kind != "requirements":
         return _STANDS
-    named = rf"(?:--file|-f)[= ](?:\S{{0,99}}/)?{re.escape(name)}\b"
-    found = project.first(re.compile(rf"\b(?:conda|mamba)\s[^\n]{{0,200}}{named}"))
+    by_conda, by_pip = _commands_with(name)
+    found = project.first(by_conda)
     if isinstance(found, Known):
         return Known(f"{found.source} installs it with conda", found.source)
+    other = project.first(_CONDA_INSTALLS)
+    if isinstance(other, Known) and not isinstance(project.first(by_pip), Known):
+        return Unknown(f"nothing shows that pip installs it, and {other.source} uses conda")
     return found if isinstance(found, Unknown) else _STANDS
+
+
+@lru_cache(maxsize=64)
+def _commands_with(name: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Those with which conda, and those with which pip installs a list.
+
+    conda install --file NAME, and: while read x; do conda install $x; done < NAME
+    """
+    file = rf"(?:\S{{0,99}}/)?{re.escape(name)}\b"
+    by_conda = rf"\b(?:conda|mamba)\s[^\n]{{0,200}}(?:(?:--file|-f)[= ]|\bdone\s?<\s?){file}"
+    by_pip = rf"\b(?:pip[\d.]{{0,5}}|uv)\s[^\n]{{0,200}}-r\s{{0,3}}[\"']?{file}"
+    return re.compile(by_conda), re.compile(by_pip)
 
 
 def _driver(item: SetupFinding, setup: Setup, project: ProjectTexts) -> Answer:

@@ -24,6 +24,15 @@ class CodePlace(NamedTuple):
     """For the innermost frame: the function of C that it calls, "?" if nothing shows which."""
     generator: bool = False
     """The function is a generator."""
+    mode: Literal["", "training", "evaluation"] = ""
+    """For a call of a module of PyTorch: the mode that the module is in."""
+
+
+class ProgramFunction(NamedTuple):
+    """A function of the program."""
+
+    file: str
+    function: str
 
 
 class StepMarks(NamedTuple):
@@ -36,6 +45,8 @@ class StepMarks(NamedTuple):
     times: tuple[float, ...]
     busy: float = 0.0
     """Seconds inside the calls that made these steps, if they were timed."""
+    around: tuple[tuple[ProgramFunction, ...], ...] = ()
+    """The program's functions that were being executed when some of these steps ended."""
 
 
 class WorkerUse(NamedTuple):
@@ -293,6 +304,12 @@ class ProfileAnswer(NamedTuple):
                 "time"
             )
         if self.verdict == "computing" or largest is None:
+            if self.crowded >= _CROWDED and not self.on_gpu:
+                crowded = percent_text(self.crowded)
+                return (
+                    f"The program {computed}, and its main thread waited for a free core for "
+                    f"{crowded} of the time."
+                )
             return f"The program {computed}: {self._about_the_rest}."
         share = percent_text(self.total(largest.category))
         return f"The program {computed}. {_HEADLINES[largest.category].format(share)}"
@@ -318,7 +335,7 @@ class ProfileAnswer(NamedTuple):
     @property
     def _why_unclear(self) -> str:
         unknown = self.total("unknown")
-        if unknown > 0.25:
+        if self.samples >= FEWEST_SAMPLES and unknown > 0.25:
             return f"{percent_text(unknown)} of it is of unknown kind"
         largest = next((each for each in self.shares if each.category not in _WORK), None)
         if self.doubt and (largest is None or largest.share < _NOTICEABLE):
@@ -331,7 +348,11 @@ class ProfileAnswer(NamedTuple):
         return f"there {few} of the steps; let it run for longer"
 
 
+FEWEST_SAMPLES = 40
+"""With fewer, a share of 10 % would be two to six samples."""
 _NOTICEABLE = 0.15
+_CROWDED = 0.25
+"""Of the time: if the main thread waited for a core for longer, that is the news."""
 _WORK = ("computing", "synchronisation", "unknown")
 _HEADLINES: dict[Category, str] = {
     "input": "It waited for input for {}.",

@@ -39,6 +39,9 @@ class Interpreter(NamedTuple):
     """The modules of the frameworks that can be run, and numpy, as the target itself finds them."""
     complaints: Observed[tuple[str, ...]] = NOT_LOOKED
     """Errors of files that Python runs at every start: sitecustomize, usercustomize, .pth."""
+    in_current_folder: Observed[tuple[FoundModule, ...]] = NOT_LOOKED
+    """Other modules of those names in the folder where whygpu was started. The examined packages
+    are seen without that folder; a program that lies in it imports them from there."""
 
     @property
     def free_threaded(self) -> bool:

@@ -58,6 +58,7 @@ from whygpu.tables.versions import release_numbers
 
 _NIGHTLY = ("tf-nightly", "tf-nightly-gpu", "keras-nightly", "ort-nightly", "ort-nightly-gpu")
 _CPU_LOCAL = re.compile(r"===?[\w.]+\+cpu$")
+_BROUGHT_ALONG = "Remove it if pip installs the framework, whose package says which CUDA it needs."
 _CUDA_LIBRARIES = ("nvidia-cudnn-cu", "cudnn", "cudatoolkit", "cuda-toolkit", "cuda-libraries")
 """How the packages begin that bring the libraries which TensorFlow opens."""
 
@@ -214,6 +215,9 @@ class _Judge:
         if wrong is not None and not other_index(requirement):
             reason = f"is not the name of the package for pip, which is {wrong.right}"
             verdict = RequirementVerdict(requirement, "cannot", reason, "wrong-name")
+            if wrong.framework is None and requirement.specifier:
+                # The packages of NVIDIA have releases of their own.
+                return verdict._replace(advice=_BROUGHT_ALONG)
             return with_change(verdict, renamed(requirement, wrong.right))
         if requirement.name in COMPANIONS and _CPU_LOCAL.match(requirement.specifier):
             reason = "is the build for the CPU"

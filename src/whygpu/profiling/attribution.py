@@ -20,8 +20,10 @@ from whygpu.profiling.stack_kinds import (
     StackKind,
     kind_of,
     may_be_of_the_step,
+    names_evaluation,
     training_frame,
 )
+from whygpu.profiling.steps import StepsFound
 
 OTHERS_BUSY = 0.5
 """Cores: if other threads of the process use more than this, they are computing."""
@@ -55,14 +57,18 @@ class Spent(NamedTuple):
     process_seconds: float
 
 
-def enclosing_functions(
-    profile: ProcessProfile, family: str, step_name: str
-) -> frozenset[tuple[str, str]]:
-    """The program's functions that are on the stack while a training step is made."""
-    found = set()
+def enclosing_functions(profile: ProcessProfile, steps: StepsFound) -> frozenset[tuple[str, str]]:
+    """The program's functions that are on the stack while a training step is made.
+
+    If steps are short beside everything else, no sample may show one.
+    """
+    found: set[tuple[str, str]] = set()
+    for around in steps.marks.around:
+        if steps.family == "torch" or not any(names_evaluation(each.function) for each in around):
+            found.update((each.file, each.function) for each in around)
     for numbers in profile.stacks:
         stack = [profile.places[number] for number in numbers]
-        shown = training_frame(stack, family, step_name)
+        shown = training_frame(stack, steps.family, steps.step_name)
         if shown is not None:
             outside = [frame for frame in stack[shown:] if frame.origin == "program"]
             found |= {(frame.file, frame.function) for frame in outside}
@@ -117,16 +123,14 @@ def samples_of(
     begin: float,
     end: float,
     *,
-    family: str,
-    step_name: str = "",
     on_gpu: bool,
-    of_the_step: Collection[tuple[str, str]] = (),
+    enclosing: Collection[tuple[str, str]] = (),
+    family: str = "",
 ) -> list[Sample]:
     """The samples of a window, each with its kind.
 
-    `of_the_step` has (file, function) of functions that belong to a step, whatever their name says.
+    `enclosing` has (file, function) of the program's functions that belong to the training loop.
     """
-    enclosing = enclosing_functions(profile, family, step_name).union(of_the_step)
     kinds: dict[int, StackKind] = {}
     found = []
     for number in range(1, len(profile.times)):

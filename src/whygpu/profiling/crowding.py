@@ -13,6 +13,8 @@ NO_CORES = 0.1
 """Of the cores; if fewer are idle, more processes only take turns."""
 CROWDED = 0.1
 """Of the time; above it, the answer says that the machine was busy with something else."""
+OWN_CORES = 0.8
+"""Of the cores; if the program itself uses more, it waits for its own threads."""
 SURELY = 0.1
 """What is named takes at least this share: by the lower end of its margin, and whatever the other
 programs did."""
@@ -24,6 +26,8 @@ class Crowding(NamedTuple):
     """The share of the time in which the main thread was ready and waited for a core."""
     free: float | None
     """How many cores had nothing to do; None if it is not known."""
+    used: float = 0.0
+    """How many cores the program used, with the processes that it started."""
 
     @property
     def is_full(self) -> bool:
@@ -33,13 +37,26 @@ class Crowding(NamedTuple):
         if self.waited >= CROWDED:
             yield (
                 f"for {percent_text(self.waited)} of the time the main thread waited for a free "
-                f"core: more runs on this machine than its {self.cores} cores can do, so times vary"
+                f"core: {self._who_has_the_cores}"
             )
         if self.is_full:
             yield (
                 "no core of the machine was idle: what would use more of them would not be faster "
                 "here"
             )
+
+    @property
+    def _who_has_the_cores(self) -> str:
+        if self.used >= OWN_CORES * self.cores:
+            return (
+                f"the program's own threads and processes use {self.used:.1f} of {self.cores} "
+                "cores, so fewer of them may be faster (OMP_NUM_THREADS, torch.set_num_threads(), "
+                "num_workers)"
+            )
+        return (
+            f"more runs on this machine than its {self.cores} cores can do (this program uses "
+            f"{self.used:.1f} of them), so times vary"
+        )
 
     def doubt(self, spent: Spent, seconds: float, *, of_own_threads: bool) -> str:
         """Why what was spent on one thing may be due to other programs; empty if it is not.
@@ -63,7 +80,12 @@ class Crowding(NamedTuple):
 def crowding_of(profile: ProcessProfile, steps: StepsFound) -> Crowding:
     free = rate(profile.idle, steps) if profile.idle is not None else None
     waited = rate(profile.waited, steps) if profile.waited is not None else None
-    return Crowding(profile.cores, min(waited or 0.0, 1.0), free)
+    used = sum(rate(each, steps) or 0.0 for each in (_own_time(profile), *profile.workers))
+    return Crowding(profile.cores, min(waited or 0.0, 1.0), free, used)
+
+
+def _own_time(profile: ProcessProfile) -> WorkerUse:
+    return WorkerUse(0, profile.times, profile.process_seconds)
 
 
 def rate(curve: WorkerUse, steps: StepsFound) -> float | None:

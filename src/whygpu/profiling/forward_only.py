@@ -35,16 +35,7 @@ def seconds_without_training(
     """Seconds of the window in which the program computed for no step; 0 if that is not known."""
     if steps.family not in FAMILIES or steps.marks.stride > 1:
         return 0.0
-    ends = [time for time in steps.marks.times if steps.begin <= time <= steps.end]
-    if len(ends) < 3:
-        return 0.0
-    usual = median(after - before for before, after in pairwise(ends))
-    # The last of the time between them is the next step.
-    stretches = [
-        (before, after - usual)
-        for before, after in pairwise(ends)
-        if after - before > LONGER * usual
-    ]
+    stretches = list(long_pauses(steps))
     training = _times_of_training(profile, steps)
     seen = [time for time in profile.times if steps.begin < time <= steps.end]
     outside = [time for time in seen if not any(a < time <= b for a, b in stretches)]
@@ -57,6 +48,17 @@ def seconds_without_training(
         if len(inside) >= FEWEST and _share(training, inside) < HARDLY_TRAINS * rate:
             found += sum(_computing(samples, begin, end))
     return found
+
+
+def long_pauses(steps: StepsFound) -> Iterator[tuple[float, float]]:
+    """Where the next step ended much later than usual: the time until that step may have begun."""
+    ends = [time for time in steps.marks.times if steps.begin <= time <= steps.end]
+    if len(ends) < 3:
+        return
+    usual = median(after - before for before, after in pairwise(ends))
+    for before, after in pairwise(ends):
+        if after - before > LONGER * usual:
+            yield before, after - usual
 
 
 def doubt(seconds: float, whole: float) -> str:

@@ -10,6 +10,7 @@ from statistics import fmean
 
 from whygpu.model.device_recording import Span
 from whygpu.model.profile import (
+    FEWEST_SAMPLES,
     Category,
     Gain,
     ProcessProfile,
@@ -23,6 +24,7 @@ from whygpu.profiling import forward_only
 from whygpu.profiling.attribution import (
     Sample,
     Spent,
+    enclosing_functions,
     evaluating_in_each_step,
     samples_of,
     shares_of,
@@ -33,10 +35,11 @@ from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
 from whygpu.profiling.device_time import divided as divided_by_device
+from whygpu.profiling.evaluation_mode import with_evaluation_mode
 from whygpu.profiling.gains import computing_gains, predicted_gains
 from whygpu.profiling.recompilation import why_recompiled
 from whygpu.profiling.spans import Lookup, common, joined, seconds_of
-from whygpu.profiling.stack_kinds import KERAS_ARRAYS, StackKind
+from whygpu.profiling.stack_kinds import KERAS_ARRAYS, OF_EVALUATION, StackKind
 from whygpu.profiling.step_costs import StepCosts
 from whygpu.profiling.steps import (
     SLOWED_DOWN,
@@ -48,8 +51,6 @@ from whygpu.profiling.steps import (
 )
 from whygpu.profiling.tf_data_profile import python_stage
 
-FEWEST_SAMPLES = 40
-"""With fewer, a share of 10 % would be two to six samples."""
 LARGEST_UNKNOWN = 0.25
 WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
@@ -104,10 +105,13 @@ def _is_consistent(profile: ProcessProfile) -> bool:
 def _answer(
     profile: ProcessProfile, steps: StepsFound, on_gpu: bool, notes: Sequence[str]
 ) -> ProfileAnswer:
-    samples = _samples(profile, steps, steps.begin, steps.end, on_gpu)
+    samples = samples_between(profile, steps, steps.begin, steps.end, on_gpu)
     notes = (*notes, *_named_like_evaluation(functions_of_the_step(profile, steps)))
     samples, steps = _without_pauses(samples, steps, profile)
     samples, once = _without_single_compilation(samples, steps)
+    recompiled = why_recompiled(profile.compilations, steps.begin, steps.end)
+    if recompiled.change == "unknown":
+        samples = _with_compiling_evaluation(samples)
     if once >= 0.05 * steps.window.seconds:
         notes = (*notes, f"{once:.1f} s of compilation came once, and is not counted")
     steps = _shorter(steps, once)
@@ -127,7 +131,6 @@ def _answer(
     workers = _worker_use(profile.workers, steps)
     waited = fmean(_worker_use([each.waiting for each in profile.workers], steps) or [0.0])
     shares = shares_of(divided, steps.window, _input_detail(sources, workers, waited, profile))
-    recompiled = why_recompiled(profile.compilations, steps.begin, steps.end)
     shares = tuple(
         share._replace(detail=recompiled.text) if share.category == "compilation" else share
         for share in shares
@@ -180,23 +183,26 @@ def _answer(
             each.seconds for each in profile.compilations if each.end <= steps.begin
         ),
         after_seconds=max(profile.seconds - steps.end, 0.0),
-        after_mainly=_main_category(_samples(profile, steps, steps.end, profile.seconds, on_gpu)),
+        after_mainly=_main_category(
+            samples_between(profile, steps, steps.end, profile.seconds, on_gpu)
+        ),
         notes=(*notes, *device_notes(profile, steps, costs.device)) if on_gpu else tuple(notes),
     )
 
 
-def _samples(
+def samples_between(
     profile: ProcessProfile, steps: StepsFound, begin: float, end: float, on_gpu: bool
 ) -> list[Sample]:
-    return samples_of(
+    """The samples of a part of the time, each with what the program was doing."""
+    samples = samples_of(
         profile,
         begin,
         end,
-        family=steps.family,
-        step_name=steps.step_name,
+        enclosing=enclosing_functions(profile, steps).union(functions_of_the_step(profile, steps)),
         on_gpu=on_gpu,
-        of_the_step=functions_of_the_step(profile, steps),
+        family=steps.family,
     )
+    return with_evaluation_mode(samples, profile, steps)
 
 
 def functions_of_the_step(profile: ProcessProfile, steps: StepsFound) -> frozenset[tuple[str, str]]:
@@ -362,6 +368,19 @@ def _without_single_compilation(
         return samples, 0.0
     rest = [sample for sample in samples if sample.kind.category != "compilation"]
     return rest, sum(sample.seconds for sample in compiling)
+
+
+def _with_compiling_evaluation(samples: list[Sample]) -> list[Sample]:
+    """What each evaluation compiles again is a part of it, if nothing shows how to avoid that.
+
+    Keras' predict() and evaluate() make, and trace, a new tf.data pipeline in each call.
+    """
+    return [
+        sample._replace(kind=sample.kind._replace(category="evaluation", source=""))
+        if sample.kind.category == "compilation" and sample.kind.source == OF_EVALUATION
+        else sample
+        for sample in samples
+    ]
 
 
 def _effective_samples(samples: Sequence[Sample]) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from whygpu.model.profile import ProcessProfile, ProfileOptions
 from whygpu.profiling.attribution import samples_of
-from whygpu.profiling.judge import chosen_profile, functions_of_the_step, steps_of
+from whygpu.profiling.judge import chosen_profile, samples_between, steps_of
 
 _STEPS, _SAMPLES, _KERNELS, _COPIES = 1, 2, 3, 4
 MOST_KERNELS = 100_000
@@ -74,17 +74,10 @@ def _slices(
 ) -> Iterator[dict[str, Any]]:
     """Samples that follow each other and show the same are one slice."""
     found = steps_of(profile, options)
-    family = found.family if found is not None else ""
-    name = found.step_name if found is not None else ""
-    samples = samples_of(
-        profile,
-        0.0,
-        profile.seconds,
-        family=family,
-        step_name=name,
-        on_gpu=on_gpu,
-        of_the_step=functions_of_the_step(profile, found) if found is not None else (),
-    )
+    if found is None:
+        samples = samples_of(profile, 0.0, profile.seconds, on_gpu=on_gpu)
+    else:
+        samples = samples_between(profile, found, 0.0, profile.seconds, on_gpu)
     begin, shown, place = 0.0, "", ""
     for sample in samples:
         where = sample.kind.inside or sample.kind.where

@@ -34,6 +34,9 @@ _AMBIGUOUS = frozenset(("eval", "evaluate", "evaluation", "evaluating"))
 """In reinforcement learning, evaluate() computes what the loss is made of, in each step."""
 _ESTIMATING = frozenset(("estimate", "loss"))
 """All of these words together: estimate_loss(model, split)."""
+_DEVELOPMENT = "dev"
+"""Of a development set, or of a device: dev_step() and copy_to_dev() are different things."""
+_PASSES = frozenset(("step", "epoch", "loop", "pass", "run", "score"))
 _SAVING = frozenset(
     (
         "checkpoint",
@@ -86,6 +89,10 @@ _RESULTS = frozenset(
     )
 )
 """Words for what a step computes: a function with one of them in its name does not load data."""
+_GIVING_AWAY = frozenset(
+    ("log", "plot", "draw", "show", "display", "print", "report", "save", "write", "send", "dump")
+)
+"""Nor does one whose name begins with one of these: save_data, plot_batch."""
 _EXPRESSION = "<genexpr>"
 _ITERATES = ("for ", "async for ")
 _DATA_FUNCTIONS = frozenset({"__getitem__", "__next__", "__iter__"})
@@ -180,6 +187,8 @@ _WAITS_FOR_OTHERS = ("threading.py", "queue.py", "multiprocessing/")
 _WAITING_FOR_OTHERS = ("join", "wait", "acquire", "put", "_wait_for_tstate_lock", "poll")
 """Functions of those files that wait until a thread or process has ended, or gives way."""
 _LOCK_CALLS = ("_thread.",)
+_COPIES_OBJECTS = "copy.py"
+"""Of the standard library: copy.deepcopy(model) calls each tensor to copy itself."""
 _EVALUATION_FUNCTIONS = (
     ("keras/src/backend/", "evaluate"),
     ("keras/src/backend/", "predict"),
@@ -191,11 +200,12 @@ _EVALUATION_FUNCTIONS = (
     ("transformers/trainer.py", "predict"),
 )
 _EVALUATION_NAMES = frozenset(function for _, function in _EVALUATION_FUNCTIONS)
+_KERAS_WRAPPER = "keras/src/utils/traceback_utils.py"
 _MODELS = ("torch/nn/modules/module.py", "keras/src/layers/", "flax/linen/", "flax/nnx/")
 """What these call belongs to a model: a part of it may be called checkpoint or val_embedding."""
 _TRAINING_FILES = ("torch/optim/", "torch/autograd/__init__.py", "optax/")
 _DRIVERS = (
-    "keras/src/utils/traceback_utils.py",
+    _KERAS_WRAPPER,
     "keras/src/trainers/trainer.py",
     "tensorflow/python/util/traceback_utils.py",
 )
@@ -254,6 +264,9 @@ _COPYING_CALLS = frozenset(
 _FRAMEWORK_MODULES = ("torch", "jax", "jaxlib", "tensorflow", "keras", "_pywrap_tensorflow")
 
 
+OF_EVALUATION = "evaluation"
+
+
 class StackKind(NamedTuple):
     category: Category
     where: CodePlace | None
@@ -261,15 +274,15 @@ class StackKind(NamedTuple):
     inside: CodePlace | None
     """The program's innermost frame."""
     source: str = ""
-    """For input: which kind of pipeline it is. For the rest empty."""
+    """For input: which kind of pipeline it is. For compilation: OF_EVALUATION, if it is."""
     called: CodePlace | None = None
     """The outermost of the program's functions that the training loop calls, if it is in one."""
 
 
-def words_of(name: str) -> frozenset[str]:
+def words_of(name: str) -> list[str]:
     """The words of a function's name: train_one_epoch, TrainOneEpoch."""
     spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
-    return frozenset(_WORDS.findall(spaced))
+    return _WORDS.findall(spaced)
 
 
 def training_frame(stack: Stack, family: str, step_name: str) -> int | None:
@@ -288,7 +301,7 @@ def training_frame(stack: Stack, family: str, step_name: str) -> int | None:
     if found is None or family == "torch":
         return found
     outside = [frame for frame in stack[found:] if frame.origin == "program"]
-    evaluates = any(_names_evaluation(words_of(frame.function)) for frame in outside)
+    evaluates = any(names_evaluation(frame.function) for frame in outside)
     return None if evaluates else found
 
 
@@ -308,7 +321,8 @@ def kind_of(stack: Stack, enclosing: Collection[tuple[str, str]], on_gpu: bool) 
     named = _outside_of_models(stack, called)
     for category, applies in _ENCLOSING:
         if applies(stack, named):
-            return found(category)
+            inner = category == "compilation" and _evaluates(stack, named)
+            return found(category, OF_EVALUATION if inner else "")
     source = _data_source(stack, called)
     if source:
         return found("input", source)
@@ -321,6 +335,8 @@ def kind_of(stack: Stack, enclosing: Collection[tuple[str, str]], on_gpu: bool) 
     if _waits_for_others(stack):
         # It is not known what the other thread does meanwhile.
         return found("unknown")
+    if _copies_objects(stack):
+        return found("program")
     if any(_computes(frame) for frame in stack):
         waits = _waits_for_metrics(stack) or _waits_for_value(stack)
         return found(_waiting(on_gpu) if waits else "computing")
@@ -352,6 +368,17 @@ def _takes_from_others(stack: Stack) -> bool:
     )
 
 
+def _copies_objects(stack: Stack) -> bool:
+    """Whether the program makes copies of Python objects, of whatever they consist."""
+    copying = (at for at, frame in enumerate(stack) if _is_of_copy(frame))
+    outermost = max(copying, default=len(stack))
+    return outermost + 1 < len(stack) and stack[outermost + 1].origin == "program"
+
+
+def _is_of_copy(frame: CodePlace) -> bool:
+    return frame.origin == "standard" and frame.file == _COPIES_OBJECTS
+
+
 def _in(frame: CodePlace, files: tuple[str, ...]) -> bool:
     return frame.origin != "program" and frame.file.startswith(files)
 
@@ -366,7 +393,9 @@ def _compiles(stack: Stack, called: Stack) -> bool:
 
 
 def _evaluates(stack: Stack, called: Stack) -> bool:
-    if any(_names_evaluation(words_of(frame.function)) for frame in called):
+    if any(names_evaluation(frame.function) for frame in called):
+        return True
+    if any(_wraps_evaluation(stack, number) for number in range(1, len(stack))):
         return True
     return any(
         _in(frame, (file,))
@@ -377,20 +406,34 @@ def _evaluates(stack: Stack, called: Stack) -> bool:
     )
 
 
-def _names_evaluation(words: frozenset[str]) -> bool:
+def _wraps_evaluation(stack: Stack, number: int) -> bool:
+    """Whether the program calls predict() or evaluate() of Keras here.
+
+    What they have made, as a pipeline of TensorFlow, is taken down after their own frame is gone.
+    """
+    caller, wrapper = stack[number], stack[number - 1]
+    if caller.origin != "program" or not _in(wrapper, (_KERAS_WRAPPER,)):
+        return False
+    return caller.text.partition("(")[0].rpartition(".")[2] in _EVALUATION_NAMES
+
+
+def names_evaluation(function: str) -> bool:
+    words = frozenset(words_of(function))
+    if _DEVELOPMENT in words and words & _PASSES:
+        return True
     return bool(words & _EVALUATING) or words >= _ESTIMATING
 
 
 def may_be_of_the_step(function: str) -> bool:
     """Whether a function with such a name may evaluate a model, or be a part of a training step."""
-    named = words_of(function) & _EVALUATING
+    named = _EVALUATING.intersection(words_of(function))
     return bool(named) and named <= _AMBIGUOUS
 
 
 def _saves(stack: Stack, called: Stack) -> bool:
     return (
         any(_in(frame, _SAVING_FILES) for frame in stack)
-        or any(words_of(frame.function) & _SAVING for frame in called)
+        or any(_SAVING.intersection(words_of(frame.function)) for frame in called)
         or stack[0].calls.startswith(_SAVING_CALLS)
     )
 
@@ -471,7 +514,7 @@ def _data_source(stack: Stack, called: Stack) -> str:
     for number, frame in enumerate(called):
         if frame.generator and _gives_to_the_loop(called, number, stack):
             return "a generator"
-        if frame.function in _DATA_FUNCTIONS or _names_loading(words_of(frame.function)):
+        if frame.function in _DATA_FUNCTIONS or _names_loading(frame.function):
             return "a function"
     return ""
 
@@ -492,8 +535,11 @@ def _gives_to_the_loop(called: Stack, number: int, stack: Stack) -> bool:
     return taking is None or taking.text.startswith(_ITERATES) or "next(" in taking.text
 
 
-def _names_loading(words: frozenset[str]) -> bool:
-    return bool(words & _LOADING) and not words & _RESULTS
+def _names_loading(function: str) -> bool:
+    words = words_of(function)
+    if not words or words[0] in _GIVING_AWAY:
+        return False
+    return not _LOADING.isdisjoint(words) and _RESULTS.isdisjoint(words)
 
 
 def _of_dataloader(stack: Stack) -> str:

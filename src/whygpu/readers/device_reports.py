@@ -74,7 +74,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?(?:cuda|gpu|mps|tpu|xpu|rocm)\b"
             r"(?!: (?:no|none|not)\b)"
             r"|\b(?:using|running on|training on)(?: the)?(?: device)?\W{0,3}"
-            r"(?:cuda(?! (?:is|toolkit|version|\d))|gpu|mps|tpu)\b(?! (?:is|was) not)",
+            r"(?:cuda(?! (?:is|toolkit|version|\d))|gpu|mps|tpu)\b"
+            r"(?! (?:is|was) not| (?:warning|error|problem|issue|fails?|crash)\w{0,3}\b)",
             re.IGNORECASE,
         ),
     ),

@@ -47,17 +47,8 @@ _FOUND = re.compile(
 )
 _CAPABILITIES = ("capability", "xla_cc", "ggml_cc", "torch_cc")
 _NAMES = (
-    "name",
-    "xla",
-    "ggml",
-    "torch",
-    "listed",
-    "yolo",
-    "properties",
-    "cupy",
-    "kohya",
-    "comfy",
-    "numba",
+    *("name", "xla", "ggml", "torch", "listed", "yolo", "properties"),
+    *("cupy", "kohya", "comfy", "numba"),
 )
 _ALONE = re.compile(r"name: (?P<name>[^\n]{3,60})")
 _NEXT = re.compile(r"major: (?P<major>\d+) minor: (?P<minor>\d+)")

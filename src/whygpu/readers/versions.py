@@ -55,14 +55,20 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         # What is installed comes before what an extension was built for.
         ("torch", rf"PyTorch \S{{1,24}} [^(\n]{{0,40}}\(you have {_NUMBER}"),
         ("torch", rf"\b(?:torch|[Pp]y[Tt]orch)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}"),
-        ("jaxlib", rf"\bjaxlib(?: version|==|-) ?{_NUMBER}"),
-        ("jax", rf"\bjax(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
+        ("jaxlib", rf"\bjaxlib(?: version|==|-|: {{0,8}}) ?{_NUMBER}"),
+        ("jax", rf"\bjax(?: version:?|==|-|: {{0,8}}| ) ?['\"]?{_NUMBER}"),
         ("keras", rf"\b[Kk]eras(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
         ("numpy", rf"\b[Nn]um[Pp]y(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
         ("protobuf", rf"\bprotobuf(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
         ("python", r"[/\\][Pp]ython-?(\d\.\d{1,2})(?=[/\\. ])"),
         ("python", r"[/\\][Pp]ython(3\d{1,2})(?:-32)?[/\\]"),
         ("python", r"^Python (\d\.\d{1,2}\.\d{1,2})\+?(?= [|(]|\s{0,4}$)"),
+        # JAX's and PyTorch's reports of an environment, and forms that people fill in.
+        (
+            "python",
+            r"(?i:^[^\w\n]{0,8}python(?: ?(?:version|版本))?) ?[:：=]\W{0,4}"
+            r"(3\.\d{1,2}(?:\.\d{1,2})?)\b",
+        ),
         ("cuda", rf"[/\\]cuda-{_NUMBER}(?=[/\\: ])"),
         ("cuda", rf"compilation tools, release {_NUMBER}"),
         ("cuda", rf"(?i:cuda(?:[ -]?toolkit)?)[ /-]v?{_NUMBER}"),

@@ -115,6 +115,11 @@ def _mend_layer(
             "add a lane with no-tf32, such as gpu:no-tf32: if the difference is gone there, TF32 "
             "is the cause"
         )
+    elif pair.off is not None and layer.local is not None and layer.local.code_before:
+        yield (
+            f"look at what the program computes on {pair.off} between {layer.layer} and the layers "
+            f"before it, and at {layer.layer} ({layer.kind}) itself"
+        )
     elif pair.off is not None:
         yield (
             f"look at what {layer.layer} ({layer.kind}) computes on {pair.off}: its input is "

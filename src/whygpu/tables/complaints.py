@@ -7,6 +7,7 @@ cause can be found in such a sentence, but what would find it depends on the sym
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
@@ -109,6 +110,12 @@ NOT_USED = Complaint(
     "What does the framework print if it is asked for its GPUs?",
 )
 
+_IDLE_IN_CHINESE = late(
+    r"(?i:GPU) ?的?(?:利用率|使用率|占用率?)[^\n]{0,12}(?:低|(?<!\d)[0-4]?\d ?%)"
+)
+SAY_MOST = (SEES_NONE, NOT_USED, IDLE)
+"""These say what does not work, and others only that something fails."""
+
 _ONLY_KERAS = late(
     r"(?<!\w)keras(?!\w)[^\n]{0,30}(?:not|n['’]?t|cannot|unable)(?!\w)[^\n]{0,60}"
     r"(?:but|while|although|though|and|[,;]) {0,2}tensorflow(?!\w)"
@@ -126,6 +133,7 @@ _VERY_SLOW = late(
     r"(?:forever|ages|hours|\d{1,3} ?(?:minutes?|mins?|hours?|h))(?!\w)",
     re.IGNORECASE,
 )
+"""Which device is meant need not be said: whoever asks here means the work of the GPU."""
 _MEMORY_IS_FULL = late(
     r"(?<!\w)OOM(?!\w)|(?<!\w)(?:out[- ]of[- ]memory"
     r"|(?:runs?|ran|running) out of (?:\w{2,6} )?memory|ResourceExhausted\w{0,5})(?!\w)",
@@ -140,9 +148,6 @@ _KEEPS_MEMORY = late(
     r"(?:leak|grows|increases|keeps (?:growing|increasing)|steadily)",
     re.IGNORECASE,
 )
-_DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
-
-"""Which device is meant need not be said: whoever asks here means the work of the GPU."""
 FAILS = Complaint(
     (
         GPU,
@@ -319,18 +324,7 @@ _ALL: tuple[Complaint, ...] = (
     *SYMPTOMS,
     IDLE,
     IDLE._replace(words=(late(r"\bGPUs? (?:mostly |often )?idle\b[^\n]{0,20}\d ?%", re.I),)),
-    IDLE._replace(words=(late(r"GPU ?的?(?:利用率|使用率|占用率)[^\n]{0,12}(?:低|[0-4]?\d ?%)"),)),
-    Complaint(
-        (
-            HOW,
-            one_of("memory", "VRAM"),
-            one_of(
-                "limit-", "restrict-", "reduce", "cap", "prevent-", "stop", "control", "fraction"
-            ),
-        ),
-        "how to limit the GPU memory that a program takes",
-        (LIMIT_MEMORY,),
-    ),
+    IDLE._replace(words=(_IDLE_IN_CHINESE,)),
     Complaint(
         (_KEEPS_MEMORY, one_of("GPUs?", "VRAM", "graphics? cards?", "CUDA", "tf", "keras")),
         "the GPU's memory is not freed",
@@ -462,6 +456,10 @@ _PERSON = late(
     r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))(?!\w)"
     r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes"
     r"|takes)(?!\w)"
+    # Chinese, German, French, Spanish, Russian
+    r"|我|为什么|为何|怎么|请问|如何|只有|[吗呢？]$"
+    r"|(?<!\w)(?:[Ii]ch|[Mm]eine?|[Ww]arum|[Ww]ieso|[Jj]e|[Pp]ourquoi|[Pp]or qué|[Пп]очему"
+    r"|[Уу] меня)(?!\w)"
 )
 FAULT_HEADING = late(
     r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug"
@@ -476,14 +474,22 @@ _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")
 def complaint_in(line: str) -> Complaint | None:
     """What the first sentence that says or asks something about the GPU is about.
 
-    The sentences together come last: the GPU may be named in one, and "not detected" in another.
+    A later sentence counts if the first only says that something fails. The sentences together
+    come last: the GPU may be named in one, and "not detected" in another.
     """
-    for rows in (_ALL, _LAST_RESORT):
-        for sentence in (*(found[0] for found in _SENTENCE.finditer(line)), line):
-            for row in rows:
-                if all(word.search(sentence) for word in row.words):
-                    return row
-    return None
+    sentences = [found[0] for found in _SENTENCE.finditer(line)]
+    rows = [row for sentence in sentences if (row := _about(sentence, _ALL)) is not None]
+    if rows and rows[0] is FAILS:
+        says_most = {symptom.says for symptom in SAY_MOST}
+        return next((row for row in rows if row.says in says_most), FAILS)
+    if rows:
+        return rows[0]
+    last = (_about(sentence, _LAST_RESORT) for sentence in (*sentences, line))
+    return _about(line, _ALL) or next((row for row in last if row is not None), None)
+
+
+def _about(text: str, rows: Sequence[Complaint]) -> Complaint | None:
+    return next((row for row in rows if all(word.search(text) for word in row.words)), None)
 
 
 def asks_something(line: str) -> bool:
@@ -510,7 +516,8 @@ def reports_trouble(line: str) -> bool:
     text = line.strip()
     if _LIKE_OUTPUT.search(text) or len(text.split()) < _FEWEST_WORDS:
         return False
-    if complaint_in(text) in (SEES_NONE, NOT_USED, IDLE, FAILS):
+    found = complaint_in(text)
+    if found is not None and found.says in {each.says for each in (*SAY_MOST, FAILS)}:
         return True
     return _TROUBLE.search(text) is not None and len(_ORDINARY.findall(text)) > 1
 

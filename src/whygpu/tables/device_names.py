@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from whygpu.tables import torch_names
 from whygpu.tables.tensorflow_names import EVER
 
 SOURCE = "https://www.tensorflow.org/api_docs/python/tf/config"
@@ -56,9 +57,10 @@ BEFORE: dict[str, str] = {
 """Names that tf.config of TensorFlow 1.14, 1.15 and 2.0 does not have yet, and those that it has.
 The old names still exist in 2.21."""
 
-_MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()}
+_MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()} | torch_names.MODULES
 
 
+_SINGULAR = "torch.backend."
 _COMPLETE = ("tensorflow.config", "tensorflow.errors")
 """Modules whose names are complete for all releases: a name that is not listed never existed."""
 
@@ -68,6 +70,8 @@ def right_name(path: str) -> str | None:
     """The right name, or empty, for a name that no release has; None for all others."""
     if path in ROWS:
         return ROWS[path]
+    if path.startswith(_SINGULAR):
+        return path.replace(_SINGULAR, "torch.backends.", 1)
     module, _, name = path.rpartition(".")
     names = _MODULES.get(module)
     if names is None or name in names or name.startswith("_"):
@@ -86,3 +90,26 @@ def _misspelt(module: str, name: str) -> str | None:
     if close:
         return f"{module}.{close[0]}"
     return "" if module in _COMPLETE else None
+
+
+_JAX_OPTIONS = frozenset(
+    f"jax_{name}"
+    for name in [
+        *("platforms", "platform_name", "enable_x64", "disable_jit", "debug_nans", "debug_infs"),
+        *("default_device", "default_matmul_precision", "cuda_visible_devices"),
+        *("rocm_visible_devices", "num_cpu_devices", "compilation_cache_dir", "log_compiles"),
+        *("numpy_dtype_promotion", "numpy_rank_promotion", "threefry_partitionable"),
+        *("traceback_filtering", "persistent_cache_min_compile_time_secs"),
+    ]
+)
+"""Options that programs set. Others exist, but none has a name that is as close to one of these."""
+
+
+def right_jax_option(name: str) -> str:
+    """The option of jax.config that a misspelt one stands for; empty if there is none."""
+    import difflib
+
+    if not name.startswith("jax_") or name in _JAX_OPTIONS:
+        return ""
+    close = difflib.get_close_matches(name, _JAX_OPTIONS, n=1, cutoff=0.9)
+    return close[0] if close else ""

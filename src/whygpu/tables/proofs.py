@@ -36,35 +36,35 @@ ON_A_GPU: tuple[Sighting, ...] = (
         "library-path-conflict",
         H200,
         "fix links libcusolver.so.11, TensorFlow 2.21.0 computes on the GPU, and undo goes back",
-        "docs/measured/tensorflow.md",
+        "docs/tensorflow-on-gpu.md",
     ),
     Sighting(
         "cuda-version-mismatch",
         H200,
         "fix installs 'tensorflow[and-cuda]==2.20.0' over tensorflow, which then computes on the "
         "GPU",
-        "docs/measured/tensorflow.md",
+        "docs/tensorflow-on-gpu.md",
     ),
     Sighting(
         "library-file-broken",
         H200,
         "fix takes the folder of a damaged libcudnn.so.9 off LD_LIBRARY_PATH, TensorFlow computes "
         "on the GPU, and undo goes back",
-        "docs/measured/tensorflow.md",
+        "docs/tensorflow-on-gpu.md",
     ),
     Sighting(
         "cpu-only-build",
         H200,
         "fix installs 'jax[cuda13]==0.11.2' over the CPU build of JAX, which then computes on the "
         "GPU, and undo goes back",
-        "docs/measured/tensorflow.md",
+        "docs/tensorflow-on-gpu.md",
     ),
     Sighting(
         "cudnn-version-mismatch",
         H200,
         "fix installs 'nvidia-cudnn-cu12==9.*' over 8.9.7.29, TensorFlow 2.21.0 computes on the "
         "GPU, and undo goes back",
-        "docs/measured/tensorflow.md",
+        "docs/tensorflow-on-gpu.md",
     ),
     Sighting(
         "visible-devices-hides-gpu",

@@ -199,7 +199,9 @@ QUESTIONS: tuple[Complaint, ...] = (
         (
             HOW,
             GPU,
-            one_of("select", "choose", "pick", "specif-", "particular", "single", "second", "one"),
+            one_of(
+                "select", "choose", "pick", "specif-", "particular", "single", "second GPU", "one"
+            ),
         ),
         "how to choose the GPU that a program uses",
         (

@@ -29,15 +29,16 @@ _NOT_BY_ITSELF = one_of(
     *("only", "not", r"\w{2,6}n['’]?t", "never", "idle", "idles", "unused", "empty", "0 ?%")
 )
 _OF_THE_GPU = one_of("GPUs?", "VRAM", "nvidia-smi", "CUDA")
+_NOBODY_RUNS = any_case(
+    r"(?<!\w)(?:no|without)(?: \w{1,10}){0,2} process|(?<!\w)nothing (?:is |was )?running"
+    r"|(?<!\w)after[^\n]{0,30}(?:kill|stop|clos|end|finish|exit|crash|interrupt|ctrl)"
+)
 _HELD = Complaint(
     (
         MEMORY,
         _OF_THE_GPU,
         one_of("full", "used", "occupied", "in use", "taken", "held", "stuck", "stays?", "still"),
-        any_case(
-            r"(?<!\w)(?:no|without)(?: \w{1,10}){0,2} process|(?<!\w)nothing (?:is |was )?running"
-            r"|(?<!\w)after[^\n]{0,30}(?:kill|stop|clos|end|finish|exit|crash|interrupt|ctrl)"
-        ),
+        _NOBODY_RUNS,
     ),
     "GPU memory stays in use although no program is seen that uses it",
     (
@@ -81,7 +82,7 @@ ONE_OF_SEVERAL = Complaint(
 
 SYMPTOMS: tuple[Complaint, ...] = (
     _HELD,
-    _HELD._replace(words=(MEMORY, _OF_THE_GPU, _NOT_GIVEN_BACK)),
+    _HELD._replace(words=(MEMORY, _OF_THE_GPU, _NOT_GIVEN_BACK, _NOBODY_RUNS)),
     Complaint(
         (
             one_of("first"),

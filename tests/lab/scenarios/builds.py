@@ -320,7 +320,7 @@ SCENARIOS = (
         "tensorflow-2.21",
         Does("import tensorflow", "compiled using NumPy 1.x cannot be run in", exit_code=1),
         lay_out=(install("ml-dtypes-for-numpy-1"),),
-        roots=(Root("numpy-abi", "tensorflow"), warning("requirement-conflict", "tensorflow")),
+        roots=(Root("numpy-abi", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
     ),

@@ -62,6 +62,29 @@ def test_here_documents_are_scripts() -> None:
     assert commands(text) == [(("set", "-e"), 3), (("pip", "install", "torch"), 4), (("last",), 6)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'RUN bash -c "source activate x && pip install torch"\n',
+        "RUN /bin/bash -o pipefail -ec 'source activate x && pip install torch'\n",
+        'RUN ["/bin/sh", "-c", "source activate x && pip install torch"]\n',
+    ],
+)
+def test_the_text_that_a_shell_runs_has_commands(text: str) -> None:
+    words = [("source", "activate", "x"), ("pip", "install", "torch")]
+    assert commands("\n" + text) == [(each, 3) for each in words]
+
+
+def test_a_shell_that_runs_a_file_is_one_command() -> None:
+    for script in ("bash install.sh -c x", "bash -c", "sh", "echo -c x"):
+        assert commands(f"RUN {script}\n") == [(tuple(script.split()), 2)]
+
+
+def test_a_text_may_fail_where_its_shell_may() -> None:
+    (run,) = stage("FROM x\nRUN bash -c 'a && b' || true\n").runs
+    assert [command.may_fail for command in run.commands] == [True, True, False]
+
+
 def test_flags_of_run_are_no_words() -> None:
     text = "RUN --mount=type=cache,target=/root/.cache --network=host pip install x\n"
     assert commands(text) == [(("pip", "install", "x"), 2)]
@@ -132,6 +155,22 @@ def test_files_projects_and_sources_of_an_install() -> None:
     assert install.python == "3.8"
     assert [source.url for source in install.requirements[0].sources] == ["https://i"]
     assert "$X" in install.unread[0].reason
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("conda env create -f a.yml", ("a.yml",)),
+        ("conda env create -f=a.yml --name b", ("a.yml",)),
+        ("mamba env update --file=a.yml", ("a.yml",)),
+        ("conda env create", ("environment.yml",)),
+        ("micromamba create -y -f a.yaml", ("a.yaml",)),
+        ("conda install -y --file a.txt", ()),
+    ],
+)
+def test_files_of_conda(line: str, files: tuple[str, ...]) -> None:
+    (install,) = package_installs(stage(f"FROM x\nRUN {line}\n").runs[0].commands)
+    assert (install.files, install.requirements) == (files, ())
 
 
 def test_packages_of_the_system() -> None:

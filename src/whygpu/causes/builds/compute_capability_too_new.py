@@ -122,9 +122,16 @@ torch==2.8.0
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.evidence.framework_builds import (
+    CodeFit,
+    choose_gpus,
+    code_fits,
+    fails_without_code,
+    gpu_names,
+    titled,
+)
 from whygpu.causes.evidence.framework_installs import gpu_build, gpu_build_of, plan_for
 from whygpu.causes.evidence.log_gpu_generations import (
     INVALID_IMAGE,
@@ -183,7 +190,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         framework, fits = item
         new = [fit for fit in fits if fit.fit == "too-new"]
         if new:
-            yield _finding(framework, new, every=len(new) == len(fits))
+            yield _finding(machine, framework, fits, new)
         for fit in fits:
             if fit.fit == "undocumented":
                 yield Gap(
@@ -192,8 +199,13 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                 )
 
 
-def _finding(framework: Framework, new: list[CodeFit], *, every: bool) -> Finding:
+def _finding(
+    machine: Snapshot, framework: Framework, fits: Sequence[CodeFit], new: list[CodeFit]
+) -> Finding:
     codes = ", ".join(new[0].codes)
+    every = len(new) == len(fits)
+    fails = every or fails_without_code(machine, framework)
+    others = () if every or not fails else (choose_gpus(fits, new),)
     return CAUSE.finding(
         subject=framework.name,
         message=(
@@ -205,10 +217,10 @@ def _finding(framework: Framework, new: list[CodeFit], *, every: bool) -> Findin
             seen(framework.build.architectures, codes),
             *(seen(fit.gpu.compute_capability, f"{fit.gpu.name}: {fit.capability}") for fit in new),
         ),
-        remedies=(_newer_release(framework),),
+        remedies=(*others, _newer_release(framework)),
         confidence="likely" if framework.name == "jax" else "certain",
-        severity=None if every else "warning",
-        effect=None if every else "none",
+        severity=None if fails else "warning",
+        effect=None if fails else "none",
     )
 
 

@@ -113,9 +113,16 @@ torch==2.4.1
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.evidence.framework_builds import (
+    CodeFit,
+    choose_gpus,
+    code_fits,
+    fails_without_code,
+    gpu_names,
+    titled,
+)
 from whygpu.causes.evidence.framework_installs import gpu_build_of, plan_for
 from whygpu.causes.evidence.log_gpu_generations import (
     INVALID_IMAGE,
@@ -168,11 +175,16 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         framework, fits = item
         old = [fit for fit in fits if fit.fit == "too-old"]
         if old:
-            yield _finding(framework, old, every=len(old) == len(fits))
+            yield _finding(machine, framework, fits, old)
 
 
-def _finding(framework: Framework, old: list[CodeFit], *, every: bool) -> Finding:
+def _finding(
+    machine: Snapshot, framework: Framework, fits: Sequence[CodeFit], old: list[CodeFit]
+) -> Finding:
     codes = ", ".join(old[0].codes)
+    every = len(old) == len(fits)
+    fails = every or fails_without_code(machine, framework)
+    others = () if every or not fails else (choose_gpus(fits, old),)
     return CAUSE.finding(
         subject=framework.name,
         message=(
@@ -183,11 +195,11 @@ def _finding(framework: Framework, old: list[CodeFit], *, every: bool) -> Findin
             seen(framework.build.architectures, codes),
             *(seen(fit.gpu.compute_capability, f"{fit.gpu.name}: {fit.capability}") for fit in old),
         ),
-        remedies=_remedies(framework, old[0].capability),
+        remedies=(*others, *_remedies(framework, old[0].capability)),
         # JAX contains few kernels of its own; it compiles most of them for the GPU in use.
         confidence="likely" if framework.name == "jax" else "certain",
-        severity=None if every else "warning",
-        effect=None if every else "none",
+        severity=None if fails else "warning",
+        effect=None if fails else "none",
     )
 
 

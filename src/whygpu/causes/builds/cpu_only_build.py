@@ -248,7 +248,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         # PyTorch's statement about CUDA follows from the error that CUDA returned.
         return
     extra = log.first(NO_SUCH_EXTRA)
-    version = log.first(CPU_VERSION)
+    version = None if is_for_other_gpus(log) else log.first(CPU_VERSION)
     loaded = log.first(LOADED_WITHOUT)
     fell_back = log.first(FELL_BACK)
     unavailable = log.first(UNAVAILABLE)
@@ -550,6 +550,19 @@ def _ask_for_cuda(requirement: PinnedRequirement) -> str:
     return "Take it from the default index, or from one with CUDA builds."
 
 
+def _gpu_build_for(image: Setup, wanted: str) -> str:
+    """The planner does not know the CUDA of the image, which TensorFlow uses."""
+    from whygpu.causes.evidence.older_tensorflow import needs_another_cuda, older_tensorflow
+
+    if needs_another_cuda(wanted, image.base):
+        others = [each for each in image.requirements if "tensorflow" not in each.name]
+        older = older_tensorflow(others, image.base, image.python)
+        if older is not None:
+            row = older.releases[0]
+            return f"Write {row.package}=={row.version}, {older.because}."
+    return f"Write {wanted}."
+
+
 def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
     others = {v.requirement.name for v in image.verdicts if v.kind != "cpu-build"}
     for verdict in image.verdicts:
@@ -570,7 +583,7 @@ def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
             verdict.requirement.place,
             subject=subject,
             message=f"{name} {verdict.reason}, but {reason}{doubt}",
-            fix=f"Write {wanted}."
+            fix=_gpu_build_for(image, wanted)
             if wanted
             else verdict.advice or _ask_for_cuda(verdict.requirement),
             rests_on=("purpose", "packages", "arguments"),

@@ -67,7 +67,8 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import same_release
 from whygpu.causes.evidence.illegal_instructions import accounted_for, looked_at
-from whygpu.causes.evidence.probe_ends import own_probes, quoted
+from whygpu.causes.evidence.import_culprits import crashed_in, other_package
+from whygpu.causes.evidence.probe_ends import imported, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, stopped_from_outside
 from whygpu.model.finding import Finding, Gap, Remedy
@@ -77,6 +78,7 @@ from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import (
     PYTHON,
+    Install,
     SetVariable,
     UnsetVariable,
     a_name,
@@ -118,7 +120,9 @@ def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     words = next((line for line in reversed(probe.log) if FATAL.search(line)), None)
     how = f"is ended by {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
     why = f": {excerpt(words.strip())}" if words else _silence(machine, probe)
-    last = probe.log[-1:] if words is None else (words,)
+    place = crashed_in(probe)
+    innermost = tuple(line for line in probe.log if place and f'"{place}"' in line)[:1]
+    last = (innermost or probe.log[-1:]) if words is None else (words,)
     return CAUSE.finding(
         subject=framework.name,
         message=f"{titled(framework)} {how} (at: {probe.stage}){why}",
@@ -144,7 +148,8 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
                 shell_script("dmesg | grep -i 'out of memory'"),
             ),
         )
-    remedies = _for_illegal_instruction(probe) + [
+    remedies = [*_for_illegal_instruction(probe), *_for_bus_error(machine, framework, probe)]
+    remedies += [
         Remedy(f"{name} is set; try without it.", UnsetVariable((name,)))
         for name in _LIBRARY_VARIABLES
         if isinstance(machine.environment.get(name), Known)
@@ -167,6 +172,25 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
         )
     )
     return tuple(remedies)
+
+
+def _for_bus_error(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Remedy, ...]:
+    """At an import, a file that is mapped is shorter than its tables say, or cannot be read."""
+    path = crashed_in(probe)
+    if probe.how != "SIGBUS" or imported(probe) or not path:
+        return ()
+    other = other_package(machine, framework, path)
+    if other is None and not path.startswith(f"{framework.location}/"):
+        return ()
+    name, release = (other.name, other.version) if other else (framework.name, framework.version)
+    same = f"{other.name}=={other.version}" if other else same_release(framework)
+    return (
+        Remedy(
+            f"Install {name} {release} again: it was being loaded (from {path}), and a bus error "
+            "then means that one of its files is shorter than it should be, as after a full disk.",
+            Install((same,), options=("force-reinstall", "no-deps")),
+        ),
+    )
 
 
 def _for_illegal_instruction(probe: Probe) -> list[Remedy]:

@@ -73,8 +73,10 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import again
+from whygpu.causes.evidence.import_culprits import other_package
 from whygpu.causes.evidence.library_search import search_without
 from whygpu.causes.evidence.packages import (
+    framework_name_of,
     package_named,
     required_name,
     requirement_named_like,
@@ -94,7 +96,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe
-from whygpu.model.remedy import Install, Pip
+from whygpu.model.remedy import PYTHON, Install, Pip, a_name, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -111,6 +113,13 @@ _UNUSABLE_FILE = late(
     r"|wrong ELF class|cannot (?:read|open|map)|undefined symbol|version [`'\"])"
 )
 """The loader's complaint about a file: a broken one, or one without a symbol or a version."""
+_DAMAGED_FILE = late(
+    r"(?P<path>/[^\s:'\"]{1,300}\.so[.\d]{0,20}): (?:file too short|invalid ELF header|cannot read)"
+)
+_SAID_TO_BE_MISSING = late(
+    r"pip3? install (?:-U |--upgrade )?[`'\"]?(?P<name>[A-Za-z0-9][\w.-]{1,60})"
+)
+"""A package that an error asks for, as `Please pip install optree`."""
 _MISSING_MODULE = late(r"No module named '([\w.]+)'")
 _INCOMPLETE = late(
     r"No module named '(?P<below>\w{1,100})\.|module '(?P<bare>\w{1,100})' has no attribute"
@@ -156,7 +165,8 @@ def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
         if stale
         else (_renew(machine, framework, empty),)
         if empty
-        else (*_shadowing(machine, first), *_remedies(machine, framework, first)),
+        else _of_another_package(machine, framework, first)
+        or (*_shadowing(machine, first), *_remedies(machine, framework, first)),
     )
 
 
@@ -219,6 +229,43 @@ def _shadowing(machine: Snapshot, error: str) -> tuple[Remedy, ...]:
             "start the program in another folder."
         ),
     )
+
+
+def _of_another_package(machine: Snapshot, framework: Framework, error: str) -> tuple[Remedy, ...]:
+    """The error names a package that is installed, and not the framework's own."""
+    broken = _DAMAGED_FILE.search(error)
+    damaged = other_package(machine, framework, broken["path"]) if broken else None
+    if damaged is not None:
+        same = f"{damaged.name}=={damaged.version}"
+        return (
+            Remedy(
+                f"Install {damaged.name} {damaged.version} again: the file is part of it.",
+                Install((same,), options=("force-reinstall", "no-deps")),
+            ),
+        )
+    lacking = _FROM_FILE.search(error)
+    package = other_package(machine, framework, lacking["path"]) if lacking else None
+    if package is not None:
+        return (
+            Remedy(
+                f"Install the newest {package.name}: {package.version} does not have that name. If "
+                "it already is the newest, an older one is needed.",
+                Install((package.name,), options=("upgrade",)),
+            ),
+            Remedy("Then check whether installed packages conflict.", Pip(("check",))),
+        )
+    asked = _SAID_TO_BE_MISSING.search(error)
+    there = package_named(machine, required_name(asked["name"])) if asked else None
+    if there is not None and framework_name_of(there.name) is None:
+        module = there.name.replace("-", "_")
+        return (
+            Remedy(
+                f"See why {there.name} {there.version}, which is installed, cannot be imported.",
+                shell_script(PYTHON, " -c 'import ", a_name(module), "'"),
+            ),
+            Remedy("Check whether installed packages conflict.", Pip(("check",))),
+        )
+    return ()
 
 
 def _remedies(machine: Snapshot, framework: Framework, error: str) -> tuple[Remedy, ...]:

@@ -121,10 +121,13 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import newer_release
+from whygpu.causes.evidence.import_culprits import failed_in
 from whygpu.causes.evidence.log_exceptions import INSTALLED, raised_by
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.causes.evidence.packages import (
     ImportFault,
+    conflict_evidence,
+    conflict_on,
     import_faults,
     other_version,
     package_named,
@@ -139,7 +142,7 @@ from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.remedy import Install, Pip
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import Framework
+from whygpu.model.target import Framework, Package, RequirementConflict
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
@@ -191,6 +194,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 def _broken(machine: Snapshot, fault: ImportFault) -> Finding:
     framework = fault.framework
+    other = _other_binary(machine, fault)
+    if other is not None:
+        return _broken_by(machine, fault, other)
     verb = "cannot be imported with" if fault.message else "can most likely not be imported with"
     line = fault.message.string if fault.message else ""
     wanted = (
@@ -203,6 +209,54 @@ def _broken(machine: Snapshot, fault: ImportFault) -> Finding:
         remedies=_remedies(machine, framework, wanted),
         confidence="certain" if fault.message else "likely",
     )
+
+
+def _other_binary(machine: Snapshot, fault: ImportFault) -> Package | None:
+    """A package that the framework imports, and whose own binaries do not fit this NumPy.
+
+    If NumPy is not in the framework's range, that comes first.
+    """
+    if fault.probe is None or fault.conflict is not None:
+        return None
+    package = failed_in(machine, fault.framework, fault.probe)
+    return None if package is None or package.name == PACKAGE else package
+
+
+def _broken_by(machine: Snapshot, fault: ImportFault, other: Package) -> Finding:
+    framework = fault.framework
+    named = f"{other.name} {other.version}"
+    conflict = conflict_on(machine, framework, other.name)
+    if conflict is None:
+        because = ""
+        text = f"Install a newer {other.name}, whose binaries fit {_installed(machine)}."
+        remedy = Remedy(text, Install((other.name,), options=("upgrade",)))
+    else:
+        wanted = tidy(conflict.requirement)
+        because = f", and {titled(framework)} requires {wanted}"
+        remedy = other_version(machine, wanted, f"Install a release of {other.name} in that range.")
+    return CAUSE.finding(
+        subject=framework.name,
+        message=f"{titled(framework)} cannot be imported: {named}, which it uses, does not fit "
+        f"{_installed(machine)}{because}",
+        evidence=fault.evidence
+        + (() if conflict is None else (conflict_evidence(machine, conflict),)),
+        remedies=(
+            remedy,
+            Remedy("Then check whether this conflicts with another package.", Pip(("check",))),
+        ),
+        confidence="likely" if conflict is None else "certain",
+    )
+
+
+def claims(machine: Snapshot, conflict: RequirementConflict) -> bool:
+    """Whether a finding reports this conflict: one about NumPy, or about what it broke."""
+    for fault in import_faults(machine, PACKAGE, MESSAGES):
+        if isinstance(fault, ImportFault):
+            other = _other_binary(machine, fault)
+            met = conflict_on(machine, fault.framework, other.name) if other else fault.conflict
+            if met == conflict:
+                return True
+    return False
 
 
 def _cut_off(machine: Snapshot, framework: Framework, line: Evidence) -> Finding:

@@ -38,6 +38,13 @@ version = "2.8.0"
 shadowed = true
 ```
 
+A file beside the program has the name of a package:
+
+```toml
+[target.interpreter]
+in_current_folder = [{name = "torch", place = "~/project/torch.py"}]
+```
+
 ## Quiet on (machine)
 
 An environment's own copy normally hides the system's copy.
@@ -138,7 +145,7 @@ from whygpu.model.remedy import (
     shell_script,
 )
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import Interpreter, Package
+from whygpu.model.target import FoundModule, Interpreter, Package
 from whygpu.tables.distributions import matters, provider
 
 CAUSE = cause(
@@ -164,6 +171,29 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             shadows.setdefault(winner.location, []).append((winner, package))
     for location, pairs in shadows.items():
         yield _finding(machine, interpreter, location, pairs)
+    beside = interpreter.in_current_folder
+    # Where nobody looked, the packages can be judged all the same.
+    for module in beside.value if isinstance(beside, Known) else ():
+        yield _beside(module)
+
+
+def _beside(module: FoundModule) -> Finding:
+    """A file beside the program that has the name of a package."""
+    path = need(module.place)
+    return CAUSE.finding(
+        subject=module.name if module.name in DISPLAY_NAMES else MACHINE,
+        message=(
+            f"the current folder has {path}: a program in this folder imports that instead of the "
+            f"installed {module.name}, which is the one that was examined"
+        ),
+        evidence=(seen(module.place),),
+        remedies=(
+            Remedy(f"Rename {path}, and delete the folder __pycache__ beside it.")
+            if path.endswith(".py")
+            else Remedy("Rename that folder, or keep the program in another one."),
+        ),
+        confidence="likely",
+    )
 
 
 def _module(package: Package) -> str:

@@ -111,11 +111,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 def _has_own_cause(machine: Snapshot, conflict: RequirementConflict) -> bool:
     return (
-        any(
-            packages.claims(machine, conflict, module.PACKAGE, module.MESSAGES)
-            for module in (protobuf_conflict, numpy_abi)
-            if required_name(conflict.requirement) == module.PACKAGE
-        )
+        packages.claims(machine, conflict, protobuf_conflict.PACKAGE, protobuf_conflict.MESSAGES)
+        or numpy_abi.claims(machine, conflict)
         or keras_tf_version_mismatch.claims(machine, conflict)
         or jax_plugin_mismatch.claims(machine, conflict)
     )

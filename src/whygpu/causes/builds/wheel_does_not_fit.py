@@ -84,15 +84,17 @@ CAUSE = cause(
 
 _PYTHON = late(r"(?P<kind>py|cp|pp)(?P<major>\d)(?P<minor>\d*)")
 _LINUX = late(r"(?:linux|manylinux(?:\d+|_\d+_\d+)|musllinux_\d+_\d+)_(?P<machine>\w+)")
+_OTHER_LIBC = {"glibc": ("musllinux",), "musl": ("manylinux",)}
 _KINDS = {"cp": "cpython", "pp": "pypy"}
 
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     interpreter = need(machine.target.interpreter)
+    libc = _libc(machine)
     misfits: dict[str, list[Package]] = {}
     for package in active(need(machine.target.packages)):
-        verdicts = [_fits(tag, interpreter) for tag in package.wheel_tags]
+        verdicts = [_fits(tag, interpreter, libc) for tag in package.wheel_tags]
         if not verdicts or True in verdicts or not _affected(machine, [package]):
             continue
         if None in verdicts:
@@ -129,7 +131,8 @@ def _finding(
         subject=affected[0].name if len(affected) == 1 else MACHINE,
         message=(
             f"packages in {location} were built for another Python or platform than the target, "
-            f"{here} on {_platform(interpreter) or 'an unknown platform'}: {', '.join(built)}; "
+            f"{here} on {_platform(interpreter) or 'an unknown platform'}"
+            f"{' with musl' if _libc(machine) == 'musl' else ''}: {', '.join(built)}; "
             f"{and_list([titled(framework) for framework in affected])} cannot load them"
         ),
         evidence=(
@@ -147,6 +150,14 @@ def _remedies(machine: Snapshot, location: str, again: tuple[str, ...]) -> tuple
     drop = off_pythonpath(machine, location)
     if drop is not None:
         return (Remedy(f"Remove {location} from PYTHONPATH.", drop),)
+    if _libc(machine) == "musl":
+        # No framework has wheels for musl, with or without a GPU.
+        return (
+            Remedy(
+                "Use a distribution with glibc, such as Debian or Ubuntu, or a container image of "
+                "one: Alpine Linux has musl, for which the frameworks have no wheels."
+            ),
+        )
     return (
         Remedy(
             f"If {location} belongs to another interpreter, remove it from the path.",
@@ -159,14 +170,21 @@ def _remedies(machine: Snapshot, location: str, again: tuple[str, ...]) -> tuple
     )
 
 
-def _fits(tag: str, interpreter: Interpreter) -> bool | None:
+def _libc(machine: Snapshot) -> str:
+    """Empty if it is unknown, or this is no Linux."""
+    libc = machine.system.libc
+    return libc.value.name if isinstance(libc, Known) else ""
+
+
+def _fits(tag: str, interpreter: Interpreter, libc: str) -> bool | None:
     """Whether a wheel's tag matches the interpreter; None if the tag cannot be judged."""
     python, _, rest = tag.partition("-")
     abi, _, platform = rest.partition("-")
     fits = [_python_fits(part, abi, interpreter) for part in python.split(".")]
     answers = (
         True if True in fits else None if None in fits else False,
-        _platform_fits(platform, interpreter),
+        _platform_fits(platform, interpreter)
+        and not platform.startswith(_OTHER_LIBC.get(libc, ())),
     )
     return False if False in answers else None if None in answers else True
 

@@ -68,6 +68,7 @@ from collections.abc import Iterator
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.finding import MACHINE
+from whygpu.tables.tensorflow_builds import build_of
 
 _MOVING = ("latest-gpu", "latest-gpu-jupyter")
 """Tags with -py3 are from a time before TensorFlow 2.2, and do not move any more."""
@@ -77,10 +78,22 @@ _PUBLISHERS = ("", "docker.io", "index.docker.io", "registry-1.docker.io", "nvcr
 CAUSE = cause("WG815", __name__, __doc__, severity="error", effect="broken")
 
 
+def _release_for(image: Setup) -> str:
+    versions = (each.version for each in image.verdicts if "tensorflow" in each.requirement.name)
+    version = next(filter(None, versions), "")
+    build = build_of(version) if version else None
+    if build is None:
+        return "Name a release, such as nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04."
+    cudnn = f"cuDNN {build.cudnn}, for TensorFlow {version}"
+    return f"Name a release with CUDA {build.cuda} and {cudnn}, which was built for them."
+
+
 @CAUSE.on_setup
 def detect(setup: Setup) -> Iterator[SetupFinding]:
     image = setup if setup.kind == "image" else setup.image
-    base = image.base if image is not None else None
+    if image is None:
+        return
+    base = image.base
     if base is None or base.place.file != setup.place.file or base.registry not in _PUBLISHERS:
         return
     if base.name == "nvidia/cuda" and base.tag in ("", "latest"):
@@ -88,7 +101,7 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
             base.place,
             subject=MACHINE,
             message="the images of nvidia/cuda have no tag `latest` any more: it cannot be pulled",
-            fix="Name a release, such as nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04.",
+            fix=_release_for(image),
             rests_on=("arguments",),
         )
     elif base.name == "tensorflow/tensorflow" and base.tag in _MOVING:

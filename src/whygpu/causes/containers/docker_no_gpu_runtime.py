@@ -139,6 +139,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.container_advice import (
+    BY_CDI,
     INSTALL_TOOLKIT,
     NEWER_TOOLKIT,
     NVIDIA_RUNTIME_ON_NODE,
@@ -471,6 +472,8 @@ _NOT_ABOUT_CONTAINERS = late(
 _NO_ADAPTER = late(r"WSL environment detected but no adapters were found")
 _TOOLKIT_RUNS = late(r"nvidia-container-cli: [a-z]{3,20} error|Auto-detected mode as")
 """Messages of the container toolkit itself: it is installed and registered."""
+_OF_CDI = late(r"\bCDI (?:host )?devices?\b|stat nvidia\.com/gpu=")
+"""Podman, and Docker with CDI, read a description of the devices that a file on the host has."""
 _LOST_ACCESS = late(
     r"(?i:NVML:? (?:Unknown Error|ERROR_UNKNOWN)|nvml error: unknown error)|NVMLError_Unknown"
 )
@@ -602,6 +605,8 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
             _REPAIR_DRIVER,
             Remedy(f"If that works, {INSTALL_TOOLKIT}"),
         )
+    if _OF_CDI.search(text) or (text and runtime_in_log(log) == "podman"):
+        return (host, *BY_CDI)
     if text:
         return (
             host,

@@ -324,6 +324,7 @@ _ROCM = late(
     r"|InvalidDevice\b)[A-Z]\w{4,40}"
     r"|HIP_ERROR_NO_DEVICE|No HIP GPUs are available|ROCk module is NOT loaded"
     r"|[Nn]o ROCm-capable device|[Uu]nable to open /dev/kfd|HSA_STATUS_ERROR"
+    r"|adding custom device \"/dev/(?:kfd|dri)\b[^\n]{0,12}: no such file"
     r"|hsa_init[^\n]{0,30}[Ff]ailed|MIOpen\(HIP\): Error|MIOpen Error|miopenStatus[A-Z]\w{4,40}"
     r"|^:[01]:(?:hip_\w{2,30}|roc\w{2,20})\.cpp\b[^\n]{0,80}: (?:[^\n]{0,80}\] )?[Cc]annot"
     r"|Memory access fault by GPU node|amdgpu[^\n]{0,60}(?:ring \w{2,20} timeout|GPU reset)",

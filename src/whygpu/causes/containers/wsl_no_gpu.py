@@ -326,7 +326,7 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
 
 
 _STATEMENTS = late(
-    r"GPU access blocked by the operating system|Failed to initialize NVML: N/A"
+    r"GPU access blocked (?:by the operating system|in WSL)|Failed to initialize NVML: N/A"
     r"|/usr/lib/wsl/lib/nvidia-smi: (?:command )?not found"
     r"|WSL[^\n]{0,60}(?:does not support|no) GPU"
 )
@@ -337,6 +337,8 @@ _OTHER_LIBCUDA = late(
     r"|CUDA Version: ERR!(?=(?:[^\n]{0,200}\n){1,20}[^\n]{0,80}microsoft-standard-WSL2)"
 )
 """Under WSL, PyTorch's report or nvidia-smi does not get to the driver that Windows provides."""
+_NO_RELEASE = late(r"CUDA Version: (?:ERR!|N/A)")
+"""nvidia-smi asks libcuda for it."""
 _PLAIN_LIBCUDA = late(
     r"libcudnn\w{0,30}\.so[.\d]{0,8}[^\n]{0,40} libcuda\.so: cannot open shared object file"
 )
@@ -345,6 +347,7 @@ _PLAIN_LIBCUDA = late(
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     blocked = lines_with(log, _STATEMENTS)
+    unread = lines_with(log, _NO_RELEASE) if story_of(log).place == "wsl" else ()
     plain = lines_with(log, _PLAIN_LIBCUDA)
     suspect = suspected(log, CAUSE.slug)
     lines = (
@@ -353,6 +356,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         *ends_after(log, plain),
         *(suspect.lines if suspect else ()),
         *lines_with(log, _OTHER_LIBCUDA),
+        *unread,
     )
     if not lines:
         return

@@ -138,6 +138,24 @@ import torch
 ```python
 import torch
 
+for x in loader:
+    with torch.autograd.detect_anomaly():
+        loss = model(x.cuda())
+        loss.backward()
+```
+
+```python
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile(loss="mse")
+model.run_eagerly = True
+model.fit(x, y)
+```
+
+```python
+import torch
+
 def main():
     torch.autograd.set_detect_anomaly(True)
 
@@ -169,6 +187,29 @@ tf.config.run_functions_eagerly(False)
 import torch
 
 torch.autograd.set_detect_anomaly(False)
+```
+
+CUDA has started, and does not read the variable again.
+
+```python
+import os
+import torch
+
+model = torch.nn.Linear(2, 2).cuda()
+os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+model.train()
+```
+
+Anomaly detection around each step, if the user asks for it.
+
+```python
+import torch
+
+for x in loader:
+    if options.debug:
+        with torch.autograd.detect_anomaly():
+            loss = model(x.cuda())
+            loss.backward()
 ```
 
 Tests may be slow.
@@ -207,11 +248,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import text_of
-from whygpu.causes.evidence.training_loops import computes_for_long
+from whygpu.causes.evidence.runtime_starts import MOMENTS, is_keras_model
+from whygpu.causes.evidence.training_loops import computes_for_long, training_loops
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.derived import nvidia_gpu
-from whygpu.model.events import Call
+from whygpu.model.events import Assignment, Call, Setting
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
@@ -220,8 +262,9 @@ from whygpu.model.program import Program, is_conditional
 from whygpu.model.remedy import UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
-from whygpu.model.values import Constant
+from whygpu.model.values import Constant, Member
 from whygpu.tables.runtime_starts import KERAS_RUNS
+from whygpu.tables.variable_moments import ROWS
 
 CAUSE = cause("WG410", __name__, __doc__, severity="warning", effect="none")
 
@@ -320,6 +363,7 @@ _DEBUGS = late(r"debug[^/\\]{0,80}$", re.IGNORECASE)
 _EAGER = "tensorflow.config.run_functions_eagerly"
 _OLD_EAGER = "tensorflow.config.experimental_run_functions_eagerly"
 _ANOMALY = "torch.autograd.set_detect_anomaly"
+_ANOMALY_BLOCKS = ("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly")
 _STEPS = frozenset({"train_step", "test_step", "predict_step"})
 _LOSS_ARGUMENTS = {"y_true", "y_pred"}
 _EFFECTS = {
@@ -331,7 +375,7 @@ _EFFECTS = {
 
 @CAUSE.on_code(
     "run_functions_eagerly",
-    "set_detect_anomaly",
+    "detect_anomaly",
     "run_eagerly",
     "jax_disable_jit",
     *(row.name for row in _VARIABLES),
@@ -356,9 +400,29 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             fix="Remove it, or set it only if an option of the program asks for debugging.",
             severity="info" if doubt else None,
         )
+    for node in _eager_attributes(program):
+        doubt = _doubt(program, "run_eagerly")
+        yield CAUSE.in_code(
+            program,
+            node,
+            subject="keras",
+            message=f"run_eagerly is a debugging switch: it {_ONE_BY_ONE}, which makes work on the "
+            f"GPU slow{doubt}",
+            fix="Remove it, or set it only if an option of the program asks for debugging.",
+            severity="info" if doubt else None,
+        )
+    for node in _anomaly_blocks(program):
+        yield CAUSE.in_code(
+            program,
+            node,
+            subject="torch",
+            message="detect_anomaly is a debugging switch: it checks every gradient and records "
+            "every operation, which makes each training step slow",
+            fix="Remove it, or use it only if an option of the program asks for debugging.",
+        )
     for setting in program.settings():
         row = next((row for row in _VARIABLES if row.name == setting.path), None)
-        if row is None or setting.unset or is_conditional(setting):
+        if row is None or setting.unset or is_conditional(setting) or _too_late(program, setting):
             continue
         if (text_of(setting.value) or "").lower() in row.on:
             doubt = _doubt(program, row.name)
@@ -371,6 +435,46 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                 fix="Remove it; set it in the shell while you are debugging.",
                 severity="info" if doubt else None,
             )
+
+
+def _eager_attributes(program: Program) -> Iterator[ast.AST]:
+    """model.run_eagerly = True"""
+    for event in program.events:
+        if (
+            type(event) is Assignment
+            and isinstance(event.node, ast.Attribute)
+            and event.node.attr == "run_eagerly"
+            and _is_true(event.value)
+            and isinstance(event.target, Member)
+            and is_keras_model(event.target.of)
+            and not is_conditional(event)
+        ):
+            yield event.node
+
+
+def _anomaly_blocks(program: Program) -> Iterator[ast.expr]:
+    """with torch.autograd.detect_anomaly(): around or in a training loop."""
+    for call in program.calls(*_ANOMALY_BLOCKS):
+        parent = program.parent(call.node)
+        block = program.parent(parent) if isinstance(parent, ast.withitem) else None
+        if not isinstance(block, ast.With) or any(frame.kind == "if" for frame in call.context):
+            continue
+        inside = set(ast.walk(block))
+        if any(
+            loop.node in inside or any(statement in inside for statement in loop.every_step)
+            for loop in training_loops(program)
+        ):
+            yield call.node
+
+
+def _too_late(program: Program, setting: Setting) -> bool:
+    """What reads the variable has read it before, so that this switches nothing on."""
+    return any(
+        program.surely_before(reader, setting)
+        for row in ROWS
+        if row.variable == setting.path
+        for reader in MOMENTS[row.moment](program)
+    )
 
 
 def _doubt(program: Program, name: str) -> str:
@@ -402,13 +506,33 @@ def _has_eager_code(program: Program) -> bool:
 
     A compiled function runs their Python code once, and then never again.
     """
-    return any(
-        isinstance(node, ast.FunctionDef) and node.name in _STEPS for node in ast.walk(program.tree)
-    ) or any(
-        isinstance(call.scope, ast.FunctionDef)
-        and (call.scope.name == "call" or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS)
-        for call in program.calls()
-        if call.method == "numpy" and not call.path
+    return (
+        any(
+            isinstance(node, ast.FunctionDef) and node.name in _STEPS
+            for node in ast.walk(program.tree)
+        )
+        or any(
+            isinstance(call.scope, ast.FunctionDef)
+            and (
+                call.scope.name == "call"
+                or {a.arg for a in call.scope.args.args} >= _LOSS_ARGUMENTS
+            )
+            for call in program.calls()
+            if call.method == "numpy" and not call.path
+        )
+        or any(map(_keeps_in_list, ast.walk(program.tree)))
+    )
+
+
+def _keeps_in_list(node: ast.AST) -> bool:
+    """A metric whose update_state appends tensors to a list of its own."""
+    return (
+        isinstance(node, ast.FunctionDef)
+        and node.name == "update_state"
+        and any(
+            isinstance(inner, ast.Attribute) and inner.attr in ("append", "extend")
+            for inner in ast.walk(node)
+        )
     )
 
 

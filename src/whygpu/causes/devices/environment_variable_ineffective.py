@@ -136,6 +136,14 @@ ENV NVIDIA_DRIVER_CAPABILITIES=utility
 RUN pip install torch
 ```
 
+The image has a framework already.
+
+```
+==> Dockerfile <==
+FROM pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime
+ENV NVIDIA_DRIVER_CAPABILITIES=utility
+```
+
 ```
 ==> compose.yaml <==
 services:
@@ -376,7 +384,8 @@ _CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     set_names = {setting.name for setting in setup.variables}
-    computes = any(image.verdicts for image in (setup, setup.image) if image is not None)
+    images = [image for image in (setup, setup.image) if image is not None]
+    computes = any(image.verdicts or (image.base and image.base.framework) for image in images)
     for setting in setup.variables:
         meant = meant_name(setting.name)
         if meant and meant not in set_names:
@@ -389,6 +398,9 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                 edits=_renamed(setting, meant),
             )
         elif setting.known and (setting.name != _CAPABILITIES or computes):
+            if _hides_all_gpus(setting) and not setup.given:
+                # CUDA ignores the value, and hides all GPUs: nothing here says that it should not.
+                continue
             problem = value_problem(setting.name, setting.known, set_names)
             if problem:
                 yield CAUSE.in_setup(
@@ -401,6 +413,12 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
                     rests_on=(),
                     edits=_with_compute(setting),
                 )
+
+
+def _hides_all_gpus(setting: VariableSetting) -> bool:
+    """CUDA_VISIBLE_DEVICES="" in a list of compose, where the quotes belong to the value."""
+    value = (setting.known or "").strip().strip("\"'").lower()
+    return setting.name == "CUDA_VISIBLE_DEVICES" and value in ("", "none", "cpu", "void")
 
 
 def _renamed(setting: VariableSetting, name: str) -> tuple[LineEdit, ...]:

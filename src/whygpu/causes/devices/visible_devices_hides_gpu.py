@@ -162,6 +162,21 @@ spec:
 ```
 
 ```
+==> pod.yaml <==
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec:
+  containers:
+    - name: main
+      image: example/train:1
+      env: [{name: NVIDIA_VISIBLE_DEVICES, value: none}]
+      resources:
+        limits:
+          nvidia.com/gpu: 1
+```
+
+```
 ==> train.sh <==
 #!/bin/bash
 #SBATCH --gres=gpu:2
@@ -412,6 +427,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    yield from _withheld_from_pod(setup)
     for_gpu = (setup.for_gpu or setup.given) and not setup.for_cpu
     settings = _settings(setup.variables)
     if not settings and setup.image is not None and setup.given:
@@ -434,16 +450,33 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
         rests_on = ("numbers",)
     else:
         return
+    # An image may be for both. Then this is only its default, which a user can change.
+    default = "" if setup.given else ", unless the container is started with another value"
     yield CAUSE.in_setup(
         setting.place,
         subject=MACHINE,
-        message=f"CUDA_VISIBLE_DEVICES={value} {why}",
+        message=f"CUDA_VISIBLE_DEVICES={value} {why}{default}",
         fix="Remove the line: a container or job sees only the GPUs that it asks for.",
         rests_on=rests_on,
         confidence="likely",
-        # An image may be for both. Then this is only its default, which a user can change.
-        severity="warning" if setup.given else "info",
+        severity="info" if default else "warning",
     )
+
+
+def _withheld_from_pod(setup: Setup) -> Iterator[SetupFinding]:
+    """For a service, Docker writes the variable itself if the service reserves GPUs."""
+    for setting in setup.variables if setup.kind == "pod" and setup.given else ():
+        if setting.name == "NVIDIA_VISIBLE_DEVICES" and setting.known in ("none", "void"):
+            yield CAUSE.in_setup(
+                setting.place,
+                subject=MACHINE,
+                message=f"NVIDIA_VISIBLE_DEVICES={setting.known} takes the GPUs away that "
+                f"{setup.title} asks for, where NVIDIA's runtime reads this variable",
+                fix="Remove it: the device plugin sets it.",
+                rests_on=(),
+                confidence="possible",
+                severity="info",
+            )
 
 
 def _settings(variables: Sequence[VariableSetting]) -> list[VariableSetting]:

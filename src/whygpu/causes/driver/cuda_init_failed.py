@@ -108,7 +108,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspects
-from whygpu.causes.evidence.driver_state import CuInit, cu_init, probed, real_library
+from whygpu.causes.evidence.driver_state import (
+    CuInit,
+    cu_init,
+    on_tegra,
+    probed,
+    real_library,
+)
 from whygpu.causes.evidence.log_cuda_start import (
     COMPAT,
     STUB,
@@ -122,7 +128,8 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.log import Log
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import a_path, command_line, shell_script
@@ -180,6 +187,9 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     if isinstance(machine.system.wsl, Known):
         # Under WSL, Linux has no kernel module that could be reloaded.
         remedies = [_RENEW_WSL]
+    if on_tegra(machine):
+        # Its kernel driver is nvgpu, and there is no nvidia_uvm.
+        remedies = [_JETSON_GROUPS, _LOOK]
     split = _split_by_mig(machine) if code == _NO_DEVICE else ()
     if split:
         evidence += split
@@ -194,6 +204,11 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
                 command_line("sudo nvidia-smi mig -cgi 0 -C"),
             ),
         )
+    told = _told_by_nvml(machine)
+    if told is not None:
+        evidence.append(seen(machine.driver.state, told))
+        meaning = f"; NVML, which looks at the GPU as well, says: {told}"
+        remedies = [*(advice for words, advice in _BY_NVML if words in told.lower()), *remedies]
     if code == _COMPAT_NOT_SUPPORTED and library is not None and library.value.kind == "compat":
         remedies.insert(0, _leave_out_compat(library.value.path))
     return CAUSE.finding(
@@ -202,6 +217,36 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
         evidence=tuple(evidence),
         remedies=tuple(remedies) or (_LOOK,),
     )
+
+
+_JETSON_GROUPS = Remedy(
+    "On a Jetson, a user has to be in the groups video and render. Join them, and log in again.",
+    shell_script('sudo usermod -aG video,render "$USER"'),
+)
+
+
+def _told_by_nvml(machine: Snapshot) -> str | None:
+    """The reason that NVML gives, if it fails, too. It often knows more than cuInit."""
+    state = machine.driver.state
+    failed = isinstance(state, Known) and state.value == "failed"
+    detail = machine.driver.detail.strip()
+    return detail if failed and detail and "unknown error" not in detail.lower() else None
+
+
+_BY_NVML = (
+    (
+        "requires reset",
+        Remedy(
+            "End all programs on the GPU and reset it. If that does not help, restart.",
+            command_line("sudo nvidia-smi --gpu-reset"),
+        ),
+    ),
+    (
+        "external power",
+        Remedy("Switch the machine off and connect all power cables of the card."),
+    ),
+)
+"""Words in NVML's own messages (nvmlErrorString), in small letters, and what to do first."""
 
 
 def _split_by_mig(machine: Snapshot) -> tuple[Evidence, ...]:
@@ -316,7 +361,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         and status.api == "driver"
         and status.name not in (*_MEMORY, *STUB, *COMPAT)
     ]
-    if not refused or any(device.event == "ready" for device in log.devices):
+    if any(device.event == "ready" for device in log.devices):
+        return
+    unread = log.first(_NO_RELEASE) if log.devices else None
+    if not refused and unread is not None and not log.progress and not log.reports_gpu_at_work():
+        yield _without_release(log, unread)
+    if not refused:
         return
     name = refused[0].name
     row = cuda_error(_CODES[name]) if name in _CODES else None
@@ -330,4 +380,30 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence="likely",
         severity=weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",
+    )
+
+
+_NO_RELEASE = late(r"NVIDIA-SMI \d[^\n]{0,80}CUDA Version: (?:ERR!|N/A)")
+
+
+def _without_release(log: Log, unread: Match) -> Finding:
+    """nvidia-smi itself needs only NVML; it asks libcuda for the release of CUDA."""
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="nvidia-smi lists the GPU, but cannot read the CUDA release of the driver: "
+        "libcuda.so.1 is missing, damaged, or not the driver's",
+        evidence=log.evidence(unread.line),
+        remedies=(
+            Remedy(
+                "Check which copies the loader finds, and where they lead.",
+                shell_script("ls -l $(ldconfig -p | grep -o '/.*libcuda.so.1$')"),
+            ),
+            Remedy(
+                "In a container, let the engine pass in the libraries for computing as well "
+                "(NVIDIA_DRIVER_CAPABILITIES=compute,utility)."
+            ),
+        ),
+        confidence="likely",
+        effect="cpu",
+        ask="Did it run in a container, or are two drivers installed?",
     )

@@ -279,7 +279,10 @@ def _judge_module(machine: Snapshot) -> Iterator[Finding | Gap]:
     if isinstance(driver.kernel_module, Absent) and state in _EXPLAINED_BY_MODULE:
         yield _not_loaded(machine)
     elif state == "working" and isinstance(driver.gpus, Known) and not driver.gpus.value:
-        yield _no_card_started(machine)
+        # The driver lists no GPU whose node may not be opened: device-permission-denied.
+        cards = gpu_nodes(device_nodes(machine))
+        if not cards or any(node.usable for node in cards):
+            yield _no_card_started(machine)
     elif state in ("failed", "not-loaded") and not gpu_nodes(device_nodes(machine)):
         yield _without_nodes(machine)
     elif state is None and not isinstance(driver.kernel_module, Known):
@@ -382,6 +385,11 @@ def _ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
             Steps((command_line("sudo dkms autoinstall"), command_line("sudo modprobe nvidia"))),
         ),
         Remedy(
+            "If it fails with 'No such device', this driver does not support the card. For an old "
+            "card, the kernel log names the legacy driver that does; install that one.",
+            _LOOK.action,
+        ),
+        Remedy(
             "On a laptop with two graphics chips, the NVIDIA chip may be turned off.",
             command_line("sudo prime-select on-demand"),
         ),
@@ -455,7 +463,8 @@ def _no_card_started(machine: Snapshot) -> Finding:
             Remedy(
                 "If the log contains 'RmInitAdapter failed', the driver does not support this card "
                 "(cards from 2025 on need the open kernel modules, cards before 2018 the "
-                "proprietary ones), or the card lacks power or is not passed through properly."
+                "proprietary ones), or the card lacks power or is not passed through properly. If "
+                "it names a legacy driver for the card, install that one."
             ),
             Remedy(
                 "On a cluster, a job without a GPU sees none: request one from the scheduler.",

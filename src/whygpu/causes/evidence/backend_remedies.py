@@ -95,6 +95,24 @@ _HIDDEN = late(
 )
 
 
+_NO_NODE = late(
+    r"/dev/(?:kfd|dri)\b[^\n]{0,40}: no such file|open /dev/kfd[^\n]{0,20}: No such file"
+)
+_WITHOUT_NODE = (
+    Remedy(
+        "Check whether the machine itself has the device files, which the kernel driver amdgpu makes. "
+        "Docker Desktop for Windows and Mac has none, because its containers run in a virtual "
+        "machine.",
+        shell_script("ls -l /dev/kfd /dev/dri"),
+    ),
+    Remedy(
+        "If it has them, pass them into the container.",
+        shell_script("docker run --device /dev/kfd --device /dev/dri --group-add video IMAGE"),
+    ),
+)
+"""ROCm does not find what every AMD GPU has under Linux."""
+
+
 def _rocm_remedies(log: Log) -> tuple[Remedy, ...]:
     hidden = log.first(_HIDDEN)
     if hidden is not None:
@@ -105,6 +123,8 @@ def _rocm_remedies(log: Log) -> tuple[Remedy, ...]:
         "framework's build for exactly that ROCm release.",
         shell_script("rocminfo | grep -E 'Name:|gfx'"),
     )
+    if log.says(_NO_NODE):
+        return _WITHOUT_NODE
     similar = _as_similar_card(log)
     as_similar = Remedy(
         "A card that is not on the list can often run the code of a similar card"

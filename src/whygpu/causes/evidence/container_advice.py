@@ -136,6 +136,25 @@ _TOOLKIT_IF_THAT_FAILS = (Remedy(f"If that fails, {INSTALL_TOOLKIT}"), _REGISTER
 TOOLKIT_IF_THAT_WORKS = (Remedy(f"If that works, {INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
 
 
+BY_CDI = (
+    Remedy(
+        "If that works, write the description of the GPUs (CDI) again; the host needs NVIDIA's "
+        "container toolkit for it, and a new description after each change of driver or GPU.",
+        Steps(
+            (
+                command_line("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
+                command_line("nvidia-ctk cdi list"),
+            )
+        ),
+    ),
+    Remedy(
+        "Then name the GPU as a device. Podman knows such names since 4.1, and older releases than "
+        "5.0 ignore --gpus.",
+        command_line("podman run --device nvidia.com/gpu=all ..."),
+    ),
+)
+
+
 def ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
     """How a container of this kind gets a GPU."""
     if runtime == "kubernetes":

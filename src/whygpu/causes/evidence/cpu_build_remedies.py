@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.driver_state import on_tegra
 from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_build_of
 from whygpu.causes.evidence.mac_gpus import advice_for_a_mac
 from whygpu.causes.evidence.other_cards import AMD_MODEL, OTHER_CARD
@@ -20,7 +21,17 @@ from whygpu.model.target import Framework
 
 
 def remedies_on(machine: Snapshot, framework: Framework) -> tuple[Remedy, ...]:
+    if on_tegra(machine):
+        return (_FOR_A_JETSON,)
     return (*_deletion(machine, framework), *_installation(framework, machine.system.os))
+
+
+_FOR_A_JETSON = Remedy(
+    "Install NVIDIA's build for the JetPack of this Jetson, or use its container: the packages of "
+    "PyPI and of PyTorch's indexes for Arm are for the CPU, or for servers (a Jetson Thor may run "
+    "those for CUDA 13). The command shows the release of JetPack's Linux.",
+    command_line("cat /etc/nv_tegra_release"),
+)
 
 
 def _deletion(machine: Snapshot, framework: Framework) -> Iterator[Remedy]:
@@ -53,7 +64,7 @@ def _installation(framework: Framework, system: OperatingSystem) -> tuple[Remedy
     if framework.name == "torch":
         return (
             Remedy(
-                "Replace it with a CUDA build; for Linux on x86_64 the default index has one."
+                "Replace it with a CUDA build."
                 if system == "linux"
                 else "Replace it with a CUDA build, which is on an index of PyTorch's own.",
                 gpu_build_of(framework, removes=("torch",)),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from whygpu.causes.evidence.probe_ends import framework_probes
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
-from whygpu.model.finding import Gap
+from whygpu.model.finding import Gap, Remedy
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Absent, Known, NotApplicable, Unknown, need
+from whygpu.model.remedy import set_variables
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
 from whygpu.tables.architectures import Fit, fit, parse_capability, parse_code
@@ -92,6 +95,38 @@ def _code_fit(framework: Framework, gpu: Gpu, names: tuple[str, ...]) -> CodeFit
         )
     result = fit([code for code in codes if code is not None], numbers)
     return CodeFit(framework, gpu, capability.value, names, result)
+
+
+_NO_CODE_FOR_IT = late(
+    r"no kernel image is available|CUDA_ERROR_NO_BINARY_FOR_GPU|invalid device function"
+    r"|device kernel image is invalid|CUDA_ERROR_INVALID_PTX"
+)
+
+
+def fails_without_code(machine: Snapshot, framework: Framework) -> bool:
+    """Whether the framework was run and found no code for the GPU that it chose: it takes the first
+    one, or the one with the most memory, even if it has code for another."""
+    probe = next((seen for item, seen in framework_probes(machine) if item is framework), None)
+    return isinstance(probe, Known) and any(
+        _NO_CODE_FOR_IT.search(text)
+        for text in (
+            probe.value.how,
+            *(
+                operation.ran_on.reason
+                for operation in probe.value.operations
+                if isinstance(operation.ran_on, Unknown)
+            ),
+        )
+    )
+
+
+def choose_gpus(fits: Sequence[CodeFit], unfit: Sequence[CodeFit]) -> Remedy:
+    """Leave visible only the GPUs that there is code for."""
+    numbers = ",".join(str(fit.gpu.number) for fit in fits if fit not in unfit)
+    return Remedy(
+        "Let programs use only the GPUs that it has code for, by their numbers in bus order.",
+        set_variables(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=numbers),
+    )
 
 
 def gpu_names(fits: Sequence[CodeFit]) -> str:

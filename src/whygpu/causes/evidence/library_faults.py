@@ -31,6 +31,9 @@ _SYSTEM_VERSIONS = ("GLIBC_", "GLIBCXX_", "CXXABI_", "GCC_")
 _OPENS_CUDA = (1, 14)
 """The first TensorFlow release that imports without CUDA libraries."""
 
+_IMPORT_OWN_MODULES = ("tensorflow", "torch")
+"""JAX continues without the modules of its plug-in."""
+
 _SILENT_TENSORFLOW = (2, 16)
 """Before this release TensorFlow named the libraries it could not load, at its usual log level."""
 
@@ -207,10 +210,13 @@ def failures(
 ) -> Iterator[tuple[Framework, tuple[Failure, ...]] | Gap]:
     """For each CUDA build, the libraries that fail for this reason; gaps if that is unknown.
 
-    Without a GPU only builds that link CUDA are affected: they cannot be imported.
+    Without a GPU only what prevents the import matters: CUDA, if the build links it, and the
+    framework's own modules.
     """
     gpu = nvidia_gpu(machine)
-    affected = [item for item in cuda_builds(machine) if not isinstance(gpu, Absent) or links(item)]
+    builds = tuple(cuda_builds(machine))
+    linked = [item for item in builds if not isinstance(gpu, Absent) or links(item)]
+    affected = [item for item in builds if item in linked or import_fails(machine, item)]
     if not affected:
         need(gpu)
     copies = copies_or_none(machine)
@@ -221,7 +227,7 @@ def failures(
         elif isinstance(libraries, Known):
             claimed: dict[str, list[Resolution]] = {}
             for resolution, found in faults_of(framework, copies):
-                if found == fault:
+                if found == fault and (framework in linked or _by_import(machine, resolution)):
                     claimed.setdefault(culprit(resolution), []).append(resolution)
             if claimed:
                 yield framework, tuple(Failure(n, tuple(r)) for n, r in claimed.items())
@@ -231,6 +237,20 @@ def libraries_of(framework: Framework) -> tuple[Resolution, ...]:
     """The libraries that a framework loads, if they are known."""
     libraries = framework.libraries
     return libraries.value if isinstance(libraries, Known) else ()
+
+
+def import_fails(machine: Snapshot, framework: Framework) -> bool:
+    """Whether a module of the framework's own, or what it links, does not load."""
+    return framework.name in _IMPORT_OWN_MODULES and any(
+        resolution.required and resolution.outcome != "loads" and _by_import(machine, resolution)
+        for resolution in libraries_of(framework)
+    )
+
+
+def _by_import(machine: Snapshot, resolution: Resolution) -> bool:
+    """Whether the interpreter itself opens the file."""
+    interpreter = machine.target.interpreter
+    return isinstance(interpreter, Known) and resolution.requester == interpreter.value.path
 
 
 def links(framework: Framework) -> bool:

@@ -7,7 +7,7 @@ import re
 from whygpu.causes.evidence.own_words import complaints
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
-from whygpu.tables.complaints import NOT_USED, SEES_NONE
+from whygpu.tables.complaints import HOW_TO_USE, NOT_USED, SEES_NONE
 
 WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled|not linked with support for cuda devices"
@@ -145,6 +145,11 @@ def silent_session(log: Log) -> Match | None:
 
 
 _OTHER_GPUS = ("+rocm", "+xpu")
+_BUILT_FOR_OTHERS = late(
+    r"torch(?:==| version:|: )[ v]{0,3}\d\.\d[\d.a-z]{0,20}\+(?:rocm|xpu)"
+    r"|\bROCM used to build PyTorch: \d",
+    re.IGNORECASE,
+)
 _CUDA_LABEL = "+cu"
 
 
@@ -174,7 +179,9 @@ def asked_for_release(log: Log) -> bool:
 
 
 def is_for_other_gpus(log: Log) -> bool:
-    """Whether values show a build of PyTorch for AMD or Intel."""
+    """Whether values, or PyTorch's report on its environment, show a build for AMD or Intel."""
+    if log.says(_BUILT_FOR_OTHERS):
+        return True
     hip = any(seen.value != "None" for seen in log.shown_of("torch-hip"))
     versions = [seen.value for seen in log.shown_of("torch-version")]
     return hip or any(mark in version for version in versions for mark in _OTHER_GPUS)
@@ -211,7 +218,8 @@ def tensorflow_package(log: Log) -> Match | None:
 
 def misses_gpu(log: Log) -> bool:
     """Whether somebody writes that the GPU is not seen or not used."""
-    return bool(complaints(log, SEES_NONE, NOT_USED))
+    wants_it = complaints(log, HOW_TO_USE) and any(r.says == "on-cpu" for r in log.without_gpu())
+    return bool(complaints(log, SEES_NONE, NOT_USED) or wants_it)
 
 
 def has_none(log: Log) -> bool:

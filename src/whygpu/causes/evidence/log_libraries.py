@@ -352,6 +352,27 @@ def needed_release(log: Log, missing: Missing) -> str:
     return by_name
 
 
+_FIRST_PYTHON_WITH_CTK = (3, 10)
+"""Older Pythons get releases of CuPy whose wheels have no extra with CUDA's libraries."""
+
+
+def _cupy_with_libraries(log: Log, major: int) -> Remedy:
+    python = release_numbers(log.version_of("python") or "")
+    if python and python[:2] < _FIRST_PYTHON_WITH_CTK:
+        return Remedy(
+            "Install the toolkit of this CUDA release: only with Python 3.10 or newer does pip "
+            "install CUDA's libraries with CuPy. Or let conda install both.",
+            shell_script(
+                "conda install -c conda-forge cupy cuda-version=", a_number(major), everywhere=True
+            ),
+        )
+    return Remedy(
+        "Install the CuPy for the installed CUDA, with its libraries.",
+        # Releases before 14 have no such extra: pip would change nothing.
+        Install((f"cupy-cuda{major}x[ctk]",), options=("upgrade",)),
+    )
+
+
 def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
     """How to install the libraries, the simplest way first."""
     package = next((PACKAGES[e.component] for e in missing.toolkit if e.component in PACKAGES), "")
@@ -407,14 +428,12 @@ def _installed_with_framework(log: Log, release: str, of: str) -> Remedy | None:
     if log.framework == "jax":
         return Remedy("Install JAX together with its CUDA libraries.", gpu_build_in_log(log))
     if log.framework == "cupy" and major >= 11:
-        return Remedy(
-            "Install the CuPy for the installed CUDA, with its libraries.",
-            Install((f"cupy-cuda{major}x[ctk]",)),
-        )
+        return _cupy_with_libraries(log, major)
     if log.framework == "onnxruntime":
         return Remedy(
             "Install ONNX Runtime together with its CUDA libraries.",
-            Install(("onnxruntime-gpu[cuda,cudnn]",)),
+            # Old releases have no such extras: pip would change nothing.
+            Install(("onnxruntime-gpu[cuda,cudnn]",), options=("upgrade",)),
         )
     return None
 

@@ -13,6 +13,7 @@ from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.probe import Probe
 from whygpu.model.remedy import DropPath, Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName, Package, RequirementConflict, active
@@ -112,6 +113,12 @@ def unmet(
     return Known(next(found, None), conflicts.source)
 
 
+def conflict_on(machine: Snapshot, framework: Framework, name: str) -> RequirementConflict | None:
+    """The requirement of a framework that a package does not meet, if that is known."""
+    found = unmet(machine, framework.name, name)
+    return found.value if isinstance(found, Known) else None
+
+
 def conflict_evidence(machine: Snapshot, conflict: RequirementConflict) -> Evidence:
     text = f"{conflict.package} requires {tidy(conflict.requirement)}"
     version = f"; {conflict.found.value} is installed" if isinstance(conflict.found, Known) else ""
@@ -126,6 +133,8 @@ class ImportFault(NamedTuple):
     """What the probe printed or raised; None if no probe ran and only metadata are known."""
     evidence: tuple[Evidence, ...]
     conflict: RequirementConflict | None
+    probe: Probe | None = None
+    """The probe with the message."""
 
 
 def import_faults(
@@ -138,13 +147,13 @@ def import_faults(
     unjudged: list[str] = []
     for framework, probe in own_probes(machine):
         found = unmet(machine, framework.name, package)
-        conflict = found.value if isinstance(found, Known) else None
+        conflict = conflict_on(machine, framework, package)
         evidence = () if conflict is None else (conflict_evidence(machine, conflict),)
         if isinstance(probe, Known):
             match = failure_message(probe.value, messages)
             if match is not None:
                 line = quoted(probe.value, match.string)
-                yield ImportFault(framework, match, (line, *evidence), conflict)
+                yield ImportFault(framework, match, (line, *evidence), conflict, probe.value)
         elif isinstance(found, Unknown):
             unjudged.append(titled(framework))
         elif conflict is not None and isinstance(conflict.found, Known):

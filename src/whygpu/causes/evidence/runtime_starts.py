@@ -135,7 +135,15 @@ def puts_on_cuda(call: Call) -> bool:
 def torch_tensors(program: Program) -> Iterator[Call]:
     """Calls that put something on the GPU, which starts CUDA."""
     if "torch" in program.imports:
-        yield from (call for call in program.calls() if puts_on_cuda(call))
+        yield from (call for call in program.calls() if puts_on_cuda(call) or _is_spread(call))
+
+
+def _is_spread(call: Call) -> bool:
+    """Model.from_pretrained(name, device_map="auto") puts the model on the GPUs, if there are some."""
+    given = text_of(call.keywords.get("device_map")) or ""
+    return call.method == "from_pretrained" and (
+        given in ("auto", "balanced", "sequential") or given.startswith("cuda")
+    )
 
 
 def torch_looks(program: Program) -> Iterator[Call]:

@@ -57,6 +57,24 @@ def _in_loop(program: Program, loop: TrainingLoop) -> Iterator[TargetLeft]:
                     yield TargetLeft(call, target.id, source)
 
 
+def discarded_moves(program: Program) -> Iterator[ast.Call]:
+    """y.cuda() alone, below x = x.cuda(), for the parts x and y of one batch."""
+    if not uses_gpu(program):
+        return
+    for loop in training_loops(program):
+        batch, _ = _batch_names(loop)
+        assigned = _assignments(loop)
+        kept = {
+            name for name in batch if name in assigned and _moves(program, assigned[name], name)
+        }
+        for statement in loop.every_step if kept else ():
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(call, ast.Call) and any(
+                _moves(program, call, name) for name in batch - assigned.keys()
+            ):
+                yield call
+
+
 def _batch_names(loop: TrainingLoop) -> tuple[set[str], ast.stmt | None]:
     """The names in `for x, y in loader`, also inside enumerate; a single one may be anything.
 

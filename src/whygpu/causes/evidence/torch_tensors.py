@@ -203,6 +203,9 @@ def module_device(program: Program, value: Value, event: Event) -> Device | None
     made = _maker(value)
     if isinstance(made, Definition) and _made_twice(program, made):
         return None
+    if isinstance(made, Call) and ("device" in made.keywords or _spreads(made)):
+        # Linear(2, 2, device=device), which may be moved later.
+        return None
     moves = [
         call
         for call in program.calls()

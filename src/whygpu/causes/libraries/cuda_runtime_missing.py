@@ -169,7 +169,6 @@ from whygpu.model.observed import Known
 from whygpu.model.remedy import (
     PYTHON,
     Install,
-    InstallFramework,
     SetVariable,
     command_line,
     shell_script,
@@ -320,11 +319,25 @@ def _for_toolkit(log: Log, statement: Match) -> tuple[Remedy, ...]:
                 ),
             ),
             Remedy(
-                "Or, if a toolkit is installed, name its folder, which contains the folder nvvm.",
-                SetVariable("CUDA_HOME", "/usr/local/cuda"),
+                "With pip, NVIDIA's own package of this part of Numba brings the compiler "
+                "(cu13 instead of cu12 for a driver of CUDA 13).",
+                Install(("numba-cuda[cu12]",), options=("upgrade",)),
+            ),
+            *(
+                ()
+                if log.platform == "windows"
+                else (
+                    Remedy(
+                        "Or, if a toolkit is installed, name its folder, which contains the folder "
+                        "nvvm.",
+                        SetVariable("CUDA_HOME", "/usr/local/cuda"),
+                    ),
+                )
             ),
         )
-    return (_WITH_JAX if log.framework == "jax" else _toolkit(log),)
+    if log.framework == "jax":
+        return (Remedy(_WITH_JAX, gpu_build_in_log(log)),)
+    return (_toolkit(log),)
 
 
 def _toolkit(log: Log) -> Remedy:
@@ -336,10 +349,7 @@ def _toolkit(log: Log) -> Remedy:
     )
 
 
-_WITH_JAX = Remedy(
-    "Install JAX together with the CUDA libraries that its plugin needs.",
-    InstallFramework("jax"),
-)
+_WITH_JAX = "Install JAX together with the CUDA libraries that its plugin needs."
 
 
 def _not_found(log: Log, missing: Missing) -> Finding:
@@ -367,7 +377,7 @@ def _no_provider(log: Log, statement: Match) -> Finding:
         remedies=(
             Remedy(
                 "Install ONNX Runtime together with its CUDA libraries.",
-                Install(("onnxruntime-gpu[cuda,cudnn]",)),
+                Install(("onnxruntime-gpu[cuda,cudnn]",), options=("upgrade",)),
             ),
             Remedy(
                 "Or list the libraries that are not found.",

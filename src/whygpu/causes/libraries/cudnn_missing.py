@@ -93,6 +93,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import gpu_build_in_log
 from whygpu.causes.evidence.library_faults import (
     consequence,
     effect_on,
@@ -118,7 +119,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.remedy import InstallFramework, UnsetVariable, command_line, shell_script
+from whygpu.model.remedy import UnsetVariable, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -256,7 +257,7 @@ def _remedies(log: Log, major: str) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Install JAX together with the CUDA and cuDNN libraries of its release.",
-                InstallFramework("jax"),
+                gpu_build_in_log(log),
             ),
             _NO_OTHER_COPY,
         )

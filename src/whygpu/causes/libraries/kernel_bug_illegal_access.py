@@ -80,7 +80,7 @@ from whygpu.causes.evidence.memory_remedies import maker_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Status
+from whygpu.model.log import Log, Match, Status
 from whygpu.model.remedy import command_line, shell_script
 
 CAUSE = cause(
@@ -202,6 +202,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     known = (*hard, *soft, *misused)
     if not known and phrase is None:
         return
+    if not known and phrase is not None and _OUT_OF_RESOURCES.search(phrase.text):
+        yield _too_large(log, phrase)
+        return
     lines = [status.line for status in known] or [phrase.line if phrase else 0]
     words = known[0].name if known else "a kernel failed"
     if words in _TIMED_OUT:
@@ -219,6 +222,37 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence="possible" if misused else _confidence(log, words),
         ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch "
         "work on the CPU?",
+    )
+
+
+_NEEDS = late(
+    r"out of resources?: (?P<what>shared memory|registers|threads), Required: (?P<needed>\d{1,12})"
+    r",[ ,]{0,4}Hardware limit: (?P<limit>\d{1,12})"
+)
+
+
+def _too_large(log: Log, phrase: Match) -> Finding:
+    """Triton says how much a kernel needs: no fault of its input, and of no use to a debugger."""
+    told = _NEEDS.search(phrase.text)
+    amounts = f": {told['needed']} of at most {told['limit']}" if told else ""
+    what = told["what"] if told else "resources"
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"a kernel of Triton needs more {what} than a multiprocessor of this GPU has"
+        f"{amounts}; it was written for GPUs with more",
+        evidence=log.evidence(phrase.line, *gpu_ends_after(log, phrase.line)[:_MOST_LINES]),
+        remedies=(
+            Remedy(
+                "In a kernel of your own, make its blocks (BLOCK_SIZE, BLOCK_M) or num_stages smaller."
+            ),
+            Remedy(
+                "In a kernel of a library, choose another implementation there (another backend "
+                "for attention or for the quantized layers), or a newer release, which may have "
+                "smaller blocks for this GPU."
+            ),
+        ),
+        confidence="likely",
+        ask="Which GPU is it, and which function has the kernel, by the last frames above?",
     )
 
 

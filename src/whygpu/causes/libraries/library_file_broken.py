@@ -71,6 +71,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import again
 from whygpu.causes.evidence.library_faults import (
     Failure,
     consequence,
@@ -78,6 +79,7 @@ from whygpu.causes.evidence.library_faults import (
     copy_at,
     effect_on,
     failures,
+    import_fails,
     usable_copies,
 )
 from whygpu.causes.evidence.library_installs import install_remedies, reinstall
@@ -124,6 +126,7 @@ CAUSE = cause(
     ),
 )
 
+_DISK = command_line("df", "-h", ".")
 _UNFIT = "not a library for this processor"
 
 
@@ -134,13 +137,14 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield item
             continue
         framework, failing = item
+        imported = not import_fails(machine, framework)
         files = "; ".join(_fault(failure) for failure in failing)
         yield CAUSE.finding(
             subject=framework.name,
-            effect=effect_on(framework),
+            effect=effect_on(framework) if imported else "broken",
             message=(
                 f"{titled(framework)} cannot load {listed(failing)}: {files}; "
-                f"{_result(framework, failing)}"
+                f"{_result(framework, failing, imported)}"
             ),
             evidence=requests_seen(failing) + dlopen_warning(machine, framework),
             remedies=tuple(
@@ -161,8 +165,10 @@ def _fault(failure: Failure) -> str:
     return f"{path}: {detail.rpartition(f'/{failure.library}: ')[2] or _UNFIT}"
 
 
-def _result(framework: Framework, failing: Sequence[Failure]) -> str:
+def _result(framework: Framework, failing: Sequence[Failure], imported: bool) -> str:
     """The consequence: the loader stops its search at a damaged file, or crashes on it."""
+    if not imported:
+        return f"{display_name(framework.name)} cannot be imported"
     if any("SIGBUS" in failure.first.detail for failure in failing):
         return f"{display_name(framework.name)} crashes when it looks for a GPU"
     stops = any(failure.first.outcome == "broken-file" for failure in failing)
@@ -179,7 +185,9 @@ def _broken_path(failure: Failure) -> str:
 
 
 def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tuple[Remedy, ...]:
-    path = _broken_path(failure)
+    path = posixpath.normpath(_broken_path(failure))
+    if path.startswith(f"{framework.location}/"):
+        return _of_the_framework(framework)
     copy = copy_at(path, copies_or_none(machine))
     if copy is not None and copy.origin == "wheel" and " " in copy.owner:
         name, _, version = copy.owner.partition(" ")
@@ -199,6 +207,15 @@ def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tupl
         return (rename,)
     text = f"Remove {folder} from LD_LIBRARY_PATH: {intact[0]} is intact and would be found."
     return (Remedy(text, drop), rename)
+
+
+def _of_the_framework(framework: Framework) -> tuple[Remedy, ...]:
+    """Another copy of a framework's own file does not exist."""
+    same = again(framework)._replace(options=("force-reinstall", "no-deps"))
+    return (
+        Remedy("Check that the disk is not full, which cuts files off.", _DISK),
+        Remedy(f"Install {titled(framework)} again: the file is its own.", same),
+    )
 
 
 _OF_THE_DRIVER = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
@@ -257,9 +274,7 @@ def _remedies_of_log(log: Log, broken: LibraryEvent) -> tuple[Remedy, ...]:
     version = log.version_of(found["package"])
     again = f"Install {framework} again, in the same release." if framework else _AGAIN.text
     return (
-        Remedy(
-            "Check that the disk is not full, which cuts files off.", command_line("df", "-h", ".")
-        )
+        Remedy("Check that the disk is not full, which cuts files off.", _DISK)
         if log.platform != "windows"
         else Remedy("Check that the disk is not full, which cuts files off."),
         Remedy(again, _same_release(framework, version)),

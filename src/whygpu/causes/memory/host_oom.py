@@ -165,6 +165,14 @@ _MORE = Remedy(
     "in Kubernetes, resources.limits.memory), or request more from the scheduler (srun --mem)."
 )
 
+_BY_SLURM = late(r"\bslurm(?:stepd|d)\b[^\n]{0,80}error|\bsrun: error|StepId=\d")
+_OF_SLURM = (
+    Remedy(
+        "The job reached the memory that it asked for. See how much it used (MaxRSS), and ask for "
+        "more: #SBATCH --mem=64G, or --mem-per-cpu.",
+        command_line("sacct -j JOBID --format=JobID,ReqMem,MaxRSS,State"),
+    ),
+)
 _SHARED_FLOOR = 64 << 20
 """Docker's default. Real programs pass single batches that are larger."""
 
@@ -444,7 +452,9 @@ def _log_finding(
         subject=subject_of(log),
         message=story.what,
         evidence=log.evidence(*lines[:_MOST_LINES], *lines[-_MOST_LINES:], *ends[:_MOST_LINES]),
-        remedies=(_IN_KERNEL_LOG, *story.remedies)
+        remedies=(*_OF_SLURM, *story.remedies)
+        if _FOR_MEMORY[-1] in story.remedies and log.says(_BY_SLURM)
+        else (_IN_KERNEL_LOG, *story.remedies)
         if _FOR_MEMORY[-1] in story.remedies and log.platform not in ("windows", "macos")
         else story.remedies,
         confidence="certain" if certain else "likely",

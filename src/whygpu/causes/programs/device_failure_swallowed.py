@@ -152,8 +152,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             message=f"every error of {what} in {program.line_name(call.node)} is caught "
             "here, and the program continues",
             fix="Catch only the expected error, and raise all others again.",
-            # Who reads the output then sees the error.
-            severity="info" if _shows_it(handler) else None,
+            # Who reads the output then sees the error; or the author names the expected one.
+            severity="info" if _shows_it(handler) or _explains(program, handler) else None,
         )
 
 
@@ -194,6 +194,14 @@ def _shows_it(handler: ast.ExceptHandler) -> bool:
         or (isinstance(node, ast.keyword) and node.arg == "exc_info")
         for node in nodes
     )
+
+
+def _explains(program: Program, handler: ast.ExceptHandler) -> bool:
+    """A comment in the clause: "# no GPU", "# the devices are already initialised"."""
+    if program.origin(handler) is not None:
+        return False
+    last = handler.end_lineno or handler.lineno
+    return any("#" in line for line in program.lines[handler.lineno - 1 : last])
 
 
 def _tries_next(handler: ast.ExceptHandler) -> bool:

@@ -125,6 +125,18 @@ import torch
 x = torch.ones(3).cuda(1)
 ```
 
+A caller may give another device than the default.
+
+```python
+import torch
+
+class Trainer:
+    def __init__(self, model, device=torch.device("cuda:1")):
+        self.model = model.to(device)
+
+trainer = Trainer(make(), device=chosen)
+```
+
 Another function hides the GPUs, perhaps in another run.
 
 ```python
@@ -150,7 +162,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from whygpu.causes.evidence.device_code import catches, text_of, tf_name
 from whygpu.model.cause import cause
@@ -197,6 +209,7 @@ _TAKES_NUMBER = frozenset(
 )
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NO_MACHINE_HAS = 64
 """The program uses such a number to make the call fail."""
 
@@ -248,20 +261,73 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             continue
         if choice.number >= _NO_MACHINE_HAS or _failure_expected(choice, program):
             continue
+        default_taken = _default_taken(program, choice.call.node)
+        if default_taken == "never":
+            continue
         yield CAUSE.in_code(
             program,
             choice.node,
             subject=choice.framework,
-            message=_message(choice, visible),
+            message=_message(choice, visible)
+            + ("; callers may give another one" if default_taken == "unknown" else ""),
             fix="Use number 0, and select the GPU with CUDA_VISIBLE_DEVICES when starting the "
             "program.",
             severity="info"
-            if _is_placed_softly(program, choice)
+            if _is_placed_softly(program, choice) or default_taken == "unknown"
             else "error"
             if visible is not None
             else None,
             confidence="certain" if visible is not None else "likely",
         )
+
+
+def _default_taken(program: Program, node: ast.AST) -> Literal["", "never", "unknown"]:
+    """Whether a default of a parameter counts; empty if a call of this file does not give it.
+
+    Empty for what is no default, too.
+    """
+    made = node
+    parent = program.parent(node)
+    while isinstance(parent, ast.expr):
+        made, parent = parent, program.parent(parent)
+    function = program.parent(parent) if isinstance(parent, ast.arguments) else None
+    if not isinstance(parent, ast.arguments) or not isinstance(function, _FUNCTIONS):
+        return ""
+    positional = [*parent.posonlyargs, *parent.args]
+    with_default = positional[len(positional) - len(parent.defaults) :]
+    pairs = [*zip(with_default, parent.defaults), *zip(parent.kwonlyargs, parent.kw_defaults)]  # noqa: B905
+    name = next(argument.arg for argument, default in pairs if default is made)
+    names = [each.arg for each in positional]
+    # A keyword-only parameter has no place.
+    place = names.index(name) if name in names else len(names)
+    owner = program.parent(function)
+    called = function.name
+    if isinstance(owner, ast.ClassDef):
+        place -= 1
+        called = owner.name if called == "__init__" else called
+    calls = [
+        call.node
+        for call in program.calls()
+        # torch.load is another load.
+        if not call.path and _called_name(call.node) == called
+    ]
+    if not calls:
+        return "unknown"
+    return "never" if all(_gives(call, name, place) for call in calls) else ""
+
+
+def _gives(call: ast.Call, name: str, place: int) -> bool:
+    return (
+        len(call.args) > place
+        or any(isinstance(each, ast.Starred) for each in call.args)
+        or any(keyword.arg in (name, None) for keyword in call.keywords)
+    )
+
+
+def _called_name(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _takes_first(call: Call) -> bool:

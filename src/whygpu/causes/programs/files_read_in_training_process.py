@@ -114,6 +114,24 @@ _READS_FILES = frozenset({"ImageFolder", "DatasetFolder"})
 _READERS = frozenset({"open", "imread", "read_image", "decode_image", "imdecode", "decode_jpeg"})
 
 
+_LOADS = frozenset({"load", "loadtxt", "loadmat", "read", "read_csv", "dcmread"})
+_LIBRARIES = frozenset(
+    {
+        "np",
+        "numpy",
+        "torch",
+        "torchaudio",
+        "librosa",
+        "nib",
+        "nibabel",
+        "sio",
+        "sf",
+        "pd",
+        "pydicom",
+    }
+)
+
+
 _FEW_WORKERS = late(
     r"(?:'train_dataloader'|dataloader, train[ _]dataloader,) does not have many workers"
 )
@@ -154,7 +172,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         return
     reading = _READS_FILES | set(_reading_classes(program))
     for call in serial:
-        made_by = _class_of(program, call.node.args[0])
+        made_by = _class_of(program, _data_set(call))
         if made_by in reading:
             yield CAUSE.in_code(
                 program,
@@ -171,7 +189,12 @@ def _is_serial(call: Call) -> bool:
     workers = call.keywords.get("num_workers")
     none = workers is None or (isinstance(workers, Constant) and workers.value == 0)
     spreads = any(keyword.arg is None for keyword in call.node.keywords)
-    return none and not spreads and bool(call.node.args)
+    return none and not spreads and (bool(call.node.args) or "dataset" in call.keywords)
+
+
+def _data_set(call: Call) -> ast.expr:
+    given = [keyword.value for keyword in call.node.keywords if keyword.arg == "dataset"]
+    return [*call.node.args[:1], *given][0]
 
 
 def _reading_classes(program: Program) -> Iterator[str]:
@@ -182,8 +205,15 @@ def _reading_classes(program: Program) -> Iterator[str]:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
                 calls = (each for each in ast.walk(method) if isinstance(each, ast.Call))
-                if any(_last_name(each.func) in _READERS for each in calls):
+                if any(map(_reads, calls)):
                     yield node.name
+
+
+def _reads(call: ast.Call) -> bool:
+    """open(path), Image.open(path), np.load(path); not self.load(index)."""
+    name, function = _last_name(call.func), call.func
+    of = function.value if isinstance(function, ast.Attribute) else None
+    return name in _READERS or (name in _LOADS and isinstance(of, ast.Name) and of.id in _LIBRARIES)
 
 
 def _class_of(program: Program, node: ast.expr) -> str:

@@ -41,6 +41,16 @@ for x, y in loader:
     losses.append(loss)
 ```
 
+```python
+import torch
+
+for x, y in loader:
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+    total_loss += loss * x.size(0)
+```
+
 ## Quiet on (code)
 
 ```python
@@ -64,6 +74,19 @@ for batch in loader:
     loss = criterion(model(batch.cuda()))
     loss.backward()
     shown += loss
+```
+
+The sum begins anew with each batch, and the inner loop is only over the parts of one.
+
+```python
+import torch
+
+for images in loader:
+    total = 0
+    for i in range(len(critics)):
+        loss = critics[i](images.cuda())
+        loss.backward()
+        total += loss
 ```
 
 The sum is what backward() is called on, so it is meant to have a graph.
@@ -100,6 +123,7 @@ for x, y in loader:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -107,13 +131,20 @@ from whygpu.causes.evidence.training_loops import (
     TrainingLoop,
     may_train,
     mentions,
+    statements,
     training_loops,
 )
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Edit, Place, Program
 
 CAUSE = cause("WG734", __name__, __doc__, severity="warning", effect="none")
+
+_LOOPS = (ast.For, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_BATCHES = late(r"load|batch|data|iter|sampl|step|train|tqdm", re.IGNORECASE)
+"""What a loop over the batches of a data set goes over, by its name."""
 
 
 class _Keeping(NamedTuple):
@@ -159,6 +190,7 @@ def _kept(program: Program, loop: TrainingLoop) -> Iterator[_Keeping]:
             keeping is not None
             and mentions(keeping.loss, loop.losses)
             and ast.unparse(keeping.kept_in) not in begin_in_step
+            and not _begins_with_batch(program, loop, keeping)
             # The sum is meant to have a graph.
             and f"{program.source(keeping.kept_in)}.backward" not in program.text
             and not _records_nothing_around(program, loop, statement)
@@ -169,6 +201,43 @@ def _kept(program: Program, loop: TrainingLoop) -> Iterator[_Keeping]:
             if isinstance(target, ast.Name) and target.id in differentiated:
                 # loss = loss.item(), loss = reduced(loss.detach())
                 return
+
+
+def _begins_with_batch(program: Program, loop: TrainingLoop, keeping: _Keeping) -> bool:
+    """An outer loop takes a batch and sets the sum to its start; this loop is over parts of it."""
+    if _takes_batch(loop.node):
+        return False
+    outer = program.parent(loop.node)
+    while outer is not None and not isinstance(outer, _FUNCTIONS):
+        if isinstance(outer, _LOOPS) and _takes_batch(outer):
+            return any(
+                isinstance(statement, ast.Assign)
+                and ast.unparse(keeping.kept_in) in map(ast.unparse, statement.targets)
+                for statement in statements(ast.Module(outer.body, []))
+                if statement is not keeping.statement
+            )
+        outer = program.parent(outer)
+    return False
+
+
+def _takes_batch(loop: ast.For | ast.While) -> bool:
+    """for x, y in loader: or next(batches) in the body, not in a loop within it."""
+    if isinstance(loop, ast.For):
+        words = f"{ast.unparse(loop.target)} in {ast.unparse(loop.iter)}"
+        if _BATCHES.search(words) and "epoch" not in words.lower():
+            return True
+    return any(
+        isinstance(call, ast.Call) and _last_word(call.func) in ("next", "__next__", "next_batch")
+        for statement in loop.body
+        if not isinstance(statement, _LOOPS)
+        for call in ast.walk(statement)
+    )
+
+
+def _last_word(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names_with_backward(statement: ast.stmt) -> Iterator[str]:
@@ -198,8 +267,32 @@ def _keeping(statement: ast.stmt) -> _Keeping | None:
         kept_in, parts = call.func.value, call.args
     else:
         return None
-    loss = parts[0] if len(parts) == 1 else None
-    return _Keeping(statement, kept_in, loss) if isinstance(loss, ast.Name) else None
+    loss = _weighted(parts[0]) if len(parts) == 1 else None
+    return _Keeping(statement, kept_in, loss) if loss is not None else None
+
+
+def _weighted(node: ast.expr) -> ast.Name | None:
+    """loss, loss * x.size(0), loss / len(loader); not loss_a + loss_b."""
+    if isinstance(node, ast.Name):
+        return node
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
+        return None
+    pairs = [(node.left, node.right)]
+    if isinstance(node.op, ast.Mult):
+        pairs.append((node.right, node.left))
+    named = [loss for loss, weight in pairs if isinstance(loss, ast.Name) and _is_weight(weight)]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_weight(node: ast.expr) -> bool:
+    """A number that is no tensor with a graph: 0.5, len(x), x.size(0), x.shape[0]."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Call):
+        return _last_word(node.func) in ("len", "size", "float", "int")
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
 def _records_nothing_around(program: Program, loop: TrainingLoop, statement: ast.stmt) -> bool:

@@ -39,6 +39,19 @@ model.compile(optimizer="adam", loss="mse")
 model.fit(x, y)
 ```
 
+Only the data is made in the scope.
+
+```python
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile(optimizer="adam", loss="mse")
+with strategy.scope():
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+model.fit(data)
+```
+
 ## Quiet on (code)
 
 ```python
@@ -144,7 +157,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     fix=_FIX,
                 )
     trained = next((call for call in program.calls() if _trains_a_model(call)), None)
-    if trained is None or any(map(_in_scope, program.calls())):
+    in_scope = [call for call in program.calls() if _in_scope(call)]
+    if trained is None or not all(map(_is_about_data, in_scope)):
         return
     for strategy in strategies:
         if _is_unused(program, strategy):
@@ -167,6 +181,13 @@ def _in_scope(call: Call) -> bool:
     )
 
 
+def _is_about_data(call: Call) -> bool:
+    """tf.data.Dataset.from_tensor_slices(x).batch(8): no variables are made."""
+    while not call.path and isinstance(call.receiver, Result):
+        call = call.receiver.call
+    return call.path.startswith(("tensorflow.data.", "tensorflow.zeros", "builtins.print"))
+
+
 def _model_outside(compiled: Call) -> ast.AST | None:
     """The call that made the model, if it is in no scope.
 
@@ -186,13 +207,13 @@ def _trains_a_model(call: Call) -> bool:
 
 
 def _is_unused(program: Program, strategy: Call) -> bool:
-    """It has one name, which is read for nothing but the number of replicas."""
+    """It has one name, which is read for the number of replicas, or for a scope without a model."""
     assignment = program.parent(strategy.node)
     if not isinstance(assignment, ast.Assign) or not isinstance(assignment.targets[0], ast.Name):
         return False
     name = assignment.targets[0].id
     return all(
-        getattr(program.parent(node), "attr", "") == "num_replicas_in_sync"
+        getattr(program.parent(node), "attr", "") in ("num_replicas_in_sync", "scope")
         for node in ast.walk(program.tree)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
     )

@@ -37,6 +37,13 @@ for row in table:
     scores.append(model.predict(sample)[0])
 ```
 
+```python
+import keras
+
+model = keras.models.load_model("model.keras")
+found = [model.predict(image[None, ...])[0] for image in images]
+```
+
 ## Quiet on (code)
 
 Each sample depends on the result before it.
@@ -105,13 +112,14 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOP = late(r"^[ \t]{0,200}for\b", re.MULTILINE)
 _MODELS = ("Sequential", "Model", "load_model", "applications")
 _predicts_inside = has_line((".predict(",), late(r"^[ \t]|\bfor\b"))
+_in_comprehension = has_line((".predict(",), late(r"\bfor\b[^\n]{0,400}\bin\b"))
 
 
 def _possible(text: str) -> bool:
     return (
         any(name in text for name in _MODELS)
         and _predicts_inside(text)
-        and _LOOP.search(text) is not None
+        and (_LOOP.search(text) is not None or _in_comprehension(text))
     )
 
 
@@ -149,7 +157,17 @@ def _loop_around(program: Program, call: Call) -> ast.For | None:
             return None
         if isinstance(node, ast.For):
             return node
+        if isinstance(node, ast.ListComp):
+            return _as_loop(node)
     return None
+
+
+def _as_loop(node: ast.ListComp) -> ast.For | None:
+    """[model.predict(x) for x in samples]"""
+    first = node.generators[0]
+    if len(node.generators) > 1 or first.ifs:
+        return None
+    return ast.For(first.target, first.iter, [ast.Expr(node.elt)], [])
 
 
 def _is_short(loop: ast.For) -> bool:

@@ -111,6 +111,8 @@ from whygpu.model.program import Program
 CAUSE = cause("WG735", __name__, __doc__, severity="info", effect="none")
 
 _READING = frozenset({"item", "cpu", "tolist", "numpy"})
+_ALWAYS_WAIT = frozenset({"synchronize", "empty_cache"})
+"""To give memory back, PyTorch waits until nothing uses it, and the next step asks for it again."""
 _ON_THE_HOST = frozenset({"shape", "size", "dim", "ndim", "numel", "device", "dtype"})
 """Attributes of a tensor that the program knows before the GPU has computed it."""
 
@@ -145,8 +147,8 @@ def _waits(program: Program, call: ast.Call, loop: TrainingLoop) -> bool:
         return called.id in ("print", "float") and any(mentions(a, loop.losses) for a in call.args)
     if not isinstance(called, ast.Attribute):
         return False
-    if called.attr == "synchronize":
-        return program.source(called) == "torch.cuda.synchronize"
+    if called.attr in _ALWAYS_WAIT:
+        return program.source(called) == f"torch.cuda.{called.attr}"
     return called.attr in _READING and _is_computed_from(called.value, loop.results)
 
 

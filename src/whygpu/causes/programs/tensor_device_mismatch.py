@@ -119,7 +119,35 @@ def train(model, loader):
         loss.backward()
 ```
 
+A loss, and an array of NumPy.
+
+```python
+import torch
+
+net = torch.nn.Linear(10, 2).cuda()
+criterion = torch.nn.MSELoss()
+inputs = torch.rand(5, 10).cuda()
+targets = torch.rand(5, 2)
+print(criterion(net(inputs), targets))
+```
+
+```python
+import numpy as np
+import torch
+
+shown = np.array(torch.zeros(5).to("cuda:0"))
+```
+
 ## Quiet on (code)
+
+The module is made on its device.
+
+```python
+import torch
+
+norm = torch.nn.LayerNorm(8, device=torch.device("cuda"))
+print(norm(torch.randn(2, 8, device="cuda")))
+```
 
 ```python
 import torch
@@ -238,6 +266,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.causes.evidence.targets_left import targets_left
 from whygpu.causes.evidence.torch_tensors import (
+    Device,
     may_be_on_cuda,
     module_device,
     plain,
@@ -250,7 +279,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.program import Program
-from whygpu.model.values import Several, Value
+from whygpu.model.values import Result, Several, Value
 
 CAUSE = cause("WG702", __name__, __doc__, severity="error", effect="broken")
 
@@ -351,6 +380,10 @@ _TOGETHER = frozenset(
 )
 
 
+_NUMPY_MAKERS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "ascontiguousarray"))
+_MOVES = ("to", "cuda", "cpu")
+
+
 _OPERANDS = (
     *(".numpy(", "backward", "torchvision", "torch import"),
     *(".rand", ".zeros", ".ones", ".empty", ".eye"),
@@ -377,6 +410,13 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                 yield _finding(program, event.node, "its tensors are on cuda and on cpu")
         elif type(event) is Call and event.method == "numpy" and not event.node.args:
             yield from _to_numpy(program, event)
+        elif type(event) is Call and event.path in _NUMPY_MAKERS:
+            if tensor_device(event.argument(0, "object")) == "cuda":
+                yield _as_array(program, event)
+        elif type(event) is Call and _is_loss(event.target):
+            devices = {_device_of(program, value) for value in event.arguments[:2]} - {None}
+            if len(devices) > 1:
+                yield _finding(program, event.node, "its tensors are on cuda and on cpu")
         elif type(event) is Call and not event.path and event.arguments:
             module = module_device(program, event.target, event)
             tensor = tensor_device(event.arguments[0])
@@ -410,6 +450,37 @@ def _to_numpy(program: Program, call: Call) -> Iterator[CodeFinding]:
         fix="Copy it to main memory first: .detach().cpu().numpy().",
         confidence="certain" if surely else "likely",
     )
+
+
+def _as_array(program: Program, call: Call) -> CodeFinding:
+    return CAUSE.in_code(
+        program,
+        call.node,
+        subject="torch",
+        message="the tensor is on cuda: this raises TypeError: can't convert cuda:0 device type "
+        "tensor to numpy",
+        fix="Copy it to main memory first: .cpu().",
+    )
+
+
+def _is_loss(target: Value) -> bool:
+    """The criterion of criterion = torch.nn.MSELoss()."""
+    while isinstance(target, Result) and not target.call.path and target.call.method in _MOVES:
+        target = target.call.receiver
+    return (
+        isinstance(target, Result)
+        and target.call.path.startswith("torch.nn.")
+        and target.call.path.endswith("Loss")
+    )
+
+
+def _device_of(program: Program, value: Value) -> Device | None:
+    """The device of a tensor, also of one that a module of known device computes from one there."""
+    if isinstance(value, Result) and not value.call.path and value.call.arguments:
+        module = module_device(program, value.call.target, value.call)
+        given = tensor_device(value.call.arguments[0])
+        return module if module == given else None
+    return tensor_device(value)
 
 
 def _asked(call: Call) -> bool:

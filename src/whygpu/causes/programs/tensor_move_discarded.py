@@ -33,6 +33,18 @@ for images, labels in loader:
     loss = model(images)
 ```
 
+The parts of one batch: the first is kept.
+
+```python
+import torch
+
+for images, labels in loader:
+    images = images.cuda()
+    labels.cuda()
+    loss = criterion(model(images), labels)
+    loss.backward()
+```
+
 ## Quiet on (code)
 
 ```python
@@ -68,6 +80,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from whygpu.causes.evidence.runtime_starts import may_be_cuda
+from whygpu.causes.evidence.targets_left import discarded_moves
 from whygpu.causes.evidence.torch_tensors import is_tensor
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
@@ -94,8 +107,11 @@ _DEVICE = late(r"device|cuda|cpu|gpu", re.IGNORECASE)
 
 @CAUSE.on_code(*_WORDS, needs=("torch",), possible=has_line(_WORDS, _STATEMENT))
 def detect(program: Program) -> Iterator[CodeFinding]:
+    of_batches = frozenset(discarded_moves(program))
     for call in program.calls():
-        if call.method not in ("to", "cuda", "cpu") or call.path or not is_tensor(call.receiver):
+        if call.method not in ("to", "cuda", "cpu") or call.path:
+            continue
+        if not is_tensor(call.receiver) and call.node not in of_batches:
             continue
         statement = program.statement(call.node)
         if not isinstance(statement, ast.Expr) or statement.value is not call.node:

@@ -118,6 +118,21 @@ import keras
 os.environ["KERAS_BACKEND"] = "jax"
 ```
 
+The function is called again, and sets it to the value that it has.
+
+```python
+import os
+import torch
+
+def run(frozen):
+    gpu = 0
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)
+    return torch.cuda.is_available()
+
+run(False)
+run(True)
+```
+
 Set for a program that this one starts.
 
 ```python
@@ -162,7 +177,11 @@ CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 _RESTART = late(r"\brestart", re.IGNORECASE)
 _TPU = late(r"(?<![A-Za-z])(?:TPU|tpu)s?(?![A-Za-z])")
 """Also within Chinese or Japanese words, which have no spaces around it."""
-_DEFAULTS = {"KERAS_BACKEND": "tensorflow", "XLA_PYTHON_CLIENT_PREALLOCATE": "true"}
+_DEFAULTS = {
+    "CUDA_LAUNCH_BLOCKING": "0",
+    "KERAS_BACKEND": "tensorflow",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "true",
+}
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
 """A program that imports these may set a variable for other processes."""
 
@@ -278,9 +297,38 @@ def _set_in_time(program: Program, setting: Setting, reader: Event) -> bool:
             continue
         if setting.default and program.surely_before(other, setting):
             return True
-        if text_of(other.value) == text_of(setting.value) is not None:
+        same = text_of(other.value) == text_of(setting.value) is not None
+        if same or (other.node is setting.node and not _depends_on_call(setting)):
             return program.surely_before(other, reader)
     return False
+
+
+def _depends_on_call(setting: Setting) -> bool:
+    """Whether a line that runs again may set another value: it depends on a parameter or a loop."""
+    function = setting.scope
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return True
+    given = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            given |= set(_names(node.target))
+        elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in (name for target in targets for name in _names(target)):
+                assigned.setdefault(name, []).append(node.value)
+    waiting, seen = [setting.node], set[str]()
+    while waiting:
+        for name in set(_names(waiting.pop())) - seen:
+            if name in given:
+                return True
+            seen.add(name)
+            waiting += assigned.get(name, [])
+    return False
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
 def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Event) -> CodeFinding:

@@ -20,7 +20,10 @@ _COMMENT_SAYS_1 = re.compile(
     re.IGNORECASE,
 )
 _PATH_SAYS_1 = re.compile(
-    r"(?:^|[/_.-])(?:tf|tensorflow)[-_]?v?[-_]?1(?:[._-]?[0-9x]+)?(?:[/_.-]|$)", re.IGNORECASE
+    r"(?:^|[/_.-])(?:tf|tensorflow)[-_]?v?[-_]?1(?:[._-]?[0-9x]+)?(?:[/_.-]|$)"
+    # tensorflow/_v1.py
+    r"|\b(?:tf|tensorflow)[^\n]{0,200}[/_.-]v1\.py$",
+    re.IGNORECASE,
 )
 
 _OLD_KERAS = ("keras.backend.tensorflow_backend", "keras.utils.training_utils")

@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 
 from whygpu.model.deployment import ShellCommand, VariableSetting
 from whygpu.model.requirement_file import FileLine
-from whygpu.readers.deployment.shell_words import NumberedLine, commands, substituted
+from whygpu.readers.deployment.shell_words import (
+    NumberedLine,
+    commands,
+    substituted,
+    with_inner_commands,
+)
 
 _DIRECTIVE = re.compile(r"#\s*(escape|syntax|check)\s*=\s*(\S+)", re.IGNORECASE)
 _HERE_DOCUMENT = re.compile(r"<<(-?)(['\"]?)([A-Za-z_]\w*)\2")
@@ -282,7 +287,7 @@ class _Reader:
                 joined[0] = joined[0]._replace(text=_without_flags(joined[0].text))
             found = commands(self._path, joined, self._known, stops_at_failures=False)
         mounts = "--mount=type=bind" in instruction.text
-        run = Run(found, self._folder, instruction.place, mounts)
+        run = Run(tuple(with_inner_commands(found)), self._folder, instruction.place, mounts)
         self._change(runs=(*self._stages[-1].runs, run))
 
     def _copy(self, instruction: Instruction) -> None:

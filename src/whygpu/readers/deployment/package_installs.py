@@ -16,7 +16,7 @@ from whygpu.model.requirement_file import (
     UnreadLine,
 )
 from whygpu.readers.requirement_files.conda_environment import conda_requirement
-from whygpu.readers.requirement_files.pip_requirement import pip_requirement
+from whygpu.readers.requirement_files.pip_requirement import pip_requirement, wheel_of
 
 _PIP = re.compile(r"^pip(\d(?:\.\d+)?)?")
 _PYTHON = re.compile(r"^python(\d(?:\.\d+)?)?")
@@ -179,7 +179,10 @@ def _pip(arguments: list[_Word], python: str) -> PackageInstall:
         elif text.startswith(("-", ">", "<", "2>")):
             continue
         elif text == "." or text.startswith(("./", "../", "/", ".[")):
-            if not text.endswith(".whl"):
+            if (wheel := wheel_of(text)) is not None:
+                # Perhaps an own build, of which the release says little.
+                requirements.append(PinnedRequirement(wheel[0], (), "", "", place, url=text))
+            elif not text.endswith(".whl"):
                 projects.append(text.partition("[")[0])
         elif "$" in text:
             unread.append(UnreadLine(place, f"the value of {text} is not known"))
@@ -206,17 +209,17 @@ def _conda(given: list[_Word]) -> PackageInstall | None:
     words = [word.text for word in given]
     actions = [word for word in words[1:] if not word.startswith("-")]
     if actions[:2] in (["env", "create"], ["env", "update"]):
-        named = [b for a, b in itertools.pairwise(words) if a in ("-f", "--file")]
-        named += [word.partition("=")[2] for word in words if word.startswith("--file=")]
-        return PackageInstall((), tuple(named or ["environment.yml"]), (), (), "", ())
+        return PackageInstall((), _files_of(words) or ("environment.yml",), (), (), "", ())
     if actions[:1] not in (["install"], ["create"]):
         return None
+    # micromamba create -f environment.yml. A list in another format has names of conda.
+    files = tuple(name for name in _files_of(words) if name.endswith((".yml", ".yaml")))
     requirements, unread, channel, python = list[PinnedRequirement](), list[UnreadLine](), "", ""
     rest = iter(given[words.index(actions[0]) + 1 :])
     for text, place in rest:
         if text in ("-c", "--channel"):
             channel = channel or next(rest, _NO_WORD).text
-        elif text in ("-n", "--name", "-p", "--prefix", "--file"):
+        elif text in ("-n", "--name", "-p", "--prefix", "-f", "--file"):
             next(rest, _NO_WORD)
         elif text.startswith("-"):
             continue
@@ -231,7 +234,14 @@ def _conda(given: list[_Word]) -> PackageInstall | None:
                 python = match[0] if match else ""
             else:
                 requirements.append(found._replace(channel=found.channel or channel))
-    return PackageInstall(tuple(requirements), (), (), (), python, tuple(unread))
+    return PackageInstall(tuple(requirements), files, (), (), python, tuple(unread))
+
+
+def _files_of(words: Sequence[str]) -> tuple[str, ...]:
+    """-f NAME, --file NAME, and both with an equals sign."""
+    apart = [b for a, b in itertools.pairwise(words) if a in ("-f", "--file")]
+    joined = [word.partition("=")[2] for word in words if word.startswith(("--file=", "-f="))]
+    return (*apart, *joined)
 
 
 def uninstalled(command: ShellCommand) -> frozenset[str]:

@@ -7,7 +7,7 @@ variable or a substitution stays as it is written, so that a caller sees the `$`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from whygpu.model.deployment import ShellCommand
@@ -28,6 +28,8 @@ _OPENING = frozenset({"if", "while", "until", "for", "case", "select"})
 _CLOSING = frozenset({"fi", "done", "esac"})
 _TESTS = frozenset({"[", "[[", "test"})
 _FILE_TESTS = frozenset({"-e", "-f", "-s", "-r", "-d"})
+_SHELLS = frozenset({"bash", "sh", "dash", "zsh"})
+_RUNS_TEXT = re.compile(r"-[a-z]{0,5}c")
 MOST_WORDS = 20_000
 """A script has some hundreds; the rest of a longer one is not read."""
 
@@ -84,6 +86,37 @@ def commands(
         command._replace(may_fail=command.may_fail or number not in splitter.counted)
         for number, command in enumerate(found)
     )
+
+
+def with_inner_commands(listed: Sequence[ShellCommand]) -> Iterator[ShellCommand]:
+    """The commands; for bash -c "pip install torch", those of its text, at the line of the text."""
+    for command in listed:
+        number = _number_of_text(command.plain_words)
+        if number is None:
+            yield command
+            continue
+        number += command.first_plain
+        place = command.place_of(number)
+        lines = [NumberedLine(place.line, line) for line in command.words[number].split("\n")]
+        for each in commands(place.file, lines, {}, stops_at_failures=False):
+            yield each._replace(
+                place=place,
+                word_places=(),
+                may_fail=each.may_fail or command.may_fail,
+                is_choice=each.is_choice or command.is_choice,
+            )
+
+
+def _number_of_text(words: Sequence[str]) -> int | None:
+    """Which word of a command is the text that a shell runs; None for other commands."""
+    if not words or words[0].rpartition("/")[2] not in _SHELLS:
+        return None
+    for number, word in enumerate(words[1:-1], 1):
+        if _RUNS_TEXT.fullmatch(word):
+            return number + 1
+        if not word.startswith("-") and words[number - 1] not in ("-o", "+o"):
+            return None
+    return None
 
 
 class _Splitter:

@@ -107,7 +107,7 @@ def _described(node: "Any", frame: "types.FrameType") -> str:
     if isinstance(node, ast.Call):
         name = _named(node.func, frame)
         return _converted(node.args[0], name, frame) if name in NUMBERS and node.args else name
-    if isinstance(node, ast.BinOp):
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)):
         return _of_operands(node, frame, "operator", "")
     if isinstance(node, ast.Subscript):
         value = _value(node.value, frame)
@@ -133,9 +133,12 @@ def _of_operands(node: "Any", frame: "types.FrameType", method: str, plain: str)
 
 
 def _operands(node: "Any") -> "list[Any]":
-    """What an expression such as (a * b) % 7 is computed from."""
+    """What an expression such as (a * b) % 7 == c is computed from."""
     if isinstance(node, ast.BinOp):
         return _operands(node.left) + _operands(node.right)
+    if isinstance(node, ast.Compare):
+        parts = [_operands(each) for each in [node.left, *node.comparators]]
+        return [operand for part in parts for operand in part]
     if isinstance(node, ast.UnaryOp):
         return _operands(node.operand)
     return [node]
@@ -214,13 +217,13 @@ def _value(node: "Any", frame: "types.FrameType") -> "Any":
 def _variable(name: str, frame: "types.FrameType") -> "Any":
     code = frame.f_code
     if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars:
-        return _local(name, frame)
+        return local_variable(name, frame)
     if name in frame.f_globals:
         return frame.f_globals[name]
     return frame.f_builtins.get(name, UNKNOWN) if hasattr(frame, "f_builtins") else UNKNOWN
 
 
-def _local(name: str, frame: "types.FrameType") -> "Any":
+def local_variable(name: str, frame: "types.FrameType") -> "Any":
     """A local variable of a running function.
 
     Until Python 3.12, asking a frame for its variables leaves a copy of all of them in the frame,

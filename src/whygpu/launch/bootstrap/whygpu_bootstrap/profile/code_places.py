@@ -13,7 +13,7 @@ from whygpu_bootstrap.profile import called_objects
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import types
-    from typing import Any
+    from typing import Any, Iterable, Iterator
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OWN_LIBRARY = os.path.join(OWN, "tf1") + os.sep
@@ -37,18 +37,37 @@ class Places:
         self._found: "list[dict[str, Any]]" = [NOT_KEPT]
         self._origins: "dict[str, tuple[str, str]]" = {}
         self._roots = tuple(_library_roots())
+        self._installed = tuple(_installed_folders())
+        self._calls_of_modules: "dict[int, types.CodeType]" = {}
+
+    def reads_mode_of(self, call: "types.CodeType") -> None:
+        """Tell apart calls of modules in training and in evaluation mode. They have this code."""
+        self._calls_of_modules[id(call)] = call
 
     def of(self, frame: "types.FrameType", leaf: bool) -> int:
         code, at = frame.f_code, frame.f_lasti
-        key = (id(code), at, leaf)
+        mode = _mode_of(frame) if id(code) in self._calls_of_modules else ""
+        key = (id(code), at, leaf, mode)
         number = self._numbers.get(key)
         if number is None:
             if len(self._found) >= MOST_PLACES:
                 return 0
             number = self._numbers[key] = len(self._found)
             self._codes.append(code)
-            self._found.append(self._place(frame, code, at, leaf))
+            place = self._place(frame, code, at, leaf)
+            if mode:
+                place["mode"] = mode
+            self._found.append(place)
         return number
+
+    def of_the_program(self, functions: "Iterable[tuple[str, str]]") -> "list[dict[str, str]]":
+        """Those of these functions that the program defines, with the file to show."""
+        found = []
+        for path, name in functions:
+            origin, file = self._origin(path)
+            if origin == "program":
+                found.append({"file": file, "function": name})
+        return found
 
     def _place(
         self, frame: "types.FrameType", code: "types.CodeType", at: int, leaf: bool
@@ -87,6 +106,9 @@ class Places:
         for root in self._roots:
             if path.startswith(root[0]):
                 return root[1], path[len(root[0]) :].lstrip(os.sep).replace(os.sep, "/")
+        for folder in self._installed:
+            if path.startswith(folder):
+                return "library", path[len(folder) :].replace(os.sep, "/")
         if path.startswith("<frozen"):
             return "standard", path
         if path.startswith("<"):
@@ -95,6 +117,33 @@ class Places:
 
     def all(self) -> "list[dict[str, Any]]":
         return self._found
+
+
+def _installed_folders() -> "Iterator[str]":
+    """Folders of packages that pip has installed elsewhere: pip install --target, PYTHONPATH.
+
+    Not the one of the program itself, which may have its packages beside it.
+    """
+    main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    own = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
+    for folder in sys.path:
+        if not folder or os.path.abspath(folder) == own:
+            continue
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        if any(name.endswith(".dist-info") for name in names):
+            yield os.path.join(folder, "")
+
+
+def _mode_of(frame: "types.FrameType") -> str:
+    """Of the module that this frame calls; empty if that is not known."""
+    module = called_objects.local_variable("self", frame)
+    training = getattr(module, "__dict__", {}).get("training")
+    if not isinstance(training, bool):
+        return ""
+    return "training" if training else "evaluation"
 
 
 def _library_roots() -> "Any":

@@ -15,6 +15,7 @@ Whether the collector is switched on is left alone: programs ask for that, and c
 often than the thresholds.
 """
 
+import _thread
 import gc
 import sys
 import time
@@ -61,7 +62,12 @@ class Collector:
         ]
         results = list(chain(*steps))
         self._notice(results[4])
-        return results[-1]
+        frames: "dict[int, types.FrameType]" = results.pop()
+        # Among them is this function's own, with `results` and `frames`. Such a circle would keep
+        # the program's frames, and their variables, until the collector runs: memory that is in use
+        # for longer, and objects that the interpreter has to end when its threads cannot any more.
+        del frames[_thread.get_ident()]
+        return frames
 
     def restore(self) -> None:
         """Give the program its thresholds back."""

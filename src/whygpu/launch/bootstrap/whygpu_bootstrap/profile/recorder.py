@@ -13,16 +13,21 @@ from whygpu_bootstrap.profile import (
     gpu_state,
     lost_interrupt,
     sampler,
+    usable_cores,
     workers,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import types
     from typing import Any, Callable
 
 MOST_MARKS = 10000
 MOST_KEYS = 200
 MOST_COMPILATIONS = 1000
+MOST_STACKS = 16
+"""Different stacks around the steps of one kind that are kept."""
+DEEPEST = 200
 FIRST_SAVED = 5.0
 """Seconds after the first step: then the profile is first saved, after twice as many again, and so
 on. Importing a framework and preparing the data may take longer than that."""
@@ -42,10 +47,12 @@ _first_step = [device_window.FIRST_STEP]
 class Marks:
     """The ends of the steps of one kind. If there are too many, every other one is kept."""
 
-    __slots__ = ("busy", "seen", "stride", "times")
+    __slots__ = ("around", "busy", "seen", "stride", "times")
 
     def __init__(self) -> None:
         self.seen = 0
+        self.around: "set[tuple[tuple[str, str], ...]]" = set()
+        """The functions, as (file, name), in which the first, second, fourth, ... step ended."""
         self.busy = 0.0
         self.stride = 1
         self.times: "list[float]" = []
@@ -128,6 +135,8 @@ def mark(key: str, seconds: float = 0.0) -> None:
         state["sampler"].follow()
     kept.seen += 1
     kept.busy += seconds
+    if kept.seen & (kept.seen - 1) == 0 and len(kept.around) < MOST_STACKS:
+        kept.around.add(_functions_around())
     if kept.seen % kept.stride == 0:
         kept.times.append(time.perf_counter())
         if len(kept.times) >= MOST_MARKS:
@@ -135,6 +144,21 @@ def mark(key: str, seconds: float = 0.0) -> None:
             kept.stride *= 2
     if state["window"].due:
         _switch_window(state)
+
+
+def _functions_around() -> "tuple[tuple[str, str], ...]":
+    """The functions that are on the stack of the caller."""
+    found: "list[tuple[str, str]]" = []
+    frame: "types.FrameType | None" = sys._getframe(2)
+    while frame is not None and len(found) < DEEPEST:
+        found.append((frame.f_code.co_filename, frame.f_code.co_name))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def reads_mode_of(call: "types.CodeType") -> None:
+    """Note of each call of modules of PyTorch, which have this code, in which mode they are."""
+    _state["sampler"].places.reads_mode_of(call)
 
 
 def _begin_in_child() -> None:
@@ -284,14 +308,14 @@ def _found(device: "dict[str, Any]") -> "dict[str, Any]":
     return {
         "began": _state["began"],
         "seconds": round(taken.now(), 4),
-        "cores": _cores(),
+        "cores": usable_cores.usable_cores(),
         "places": taken.places.all(),
         "stacks": [list(stack) for stack in stacks],
         "times": [round(each, 4) for each in taken.times],
         "stack_of": taken.stack_of,
         "thread_seconds": [round(each, 4) for each in taken.thread_seconds],
         "process_seconds": [round(each, 4) for each in taken.process_seconds],
-        "marks": [_marks_of(key, each, taken.began) for key, each in list(_state["marks"].items())],
+        "marks": [_marks_of(key, each, taken) for key, each in list(_state["marks"].items())],
         "workers": _state["children"].found(),
         "waited": _state["children"].waited,
         "idle": _state["children"].idle,
@@ -307,21 +331,16 @@ def _found(device: "dict[str, Any]") -> "dict[str, Any]":
     }
 
 
-def _marks_of(key: str, marks: "Marks", began: float) -> "dict[str, Any]":
-    times = [round(each - began, 4) for each in list(marks.times)]
+def _marks_of(key: str, marks: "Marks", taken: "sampler.Sampler") -> "dict[str, Any]":
+    times = [round(each - taken.began, 4) for each in list(marks.times)]
     return {
         "key": key,
         "seen": marks.seen,
         "stride": marks.stride,
         "times": times,
         "busy": round(marks.busy, 4),
+        "around": [taken.places.of_the_program(each) for each in list(marks.around)],
     }
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def after_fork() -> None:

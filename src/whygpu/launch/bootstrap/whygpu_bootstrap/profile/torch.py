@@ -23,6 +23,8 @@ _optimizers: "list[str]" = []
 def start(torch: "Any") -> None:
     recorder.prepare("torch", start, torch)
     recorder.watch(Compilations())
+    with process_record.noted("telling modules in training and evaluation mode apart"):
+        recorder.reads_mode_of(torch.nn.Module._call_impl.__code__)
     with process_record.noted("preparing PyTorch's profiler"):
         recorder.add_profiler("torch", torch_profiler.Profiler(torch))
     optimizer = sys.modules.get("torch.optim.optimizer")

@@ -5,6 +5,7 @@ and it may set names that are no flags.
 """
 
 import functools
+import sys
 
 import absl.flags
 import numpy
@@ -27,6 +28,13 @@ def __dir__() -> "list[str]":
     return dir(flags)
 
 
+def _parse(args: "Any" = None) -> None:
+    """Programs call it before they list the flags."""
+    wrapped = absl.flags.FLAGS
+    if not wrapped.is_parsed():
+        wrapped(sys.argv if args is None else sys.argv[:1] + list(args))
+
+
 class _Flags(flags._FlagValuesWrapper):
     def __setattr__(self, name: str, value: "Any") -> None:
         try:
@@ -35,6 +43,8 @@ class _Flags(flags._FlagValuesWrapper):
             self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> "Any":
+        if name == "_parse_flags":
+            return _parse
         return self.__dict__[name] if name in self.__dict__ else super().__getattr__(name)
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NAMES = ("tensorflow", "keras")
 
+SCIPY = "scipy"
+"""Its names are restored before the program imports it; the import itself is Python's."""
+
 # Their commands (`python -m tensorboard.main`) are not TensorFlow 1 programs.
 _LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorboard", "whygpu_bootstrap")
 
@@ -63,10 +66,14 @@ def _wrapped(original: "Any", maker: str) -> "Any":
 
 def _decided(name: "Any", globals: "Any", fromlist: "Any", level: "Any") -> "Any":
     """What an import by the program gives; None for an import that is none of our business."""
-    if level != 0 or name.partition(".")[0] not in NAMES:
+    first = name.partition(".")[0]
+    if level != 0 or (first not in NAMES and first != SCIPY):
         return None
     caller = sys._getframe(2).f_globals if globals is None else globals
     if not is_program(caller):
+        return None
+    if first == SCIPY:
+        _restore_scipy(name, fromlist)
         return None
     surface = _surface()
     return None if surface is None else surface.imported(name, fromlist)
@@ -129,6 +136,15 @@ def _is_installed(path: str) -> bool:
     if "site-packages" in folders or "dist-packages" in folders:
         return True
     return path.startswith(_standard_library)
+
+
+def _restore_scipy(name: str, fromlist: "Any") -> None:
+    from whygpu_bootstrap import process_record
+    from whygpu_bootstrap.frameworks import part
+
+    with process_record.noted("--tf1: names of scipy"):
+        for each in [name] + [name + "." + item for item in fromlist or ()]:
+            part("tf1.scipy_names").restore(each)
 
 
 def _surface() -> "Any":

@@ -22,7 +22,12 @@ INSIDE = (
 )
 """Parts of the package that programs import although they are not public."""
 
-FIRST = {"tf.compat.v2": "tf2", "tf.flags": "own:flags"}
+FIRST = {
+    "tf.compat.v2": "tf2",
+    "tf.flags": "own:flags",
+    "tf.concat": "own:old_arguments:concat",
+    "tf.split": "own:old_arguments:split",
+}
 """Looked up before anything else."""
 
 KERAS_2_ONLY = ("tf.keras",)
@@ -34,6 +39,7 @@ _CONTRIB_LAYERS = (
     "own:contrib.norms",
     "own:contrib.parts",
     "own:contrib.feature_columns",
+    "own:contrib.utils",
 )
 _KERAS = "python:tensorflow.python.keras."
 _KERAS_3 = "python:keras."
@@ -138,7 +144,7 @@ SOURCES = {
     "tf.contrib.tensorboard": (),
     "tf.contrib.tensorboard.plugins": (),
     "tf.contrib.tensorboard.plugins.projector": ("python:tensorboard.plugins.projector",),
-    "tf.contrib.tpu": ("tf.tpu",),
+    "tf.contrib.tpu": ("own:contrib.tpu", "tf.tpu"),
     "tf.contrib.training": ("own:contrib.framework",),
     "tf.contrib.util": ("own:contrib.framework",),
     "tf.contrib.predictor": ("own:contrib.predictor",),
@@ -150,6 +156,7 @@ SOURCES = {
     ),
     "tf.estimator.export": ("own:estimator.exporting",),
     "tf.estimator.inputs": ("own:estimator.inputs",),
+    "tf.estimator.tpu": ("own:contrib.tpu",),
     "tf.examples": (),
     "tf.examples.tutorials": (),
     "tf.examples.tutorials.mnist": (),
@@ -230,6 +237,8 @@ _HOMES = (
         "tf.estimator",
     ),
     (re.compile(r"^tf\.python\.layers\.normalization$"), "tf.layers"),
+    (re.compile(r"^tf\.python\.ops\.constant_op$"), "tf.python.framework.constant_op"),
+    (re.compile(r"^tf\.python\.tpu\.tpu_(config|estimator)$"), "tf.contrib.tpu"),
     (re.compile(r"^tf\.python\.training\.training_ops$"), "tf.python.ops.gen_training_ops"),
     (re.compile(r"^tf\.keras\.backend\.(tensorflow|common|load)_backend$"), "tf.keras.backend"),
     (

@@ -1,6 +1,7 @@
 """Batch normalization as an operation on given variables; the layers of TensorFlow 1 rest on it."""
 
 import tensorflow.compat.v1 as tf
+from tensorflow.python.training import moving_averages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ def batch_normalization(
     epsilon: "Any",
     momentum: "Any",
     training: "Any",
+    zero_debias: bool = False,
 ) -> "tuple[Any, ...]":
     """The normalized x, and the operations that move the averages (none when not training).
 
-    `training` may be a Python value or a tensor; gamma and beta may be None.
+    `training` may be a Python value or a tensor; gamma and beta may be None. `zero_debias`: the
+    average of the means is corrected for its start at zero.
     """
     rank = x.shape.ndims
     axis = axis % rank
@@ -34,6 +37,10 @@ def batch_normalization(
     if fixed:
         y, mean, variance = learning()
         share = 1.0 - momentum
+    elif zero_debias:
+        raise NotImplementedError(
+            "zero_debias_moving_mean under --tf1 needs is_training as a Python value"
+        )
     else:
         no_change = (moving_mean, moving_variance)
         y, mean, variance = tf.cond(
@@ -42,11 +49,11 @@ def batch_normalization(
             lambda: (known(),) + tuple(tf.identity(value) for value in no_change),
         )
         share = 1.0 - momentum
-    updates = [
-        _move(moving_mean, mean, share),
-        _move(moving_variance, variance, share),
-    ]
-    return y, updates
+    if zero_debias:
+        moved = moving_averages.assign_moving_average(moving_mean, mean, momentum, zero_debias=True)
+    else:
+        moved = _move(moving_mean, mean, share)
+    return y, [moved, _move(moving_variance, variance, share)]
 
 
 def constant(training: "Any") -> "Any":

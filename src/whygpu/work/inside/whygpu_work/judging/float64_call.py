@@ -2,7 +2,8 @@
 
 It has no layers that could be examined one by one, so the function runs as a whole: once with its
 arguments as they are, in float64, and again with every number changed as much as rounding changes
-the largest sums that arrays of their shapes can make; see rounding.py.
+the largest sums that arrays of their shapes can make, and what each operation makes as well; see
+rounding.py.
 """
 
 import sys
@@ -10,7 +11,7 @@ import sys
 import numpy
 
 from ..lanes import host_arrays
-from . import floats, rounding
+from . import floats, inner_rounding, rounding
 from .float64_keras import CannotLift
 
 TYPE_CHECKING = False
@@ -76,10 +77,16 @@ def record(
     _check_repeats(exact, dict(call(wide)))
     reduction = largest_sum([array.shape for array in arguments])
     size = rounding.amplitude(precision, reduction)
+    one = rounding.amplitude(precision, 1)
     random = numpy.random.RandomState(0)
-    samples = [
-        dict(call([_moved(array, size, random) for array in wide])) for _ in range(rounding.SAMPLES)
-    ]
+
+    def move(array: "numpy.ndarray", is_sum: bool) -> "numpy.ndarray":
+        return rounding.moved(array, size if is_sum else one, random)
+
+    samples = []
+    for _ in range(rounding.SAMPLES):
+        with inner_rounding.changed(inner_rounding.loaded(), move):
+            samples.append(dict(call([_moved(array, size, random) for array in wide])))
     for name, values in exact:
         if values.dtype.kind != "f":
             writer.tensor(name, "output", values)

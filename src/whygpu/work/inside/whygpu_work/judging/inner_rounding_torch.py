@@ -1,10 +1,4 @@
-"""Changes what PyTorch computes inside of a layer by what rounding may change it.
-
-A result of the layer can depend on digits that an intermediate number loses, as in
-(x + 1e6) - 1e6. Changed inputs do not show that: float64 keeps these digits.
-"""
-
-import contextlib
+"""Changes the result of each operation of PyTorch; see inner_rounding.py."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,35 +104,16 @@ SUMS = frozenset(
 )
 """Operations whose rounding is that of a sum."""
 
-_active: "list[Any]" = []
 
-
-def changed(move: "Callable[[Any, bool], Any]") -> "Any":
-    """A context in which `move(array, is_sum)` changes the result of each operation.
-
-    For the outermost one only: steps inside of a container are changed once.
-    """
-    mode = None if _active else _mode(move)
-    return contextlib.nullcontext() if mode is None else mode
-
-
-def _mode(move: "Callable[[Any, bool], Any]") -> "Any":
+def context(move: "Callable[[Any, bool], Any]") -> "Any":
+    """None before PyTorch 1.13, where Python code does not see the operations."""
     try:
         import torch
         from torch.utils._python_dispatch import TorchDispatchMode
     except ImportError:
-        # Before PyTorch 1.13, Python code does not see the operations.
         return None
 
     class Rounding(TorchDispatchMode):
-        def __enter__(self) -> "Any":
-            _active.append(self)
-            return super().__enter__()
-
-        def __exit__(self, *error: "Any") -> "Any":
-            _active.remove(self)
-            return super().__exit__(*error)
-
         def __torch_dispatch__(
             self, function: "Any", types: "Any", arguments: "Any" = (), options: "Any" = None
         ) -> "Any":

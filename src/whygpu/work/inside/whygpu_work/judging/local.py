@@ -309,7 +309,9 @@ class Forcing(object):
             StepError(_gap(recorded, exact), allowed.own, allowed.products)
             for recorded, exact, allowed in zip(each.lane, each.exact, allowances)
         ]
-        self._writer.found(name, each.precision, errors, each.between)
+        # The lane may run code there that this framework does not.
+        between = each.between or each.step.code_before
+        self._writer.found(name, each.precision, errors, between)
 
 
 class _Unknown(object):

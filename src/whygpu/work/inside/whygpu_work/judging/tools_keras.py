@@ -1,13 +1,12 @@
 """What local.py needs from Keras: tensors in structures, their masks, and facts about layers."""
 
 import collections
-import contextlib
 
 import numpy
 
 from .. import trees
 from ..lanes import taps_keras
-from . import inner_rounding_torch, reductions
+from . import inner_rounding, reductions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,11 +69,9 @@ class KerasTools(object):
             layer.set_weights(weights)
 
     def rounded_inside(self, move: "Callable[[Any, bool], Any]") -> "Any":
-        """A context in which `move` changes the array that each operation makes.
-
-        Operations of TensorFlow and JAX are not seen one by one."""
-        on_torch = self._ops is not None and self._keras.backend.backend() == "torch"
-        return inner_rounding_torch.changed(move) if on_torch else contextlib.nullcontext()
+        """A context in which `move` changes the array that each operation makes."""
+        backend = self._keras.backend.backend() if self._ops is not None else "tensorflow"
+        return inner_rounding.changed([backend], move)
 
     def keeps_state(self, layer: "Any") -> bool:
         return bool(getattr(layer, "stateful", False))

@@ -4,7 +4,7 @@ import numpy
 
 from .. import trees
 from ..lanes import taps_torch
-from . import inner_rounding_torch, reductions
+from . import inner_rounding, reductions
 from .tools_keras import Facts
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ class TorchTools(object):
 
     def rounded_inside(self, move: "Callable[[Any, bool], Any]") -> "Any":
         """A context in which `move` changes the array that each operation makes."""
-        return inner_rounding_torch.changed(move)
+        return inner_rounding.changed(["torch"], move)
 
     def keeps_state(self, part: "Any") -> bool:
         """Modules of torch.nn change their state only in training."""

@@ -52,8 +52,8 @@ def record(keras: "Any", model: "Any", inputs: "Any", writer: "Writer") -> str:
             _first_line(error)
         )
         steps = _one_by_one(keras, model, inputs)
-    for name, layer, result in steps:
-        _write(writer, name, layer, result)
+    for name, layer, code_before, result in steps:
+        _write(writer, name, layer, code_before, result)
     return note
 
 
@@ -61,27 +61,28 @@ def _first_line(error: "BaseException") -> str:
     return ("%s: %s" % (type(error).__name__, error)).split("\n")[0][:200]
 
 
-def _compiled(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any, Any]]":
+def _compiled(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any, bool, Any]]":
     recorder, steps = taps_keras.recorder(keras, model)
     if getattr(model, "jit_compile", None) is not None:
         recorder.jit_compile = model.jit_compile
     results = recorder.predict_on_batch(inputs)
     if len(results) != len(steps):
         raise ValueError("%d steps gave %d results" % (len(steps), len(results)))
-    return [(name, layer, result) for (name, layer), result in zip(steps, results)]
+    return [step + (result,) for step, result in zip(steps, results)]
 
 
-def _one_by_one(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any, Any]]":
-    steps = []
+def _one_by_one(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any, bool, Any]]":
+    steps: "list[tuple[str, Any, bool, Any]]" = []
 
     def on_step(
         name: str, layer: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"
     ) -> "Any":
+        before = taps.code_before
         result = compute(args, kwargs)
-        steps.append((name, layer, result))
+        steps.append((name, layer, before, result))
         return result
 
-    with taps_keras.tapped(keras, model, on_step), without_gradients(keras):
+    with taps_keras.tapped(keras, model, on_step) as taps, without_gradients(keras):
         model(inputs, training=False)
     return steps
 
@@ -100,7 +101,7 @@ class _Nothing(object):
         pass
 
 
-def _write(writer: "Writer", name: str, layer: "Any", result: "Any") -> None:
+def _write(writer: "Writer", name: str, layer: "Any", code_before: bool, result: "Any") -> None:
     names = []
     for inner, leaf in host_arrays.named(trees.without_fields(trees.in_key_order(result)), name):
         array, dtype = host_arrays.on_host(leaf)
@@ -120,6 +121,7 @@ def _write(writer: "Writer", name: str, layer: "Any", result: "Any") -> None:
         taps_keras.precision(layer),
         settings,
         taps_keras.digest(weights),
+        code_before,
     )
 
 

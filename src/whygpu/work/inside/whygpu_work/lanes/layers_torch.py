@@ -59,15 +59,16 @@ def record(module: "Any", inputs: "Any", writer: "Writer") -> None:
     def on_step(
         name: str, part: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"
     ) -> "Any":
+        before = taps.code_before
         result = compute(args, kwargs)
-        _write(writer, name, part, result)
+        _write(writer, name, part, before, result)
         return result
 
-    with taps_torch.tapped(torch, module, on_step), torch.no_grad():
+    with taps_torch.tapped(torch, module, on_step) as taps, torch.no_grad():
         call(module, inputs)
 
 
-def _write(writer: "Writer", name: str, part: "Any", result: "Any") -> None:
+def _write(writer: "Writer", name: str, part: "Any", code_before: bool, result: "Any") -> None:
     names = []
     for i, tensor in enumerate(trees.flat(result, is_tensor)):
         inner = layer_tensor(name if i == 0 else "%s[%d]" % (name, i))
@@ -84,4 +85,5 @@ def _write(writer: "Writer", name: str, part: "Any", result: "Any") -> None:
         taps_torch.precision(part, result),
         taps_torch.settings(part),
         digest(weights),
+        code_before,
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 
 Tensor = collections.namedtuple("Tensor", "name kind dtype file rounding")
-Step = collections.namedtuple("Step", "name kind outputs precision settings weights")
+Step = collections.namedtuple("Step", "name kind outputs precision settings weights code_before")
 
 
 def stored(array: "numpy.ndarray") -> "tuple[numpy.ndarray, str]":
@@ -89,8 +89,11 @@ class Writer(object):
         precision: str,
         settings: "Any",
         weights: str,
+        code_before: bool = False,
     ) -> None:
-        """`settings` is the layer's configuration as JSON; `weights` a digest of its weights."""
+        """`settings` is the layer's configuration as JSON; `weights` a digest of its weights.
+
+        `code_before`: the user's code made an input of it from the results of other steps."""
         self._steps.append(
             {
                 "name": name,
@@ -99,6 +102,7 @@ class Writer(object):
                 "precision": precision,
                 "settings": settings,
                 "weights": weights,
+                "code_before": code_before,
             }
         )
 

@@ -12,7 +12,8 @@ import json
 
 import numpy
 
-from . import unused_tensorflow
+from .. import trees
+from . import passed_on, unused_tensorflow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def tapped(keras: "Any", model: "Any", on_step: "Callable[..., Any]") -> "Iterator[None]":
+def tapped(keras: "Any", model: "Any", on_step: "Callable[..., Any]") -> "Iterator[_Taps]":
     """In this context, `on_step(name, layer, compute, args, kwargs)` runs the steps of `model`.
 
     `compute(args, kwargs)` computes the step; the result of `on_step` is passed to the next step.
     """
-    taps = _Taps(model, on_step)
+    taps = _Taps(keras, model, on_step)
     classes = [keras.layers.Layer]
     if hasattr(keras, "Operation"):  # Keras 3, of which layers are one kind
         classes.append(keras.Operation)
@@ -33,16 +34,20 @@ def tapped(keras: "Any", model: "Any", on_step: "Callable[..., Any]") -> "Iterat
     for cls, original in zip(classes, originals):
         cls.__call__ = taps.around(original)
     try:
-        yield
+        yield taps
     finally:
         for cls, original in zip(classes, originals):
             cls.__call__ = original
 
 
 class _Taps(object):
-    def __init__(self, model: "Any", on_step: "Callable[..., Any]") -> None:
+    code_before = False
+    """Whether the user's code computed an input of the step that is running."""
+
+    def __init__(self, keras: "Any", model: "Any", on_step: "Callable[..., Any]") -> None:
         self._model = model
         self._on_step = on_step
+        self._passed_on = passed_on.PassedOn(_tensors_by(keras))
         self._containers: "list[Any]" = []
         self._within_step = False
         self._calls: "dict[str, int]" = {}
@@ -64,6 +69,7 @@ class _Taps(object):
     ) -> "Any":
         if layer is self._model:
             self._calls.clear()
+            self._passed_on.begin((args, kwargs))
         self._containers.append(layer)
         try:
             result = original(layer, *args, **kwargs)
@@ -71,7 +77,7 @@ class _Taps(object):
             self._containers.pop()
         if self._within_step or not has_code_of_its_own(layer):
             return result
-        return self._on_step(self._name(layer), layer, _as_it_is, (result,), {})
+        return self._noted(layer, _as_it_is, (result,), {})
 
     def _step(
         self, original: "Callable[..., Any]", layer: "Any", args: "Any", kwargs: "Any"
@@ -83,7 +89,16 @@ class _Taps(object):
             finally:
                 self._within_step = False
 
-        return self._on_step(self._name(layer), layer, compute, args, kwargs)
+        return self._noted(layer, compute, args, kwargs)
+
+    def _noted(
+        self, layer: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"
+    ) -> "Any":
+        by_user = is_container(layer) or any(map(has_code_of_its_own, self._containers))
+        self.code_before = by_user and self._passed_on.is_computed((args, kwargs))
+        result = self._on_step(self._name(layer), layer, compute, args, kwargs)
+        self._passed_on.note(result)
+        return result
 
     def _name(self, layer: "Any") -> str:
         """The names of the models that contain it, and its own; with a number from the second call
@@ -93,6 +108,14 @@ class _Taps(object):
         self._calls[name] = self._calls.get(name, 0) + 1
         count = self._calls[name]
         return name if count == 1 else "{}#{}".format(name, count)
+
+
+def _tensors_by(keras: "Any") -> "Callable[[Any], list[Any]]":
+    if hasattr(keras, "ops"):
+        return lambda structure: trees.flat(structure, keras.ops.is_tensor)
+    import tensorflow  # Keras 2
+
+    return lambda structure: trees.flat(structure, tensorflow.is_tensor)
 
 
 def is_container(layer: "Any") -> bool:
@@ -146,12 +169,13 @@ def digest(weights: "Iterable[Any]") -> str:
     return result.hexdigest()[:16]
 
 
-def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any]]]":
+def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any, bool]]]":
     """A model that returns the result of every step of `model`, compiled like the model itself.
 
-    Also a list that has, after a call, the name and the layer of each of its outputs.
+    Also a list that has, after a call, of each of its outputs the name, the layer, and whether
+    the user's code computed its input.
     """
-    steps: "list[tuple[str, Any]]" = []
+    steps: "list[tuple[str, Any, bool]]" = []
 
     class Recorder(keras.Model):
         def __init__(self) -> None:
@@ -164,7 +188,7 @@ def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any]]]":
         def call(self, inputs: "Any") -> "Any":
             # A model is traced several times; the last trace counts.
             del steps[:]
-            results = []
+            results: "list[Any]" = []
 
             def on_step(
                 name: str,
@@ -173,12 +197,13 @@ def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any]]]":
                 args: "Any",
                 kwargs: "Any",
             ) -> "Any":
+                before = taps.code_before
                 result = compute(args, kwargs)
-                steps.append((name, layer))
+                steps.append((name, layer, before))
                 results.append(result)
                 return result
 
-            with tapped(keras, self.recorded, on_step):
+            with tapped(keras, self.recorded, on_step) as taps:
                 self.recorded(inputs, training=False)
             return results
 

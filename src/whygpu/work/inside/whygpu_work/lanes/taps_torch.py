@@ -8,7 +8,9 @@ name of the module whose code it is.
 
 import contextlib
 
+from .. import trees
 from ..work_torch import leaves
+from . import passed_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,22 +20,29 @@ _LOOKED_INTO = ("Sequential", "ModuleList", "ModuleDict")
 
 
 @contextlib.contextmanager
-def tapped(torch: "Any", module: "Any", on_step: "Callable[..., Any]") -> "Iterator[None]":
+def tapped(torch: "Any", module: "Any", on_step: "Callable[..., Any]") -> "Iterator[_Taps]":
     """In this context, `on_step(name, part, compute, args, kwargs)` runs the steps of `module`.
 
     `compute(args, kwargs)` computes the step; the result of `on_step` is passed to the next step.
     """
     original = torch.nn.Module.__call__
-    torch.nn.Module.__call__ = _Taps(module, on_step).around(original)
+    taps = _Taps(torch, module, on_step)
+    torch.nn.Module.__call__ = taps.around(original)
     try:
-        yield
+        yield taps
     finally:
         torch.nn.Module.__call__ = original
 
 
 class _Taps(object):
-    def __init__(self, module: "Any", on_step: "Callable[..., Any]") -> None:
+    code_before = False
+    """Whether the user's code computed an input of the step that is running."""
+
+    def __init__(self, torch: "Any", module: "Any", on_step: "Callable[..., Any]") -> None:
         self._module = module
+        self._passed_on = passed_on.PassedOn(
+            lambda structure: trees.flat(structure, lambda each: isinstance(each, torch.Tensor))
+        )
         self._names = {id(part): name for name, part in module.named_modules()}
         self._on_step = on_step
         self._within_step = False
@@ -43,6 +52,7 @@ class _Taps(object):
         def call(part: "Any", *args: "Any", **kwargs: "Any") -> "Any":
             if part is self._module:
                 self._calls.clear()
+                self._passed_on.begin((args, kwargs))
             if self._within_step:
                 return original(part, *args, **kwargs)
             if not is_container(part):
@@ -50,7 +60,7 @@ class _Taps(object):
             result = original(part, *args, **kwargs)
             if not has_code_of_its_own(part):
                 return result
-            return self._on_step(self._name(part), part, _as_it_is, (result,), {})
+            return self._noted(part, _as_it_is, (result,), {})
 
         return call
 
@@ -64,7 +74,15 @@ class _Taps(object):
             finally:
                 self._within_step = False
 
-        return self._on_step(self._name(part), part, compute, args, kwargs)
+        return self._noted(part, compute, args, kwargs)
+
+    def _noted(
+        self, part: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"
+    ) -> "Any":
+        self.code_before = self._passed_on.is_computed((args, kwargs))
+        result = self._on_step(self._name(part), part, compute, args, kwargs)
+        self._passed_on.note(result)
+        return result
 
     def _name(self, part: "Any") -> str:
         """The name from named_modules(); with a number from the second call on."""

@@ -70,7 +70,7 @@ def convolution(
         outputs = tf.nn.convolution(
             inputs,
             weights,
-            padding,
+            padding.upper(),
             strides=as_list(stride, dims),
             dilation_rate=as_list(rate, dims),
             data_format=data_format,
@@ -166,7 +166,7 @@ def separable_convolution2d(
         shape = as_list(kernel_size, 2) + [size, depth_multiplier]
         depthwise = weights_variable(shape, layer, dtype, "depthwise_weights")
         steps = [1] + as_list(stride, 2) + [1]
-        rates = as_list(rate, 2)
+        rates, padding = as_list(rate, 2), padding.upper()
         if num_outputs is None:
             outputs = tf.nn.depthwise_conv2d(inputs, depthwise, steps, padding, rates)
         else:
@@ -196,7 +196,7 @@ def _pool(
         first = data_format == "NCHW"
         kernel = [1, 1] + kernel if first else [1] + kernel + [1]
         steps = [1, 1] + steps if first else [1] + steps + [1]
-        outputs = pool(inputs, kernel, steps, padding, data_format=data_format)
+        outputs = pool(inputs, kernel, steps, padding.upper(), data_format=data_format)
         return collected(collections, outputs, name)
 
 

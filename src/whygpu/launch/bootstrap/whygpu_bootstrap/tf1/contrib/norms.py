@@ -47,10 +47,10 @@ def batch_norm(
     renorm_decay: float = 0.99,
     adjustment: "Any" = None,
 ) -> "Any":
-    if renorm or adjustment is not None or batch_weights is not None or zero_debias_moving_mean:
+    if renorm or adjustment is not None or batch_weights is not None:
         raise NotImplementedError(
-            "tf.contrib.layers.batch_norm under --tf1 has neither renorm, adjustment, "
-            "batch_weights nor zero_debias_moving_mean"
+            "tf.contrib.layers.batch_norm under --tf1 has neither renorm, adjustment nor "
+            "batch_weights"
         )
     inputs = tf.convert_to_tensor(inputs)
     axis = 1 if data_format == "NCHW" else -1
@@ -66,7 +66,16 @@ def batch_norm(
         mean = _parameter("moving_mean", tf.zeros_initializer(), layer, False)
         variance = _parameter("moving_variance", tf.ones_initializer(), layer, False)
         outputs, updates = normalization.batch_normalization(
-            inputs, axis, gamma, beta, mean, variance, epsilon, decay, is_training
+            inputs,
+            axis,
+            gamma,
+            beta,
+            mean,
+            variance,
+            epsilon,
+            decay,
+            is_training,
+            zero_debias_moving_mean,
         )
         if updates_collections is None:
             with tf.control_dependencies(updates):

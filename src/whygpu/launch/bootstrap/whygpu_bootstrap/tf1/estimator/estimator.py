@@ -114,7 +114,7 @@ class RunConfig:
     task_id = 0
 
     def replace(self, **changes: "Any") -> "Any":
-        return RunConfig(**dict(vars(self), **changes))
+        return type(self)(**dict(vars(self), **changes))
 
 
 class Estimator:
@@ -308,17 +308,25 @@ class Estimator:
         return self._called(receiver.features, None, ModeKeys.PREDICT)
 
     def _called(self, features: "Any", labels: "Any", mode: "Any") -> "Any":
-        offered = {"mode": mode, "params": self._params, "config": self._config}
+        offered = self._offered(mode)
         given = {name: offered[name] for name in offered if _takes(self._model_fn, name)}
         if _takes(self._model_fn, "labels"):
             given["labels"] = labels
-        spec = self._model_fn(features=features, **given)
+        spec = self._spec(self._model_fn(features=features, **given))
         if not isinstance(spec, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
         return spec
 
+    def _offered(self, mode: "Any") -> "dict[str, Any]":
+        """The arguments that a function of the program gets if it has parameters for them."""
+        return {"mode": mode, "params": self._params, "config": self._config}
+
+    def _spec(self, made: "Any") -> "Any":
+        """The EstimatorSpec of what a model function returns."""
+        return made
+
     def _inputs(self, input_fn: "Any", mode: "Any") -> "tuple[Any, ...]":
-        offered = {"mode": mode, "params": self._params, "config": self._config}
+        offered = self._offered(mode)
         result = input_fn(**{name: offered[name] for name in offered if _takes(input_fn, name)})
         if isinstance(result, (tf.data.Dataset, tf.compat.v2.data.Dataset)):
             iterator = tf.data.make_initializable_iterator(result)
