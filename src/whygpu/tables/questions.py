@@ -136,6 +136,8 @@ QUESTIONS: tuple[Complaint, ...] = (
             ),
             any_case(r"batch(?:[ _-]?size)?(?!\w)|(?<!\w)fit(?!\w)|(?:memory|VRAM)[^\n]{0,30}need"),
             one_of("GPUs?", "memory", "VRAM", "GB", r"\d{1,3} ?GB", "RAM"),
+            # Who has run out already asks why.
+            any_case(r"^(?![^\n]*(?:(?<!\w)OOM(?!\w)|out of (?:\w{2,6} )?memory|Exhausted))"),
         ),
         "which batch fits into the GPU's memory",
         (
