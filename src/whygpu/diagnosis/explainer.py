@@ -13,22 +13,24 @@ from collections.abc import Sequence
 from whygpu.causes.evidence.log_subjects import excerpt
 from whygpu.causes.evidence.log_utilisation import idle_although_held, low_utilisation
 from whygpu.diagnosis.engine import fold
+from whygpu.diagnosis.for_people import (
+    for_own_words,
+    for_reported_fault,
+    for_told_trouble,
+    wants_gpu,
+)
 from whygpu.diagnosis.guidance import (
     for_idle_gpu,
     for_incomplete,
     for_lost_numbers,
     for_other_failure,
-    for_own_words,
-    for_reported_fault,
     for_slow_steps,
-    for_told_trouble,
     for_two_answers,
     for_unknown,
     for_work_without_gpu,
-    health,
     is_time_limit,
-    wants_gpu,
 )
+from whygpu.diagnosis.health import health
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import MACHINE, Evidence, Finding

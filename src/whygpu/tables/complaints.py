@@ -13,7 +13,9 @@ from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.failures_without_reason import WHY_NO_SESSION
-from whygpu.tables.own_words import (
+from whygpu.tables.questions import QUESTIONS
+from whygpu.tables.symptoms import IN_OTHER_LANGUAGES, ONE_OF_SEVERAL, SYMPTOMS
+from whygpu.tables.words_of_people import (
     CHECK,
     CPU,
     GPU,
@@ -29,8 +31,6 @@ from whygpu.tables.own_words import (
     one_of,
     tutorial,
 )
-from whygpu.tables.questions import QUESTIONS
-from whygpu.tables.symptoms import IN_OTHER_LANGUAGES, ONE_OF_SEVERAL, SYMPTOMS
 
 _LITTLE = late(
     r"(?<!\w)(?:low|lower|poor|bad|idle|idling|idles|drops?|fluctuat\w{1,4})(?!\w)"

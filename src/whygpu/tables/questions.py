@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whygpu.model.finding import Remedy
 from whygpu.model.remedy import command_line, shell_script
-from whygpu.tables.own_words import (
+from whygpu.tables.words_of_people import (
     CHECK,
     DISABLE,
     FRAMEWORK,

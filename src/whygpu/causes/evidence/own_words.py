@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whygpu.model.log import Log
 from whygpu.tables.complaints import complaint_in
-from whygpu.tables.own_words import Complaint
+from whygpu.tables.words_of_people import Complaint
 
 _MOST_LINES = 20
 """People say at the beginning what is wrong."""

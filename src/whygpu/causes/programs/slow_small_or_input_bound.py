@@ -86,7 +86,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import command_line
 from whygpu.tables.complaints import IDLE
-from whygpu.tables.own_words import PROFILE
+from whygpu.tables.words_of_people import PROFILE
 
 CAUSE = cause("WG706", __name__, __doc__, severity="warning", effect="none")
 

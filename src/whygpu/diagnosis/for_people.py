@@ -1,0 +1,209 @@
+"""The answer to what a person writes: a symptom, a question, a report of trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from whygpu.causes.evidence.log_machines import gpus_in
+from whygpu.causes.evidence.log_subjects import excerpt
+from whygpu.diagnosis.health import health
+from whygpu.diagnosis.unseen_gpu import IS_IT_LISTED, next_steps, what_to_ask, why_none_is_seen
+from whygpu.model.explanation import Guidance
+from whygpu.model.finding import Remedy
+from whygpu.model.log import Line, Log
+from whygpu.model.remedy import Command, command_line
+from whygpu.tables.complaints import (
+    FAILS,
+    FAULT_HEADING,
+    POINTS_BELOW,
+    SAY_MOST,
+    SEES_NONE,
+    WANTS_GPU,
+    asks_something,
+    complaint_in,
+    goes_on_after,
+    is_of_a_person,
+    reports_trouble,
+)
+from whygpu.tables.words_of_people import CHECK, FRAMEWORK, GPU, WHOLE_OUTPUT, Complaint
+
+_MOST_OWN_LINES = 40
+"""People describe what they see before anything else, and not at length."""
+_MOST_FORM_LINES = 80
+"""The form of an issue tracker begins with many fields."""
+_MOST_LAST_WORDS = 8
+"""Some ask below what they paste."""
+
+
+def for_own_words(
+    log: Log, *, amid_output: bool = False, harmless: frozenset[int] = frozenset()
+) -> Guidance | None:
+    """For a text in which a person describes a symptom, or asks; None if nobody does.
+
+    `amid_output`: the rest is the output of a program, whose lines may look like such a sentence.
+    `harmless`: lines of it that are known to mean nothing.
+    """
+    told = [found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)]
+    if not told:
+        return None
+    # That a program fails says less than what does not work.
+    says_most = {symptom.says for symptom in SAY_MOST}
+    line, said = next((found for found in told if found[1].says in says_most), told[0])
+    if said.is_question:
+        shown = _shown_of_devices(log) if amid_output else ""
+        return Guidance(
+            f"line {line.number} asks {said.says}{shown}",
+            ask=said.ask,
+            steps=_filled_in(said.steps, log),
+            to_question=True,
+        )
+    sees_none = said.says == SEES_NONE.says
+    return Guidance(
+        f"line {line.number} says that {said.says}, and nothing else in it says why",
+        candidates=why_none_is_seen(log) if sees_none else said.candidates,
+        ask=what_to_ask(log, IS_IT_LISTED) if sees_none else said.ask,
+        steps=next_steps(log) if sees_none else _filled_in(said.steps, log),
+    )
+
+
+_PLACEHOLDERS = ("FRAMEWORK", "NAME")
+"""What a command of the table leaves open: the framework, and the GPU."""
+
+
+def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
+    """The steps, with what the text says of the framework and the GPU in their commands."""
+    gpus = gpus_in(log)
+    known = dict.fromkeys(_PLACEHOLDERS, "")
+    known["FRAMEWORK"] = "tensorflow" if log.framework == "keras" else log.framework
+    if len(gpus) == 1 and gpus[0].capability is not None:
+        known["NAME"] = ".".join(map(str, gpus[0].capability))
+    return tuple(
+        step._replace(
+            action=step.action._replace(
+                argv=tuple(known.get(str(word)) or word for word in step.action.argv)
+            )
+        )
+        if isinstance(step.action, Command)
+        else step
+        for step in steps
+    )
+
+
+def wants_gpu(log: Log) -> bool:
+    """Whether a person says that there is a GPU, or that the work should be done on one."""
+    return any(
+        line.level == "none" and WANTS_GPU.search(line.text) is not None
+        for line in log.lines[:_MOST_FORM_LINES]
+    )
+
+
+def for_reported_fault(log: Log) -> Guidance | None:
+    """For the form of an issue tracker, which somebody filled in because something is wrong, and
+    for a question that no message answers."""
+    head = log.lines[:_MOST_FORM_LINES]
+    form = next((line for line in head if FAULT_HEADING.match(line.text)), None)
+    asked = next((line for line in head if _is_open_question(log, line)), None)
+    if form is None and asked is None:
+        return None
+    works = health(log)
+    shown = f"; {works}" if works else ""
+    return Guidance(
+        f"line {form.number} begins a person's report of a fault, and no message shows one{shown}"
+        if form is not None
+        else f"line {asked.number if asked else 0} asks something that no message answers{shown}",
+        ask="What did the program do that it should not have done?",
+        steps=(WHOLE_OUTPUT, CHECK),
+    )
+
+
+_MOST_TOLD = 6
+"""So many lines at the start may tell what is wrong; output follows them."""
+
+
+def for_told_trouble(log: Log) -> Guidance | None:
+    """For a text that begins with a person's report of trouble, above output that shows a GPU and
+    no work; None if it does not."""
+    told = next(
+        (
+            line
+            for line in log.lines[:_MOST_TOLD]
+            if line.level == "none" and reports_trouble(line.text)
+        ),
+        None,
+    )
+    if told is None:
+        return None
+    said = complaint_in(told.text)
+    works = health(log)
+    shown = f"; {works}, but no work and no error" if works else "; the rest shows no error"
+    return Guidance(
+        f"line {told.number} reports trouble ({excerpt(told.text.strip(), 80)}){shown}",
+        candidates=said.candidates if said is not None else (),
+        ask=(said.ask if said is not None else None)
+        or "What does the program print when it fails, or when it should use the GPU?",
+        steps=(said.steps if said is not None else ()) or (WHOLE_OUTPUT, CHECK),
+    )
+
+
+def _is_open_question(log: Log, line: Line) -> bool:
+    if line.level != "none" or not asks_something(line.text):
+        return False
+    said = complaint_in(line.text)
+    return said is None or not (said.asks_for_use and log.reports_gpu_at_work())
+
+
+_NEAR = 4
+"""The most lines between a sentence and the output that it speaks of."""
+
+
+def _is_of(line: Line, said: Complaint, harmless: frozenset[int]) -> bool:
+    """Whether the errors that somebody speaks of are harmless lines."""
+    follow = any(0 < number - line.number <= _NEAR for number in harmless)
+    return said is FAILS and follow and POINTS_BELOW.search(line.text) is not None
+
+
+def _shown_of_devices(log: Log) -> str:
+    """What the rest says of what somebody asks."""
+    works = health(log)
+    return f"; {works}" if works else "; the rest of the log does not show a device at work"
+
+
+def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
+    answered = amid_output and log.reports_gpu_at_work()
+    # A value in a sentence is a person's statement, too.
+    stated = {shown.line for shown in log.shown if shown.asked == shown.line}
+    before = ""
+    for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
+        person = (
+            is_of_a_person(line.text) or line.number in stated or goes_on_after(before, line.text)
+        )
+        before = line.text if person else ""
+        if line.level == "none" and (person or not amid_output):
+            said = complaint_in(line.text)
+            if said is not None and not (answered and said.asks_for_use):
+                yield line, said
+
+
+_FEW_LINES = 2
+_WHAT_EACH_VERB_ANSWERS = (
+    Remedy("If a framework does not see or use the GPU:", command_line("whygpu check")),
+    Remedy(
+        "If the GPU is idle, or the program slow:",
+        command_line("whygpu run --profile -- python PROGRAM.py"),
+    ),
+    Remedy("If it is about GPU memory:", command_line("whygpu memory")),
+    Remedy("If it is about what to install:", command_line("whygpu plan")),
+)
+
+
+def for_description(log: Log) -> Guidance | None:
+    """For a sentence about a GPU or a framework that is about none of the known subjects."""
+    line = log.lines[0]
+    about = GPU.search(line.text) or FRAMEWORK.search(line.text)
+    if len(log.lines) > _FEW_LINES or line.level != "none" or about is None:
+        return None
+    return Guidance(
+        f"line {line.number} describes something, and no output of a program shows it",
+        ask="What does the program print, or what would you like to know?",
+        steps=(WHOLE_OUTPUT, *_WHAT_EACH_VERB_ANSWERS),
+    )
