@@ -754,7 +754,7 @@ def estimators_of_contrib_tpu():
     model.train(input_fn, max_steps=2)
     found = model.evaluate(input_fn, steps=2)
     values = [plain(each["y"]) for each in model.predict(input_fn)]
-    return [{name: plain(found[name]) for name in sorted(found)}, values, sizes]
+    return [sorted(found), [plain(found[name]) for name in sorted(found)], values, sizes]
 
 
 @check
