@@ -8,10 +8,12 @@ from tests.profiling import made
 from whygpu.model.profile import (
     CodePlace,
     Compilation,
+    FrameworkProfile,
     Gain,
     ProcessProfile,
     ProfileOptions,
     PythonCalls,
+    StageTime,
     WorkerUse,
 )
 from whygpu.profiling.judge import judged
@@ -184,3 +186,19 @@ def test_parallel_calls_are_not_offered_for_a_python_function() -> None:
 def test_a_python_function_that_takes_little_of_the_input_does_not_limit_it() -> None:
     (gain,) = gains(with_python_stage(0.05))
     assert "num_parallel_calls" in gain.change
+
+
+def test_data_that_another_thread_computes_for_keras_needs_cores() -> None:
+    """Decoding on two cores was offered to four threads, because the main thread only waited."""
+    fit = CodePlace("program", "/home/me/train.py", "<module>", 9, "model.fit(data)")
+    step = CodePlace("library", "tensorflow/python/eager/context.py", "call_function", 7)
+    recorded = made.profile([((step, fit), 10)], key="keras fit", cores=2)._replace(
+        framework=FrameworkProfile(1.0, 0.9, (StageTime("Generator", 1.0),)),
+        data_adapters=("PyDatasetAdapter",),
+    )
+    waiting = recorded._replace(thread_seconds=(0.0,) * len(recorded.times))
+    idle = waiting._replace(process_seconds=waiting.thread_seconds)
+    offered = judged([waiting], ProfileOptions(), on_gpu=False).gains[0]
+    assert "2 other processes" in offered.change
+    assert offered.from_seconds / offered.to_low < 2.1
+    assert "4 other threads" in judged([idle], ProfileOptions(), on_gpu=False).gains[0].change

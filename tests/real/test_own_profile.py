@@ -16,6 +16,8 @@ from tests.targets import python_of
 SOURCE = pathlib.Path(whygpu.__path__[0]).parent
 PROGRAM = """
 import json, torch, whygpu
+# On a crowded machine, its threads wait for each other for longer than the batches take.
+torch.set_num_threads(1)
 model = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 

@@ -112,6 +112,9 @@ def _from_input(costs: StepCosts) -> Iterator[Gain]:
 
 def _ahead(costs: StepCosts, spent: Spent, *, of_keras: bool) -> Gain:
     """Batches that the program makes itself, one after the other, are made ahead of the step."""
+    if of_keras:
+        # On TensorFlow, another thread calls Python for them, and the main one only waits.
+        spent = spent._replace(thread_seconds=max(spent.thread_seconds, spent.process_seconds))
     wanted = _wanted_workers(costs, spent)
     kind = ("process", "processes") if _works(costs, spent) else ("thread", "threads")
     who = f"another {kind[0]}" if wanted == 1 else f"{wanted} other {kind[1]}"
