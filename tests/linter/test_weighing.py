@@ -544,6 +544,11 @@ def test_beside_the_variant_for_gpus_an_image_may_be_for_the_cpu(
     assert levels(tmp_path, files) == [("WG301", expected)]
 
 
+def test_an_image_with_a_name_of_its_own_is_no_variant_for_the_cpu(tmp_path: pathlib.Path) -> None:
+    files = {"Dockerfile.jupyter": CUDA + CPU_TORCH, "Dockerfile.gpu": CUDA}
+    assert levels(tmp_path, files) == [("WG301", "warning")]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

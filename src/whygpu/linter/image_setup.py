@@ -203,7 +203,9 @@ def _unless_for_cpu(
     beside = "gpu/Dockerfile" if files.read(os.path.join(folder, "gpu", "Dockerfile")) else ""
     others = (name for name in files.names(folder or os.curdir) if kind_of(name) == "dockerfile")
     variant = next(filter(_GPU_NAME.search, others), beside)
-    if not variant or _GPU_NAME.search(own) or _GPU_NAME.search(os.path.basename(folder)):
+    # Dockerfile.jupyter is another variant.
+    is_plain = own.lower() in ("dockerfile", "containerfile")
+    if not variant or not is_plain or _GPU_NAME.search(os.path.basename(folder)):
         return tuple(reasons)
     doubt = f"{variant} is the variant for GPUs"
     return tuple(each._replace(doubt=each.doubt or doubt) for each in reasons)
