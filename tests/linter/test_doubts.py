@@ -230,3 +230,18 @@ def test_who_runs_cells_one_by_one_goes_on_after_an_error(tmp_path: pathlib.Path
     path.write_text(json.dumps({"cells": cells, "nbformat": 4}))
     (item,) = lint_files([str(path)], Settings()).findings
     assert (item.finding.code, item.cell, item.line) == ("WG726", 2, 2)
+
+
+@each(
+    ("path", "expected"),
+    [
+        ("docs/code/first.py", IN_TEST),
+        ("site/_static/first.py", IN_TEST),
+        ("docsearch/first.py", FOUND),
+        ("src/docs.py", FOUND),
+    ],
+)
+def test_an_example_of_the_documentation_is_a_note(
+    path: str, expected: list[tuple[str, str]]
+) -> None:
+    assert severities("import torch\n" + LOST, path) == expected

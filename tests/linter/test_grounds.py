@@ -35,17 +35,19 @@ def found(folder: pathlib.Path, text: str, **others: str) -> list[tuple[str, str
 
 
 @pytest.mark.parametrize(
-    ("readme", "expected"),
+    ("project", "expected"),
     [
-        ("A program.", [("WG704", "info")]),
-        ("Needs TensorFlow 2.4.", [("WG704", "warning")]),
-        ("Needs TensorFlow 1.4.", []),
+        ({"README_md": "A program."}, [("WG704", "info")]),
+        # It may be about the other files.
+        ({"README_md": "Needs TensorFlow 2.4."}, [("WG704", "info")]),
+        ({"requirements_txt": "tensorflow==2.4"}, [("WG704", "warning")]),
+        ({"README_md": "Needs TensorFlow 1.4."}, []),
     ],
 )
-def test_a_session_is_a_warning_only_in_a_project_for_tensorflow_2(
-    tmp_path: pathlib.Path, readme: str, expected: list[tuple[str, str]]
+def test_a_session_is_a_warning_only_in_a_project_that_pins_tensorflow_2(
+    tmp_path: pathlib.Path, project: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:
-    assert found(tmp_path, SESSION, README_md=readme) == expected
+    assert found(tmp_path, SESSION, **project) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,15 +62,6 @@ def test_names_inside_modules_that_remain_are_names_of_tensorflow_1_as_well(
 ) -> None:
     assert found(tmp_path, text) == [("WG704", "info")]
     assert found(tmp_path, text, README_md="Needs TensorFlow 1.4.") == []
-
-
-def test_neighbours_for_tensorflow_1_contradict_a_readme(tmp_path: pathlib.Path) -> None:
-    old = "import tensorflow as tf\ntf.contrib.layers.flatten(x)\n"
-    readme = {"README_md": "Needs TensorFlow 2.4."}
-    assert found(tmp_path, SESSION, one_py=SESSION, two_py=SESSION, **readme) == [
-        ("WG704", "warning")
-    ]
-    assert found(tmp_path, SESSION, one_py=old, two_py=old, **readme) == [("WG704", "info")]
 
 
 def test_a_module_of_old_keras_shows_that_a_file_is_for_tensorflow_1(

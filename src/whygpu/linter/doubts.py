@@ -83,11 +83,13 @@ _EXAMPLE_NAMES = frozenset(
     {"anti", "pattern", "patterns", "example", "examples", "code", "case", "way", "common"}
 )
 _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
+_DOCS_FOLDER = late(r"(?:^|[/\\])(?:docs?|documentation|_static)[/\\]")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
 
 _ASSUMED = "a comment here names the machine that it assumes"
 _IN_TEST = "this is a test, which may do it on purpose"
+_IN_DOCS = "this is an example of the documentation"
 _MEANT = "a comment here says that it is meant, or that it is wrong"
 
 
@@ -120,6 +122,7 @@ class Doubts:
         why = (
             (_MEANT if any(map(_SAYS_ITS_MEANT.search, comments)) else "")
             or self._named_wrong(chain)
+            or (_IN_DOCS if _DOCS_FOLDER.search(self._program.path) else "")
             or (_ASSUMED if self._names_its_machine(item, comments) else "")
             or self._switched_off(chain)
         )

@@ -162,19 +162,20 @@ def _judged(
     )
     if target == "2" and not settings.tensorflow and is_left_over(source.path, source.text):
         target = "unknown"
-    hint = (lambda: _hinted(source.path, source.text)) if in_project else (lambda: None)
+    hint = (lambda: _hinted(source.path)) if in_project else (lambda: None)
     return judge(program(source, tree, target, hint, words, find_module), causes)
 
 
-def _hinted(path: str, text: str) -> TensorFlowLine | None:
-    """The TensorFlow version that the README, or else neighbouring files, suggest."""
+def _hinted(path: str) -> TensorFlowLine | None:
+    """The TensorFlow version that the README, or else neighbouring files, suggest.
+
+    A README that names TensorFlow 2 does not say that each file with names of TensorFlow 1 is for
+    2: examples and older files stay in a project that moves on.
+    """
     hint = tensorflow_hint(os.path.dirname(path) or os.curdir)
-    if hint == "2" and is_left_over(path, text):
-        return "unknown"
-    if hint == "1" or not all_for_1(path):
-        return hint
-    # What is said above contradicts the files beside it.
-    return None if hint == "2" else "1"
+    if hint == "2":
+        return None
+    return "1" if all_for_1(path) else hint
 
 
 def _broken_cells(source: Source) -> list[FileProblem]:

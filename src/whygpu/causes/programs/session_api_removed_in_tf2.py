@@ -335,7 +335,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         + (
             f"; but tf.{newer} is TensorFlow 2, so no release can run this file"
             if newer
-            else "; nothing here says which of the two it is for"
+            else "; this file does not say which of the two it is for"
             if program.tensorflow == "unknown" or new
             else ""
         ),
