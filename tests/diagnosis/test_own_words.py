@@ -258,3 +258,19 @@ def test_a_driver_that_works_is_no_reason(text: str, driver_in_doubt: bool) -> N
     guidance = api.explain(text).guidance
     assert guidance is not None
     assert any("no driver" in reason for reason in guidance.candidates) is driver_in_doubt
+
+
+@each(
+    ("first", "understood"),
+    [
+        ("Why can TensorFlow not create a session?", "cannot create a session"),
+        ("How do I switch off cuDNN in Keras?", "how to run a program without cuDNN"),
+        ("Why does TensorFlow see the GPU but Keras does not?", "Keras does not use the GPU that"),
+        ("My program fails when I use the GPU", "sees no GPU"),
+    ],
+)
+def test_what_somebody_says_first_counts_unless_it_only_says_that_something_fails(
+    first: str, understood: str
+) -> None:
+    later = "I read that this happens if the framework does not find a GPU at all."
+    assert understood in api.explain(f"{first}\n\nIt is a new machine.\n{later}\n").headline

@@ -46,9 +46,11 @@ def for_own_words(
     told = [found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)]
     if not told:
         return None
-    # That a program fails says less than what does not work.
-    says_most = {symptom.says for symptom in SAY_MOST}
-    line, said = next((found for found in told if found[1].says in says_most), told[0])
+    line, said = told[0]
+    if said is FAILS:
+        # That a program fails says less than what does not work.
+        says_most = {symptom.says for symptom in SAY_MOST}
+        line, said = next((found for found in told if found[1].says in says_most), told[0])
     if said.is_question:
         shown = _shown_of_devices(log) if amid_output else ""
         return Guidance(
