@@ -85,12 +85,14 @@ IDLE = Complaint(
 _NEXT = r"[ '\"`*-]{1,3}"
 _SOME = rf"(?:{_NEXT}[\w-]{{1,14}})"
 """Words of the same clause: "failed to install, but running it" denies nothing."""
+_DENIED = rf"(?:not|{ISNT}|no|never|cannot|unable|0|zero|fail\w{{0,3}} to)"
+"""What fails when the GPU is used is another matter than what fails to use it."""
 NOT_USED = Complaint(
     (
         GPU,
         one_of(
             # The words are near each other: "the build did not work" is about another thing.
-            rf"{NOT}{_SOME}{{0,7}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
+            rf"{_DENIED}{_SOME}{{0,7}}?{_NEXT}(?:us(?:e|es|ed|ing|age)|utili[sz]\w{{1,4}}|run\w{{0,4}}"
             r"|train\w{0,4}|process\w{0,3})",
             rf"GPUs?{_SOME}{{0,3}}?{_NEXT}(?:not|{ISNT}|never){_SOME}{{0,2}}?{_NEXT}"
             r"(?:work\w{0,3}|being|involved|active|engaged)",
