@@ -33,9 +33,12 @@ class LostInterrupt:
 
     def _notice(self, unraisable: "Any") -> None:
         of_main_thread = threading.get_ident() == threading.main_thread().ident
-        if issubclass(unraisable.exc_type, KeyboardInterrupt) and of_main_thread:
-            self._is_lost = True
-        self._others(unraisable)
+        try:
+            self._others(unraisable)
+        finally:
+            # Last: what is repeated while this function runs is lost without another call of it.
+            if issubclass(unraisable.exc_type, KeyboardInterrupt) and of_main_thread:
+                self._is_lost = True
 
     def look(self, now: float) -> None:
         """Called in the sampler's thread. In the main one, the exception would be raised in the
