@@ -278,3 +278,59 @@ def test_an_old_release_is_installed_with_the_numpy_that_it_works_with() -> None
     )
     actions = [str(remedy.action) for remedy in api.explain(text).root_causes[0].remedies]
     assert any("tensorflow-gpu==2.10.1" in action and "numpy<2" in action for action in actions)
+
+
+ON_GPU = "Using device: cuda:0\n"
+
+
+@each(
+    "text",
+    [
+        "Do you want to continue from epoch 3? [y/N] y\n" + ON_GPU + WORKING,
+        "Proceed ([y]/n)? y\n" + ON_GPU + WORKING,
+        ON_GPU + WORKING + "Q: Why is my GPU idle?\nA: no idea\nQ: How do I hide the GPU?\n",
+        "There is no state in the folder, so it starts from scratch\n" + ON_GPU + WORKING,
+        "Training crashed at step 9 before, resuming it now\n" + ON_GPU + WORKING,
+        "The model is not too slow for this\n" + ON_GPU + WORKING,
+        "No more errors since the update\n" + ON_GPU + WORKING,
+    ],
+)
+def test_what_a_program_prints_is_no_report(text: str) -> None:
+    assert api.explain(text).verdict == "nothing-wrong"
+
+
+@each(
+    "told",
+    [
+        "It crashed after this",
+        "The loss is not going down at all",
+        "Memory keeps growing until the end",
+        "Wrong predictions on the GPU, correct ones on the CPU",
+        "It is slower than on my old GPU",
+        "tensorflow ignores my second card",
+        "please help, the kernel died after epoch 2",
+        "Entrenamiento muy lento con la GPU",
+    ],
+)
+def test_a_report_of_trouble_above_work_is_heard(told: str) -> None:
+    seen = api.explain(f"{told}\n{ON_GPU}{WORKING}")
+    assert seen.verdict == "unknown"
+    assert "works on the GPU" in seen.headline
+
+
+@each(
+    "text",
+    [
+        "  --no-cuda   do not use the GPU\n  --gpu GPU   which GPU to use\n",
+        "Step 1/2 : FROM nvidia/cuda:12.1.0-cudnn8-runtime-ubuntu22.04\nStep 2/2 : RUN make\n",
+        "GPU 0 is used by the server\n",
+        "the accuracy is stuck at 0.5 on GPU\n",
+        "how to freeze a graph for the GPU\n",
+    ],
+)
+def test_words_about_other_things_are_no_symptom(text: str) -> None:
+    seen = api.explain(text)
+    assert seen.verdict == "unknown"
+    assert not any(
+        each in seen.headline for each in ("not done on the GPU", "does not go on", "does its work")
+    )

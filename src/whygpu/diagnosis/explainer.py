@@ -110,9 +110,7 @@ def _explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     if doubt is None and verdict == "nothing-wrong" and not (missing or noise):
         # A GPU that is only listed does not answer somebody who reports trouble. Where lines are
         # harmless, the report may be about these.
-        doubt = (for_reported_fault(log) if not real else None) or (
-            for_told_trouble(log) if not log.progress else None
-        )
+        doubt = (for_reported_fault(log) if not real else None) or for_told_trouble(log)
     weighty = any(root.severity != "info" for root in roots)
     passed = None
     if verdict in ("found", "unknown", "not-gpu") and not missing:

@@ -20,9 +20,13 @@ from whygpu.tables.complaints import (
     SEES_NONE,
     WANTS_GPU,
     asks_something,
+    complains,
     complaint_in,
+    describes_option,
     goes_on_after,
+    has_label,
     is_of_a_person,
+    labels_of_samples,
     reports_trouble,
 )
 from whygpu.tables.words_of_people import CHECK, FRAMEWORK, GPU, WHOLE_OUTPUT, Complaint
@@ -104,7 +108,15 @@ def for_reported_fault(log: Log) -> Guidance | None:
     for a question that no message answers."""
     head = log.lines[:_MOST_FORM_LINES]
     form = next((line for line in head if FAULT_HEADING.match(line.text)), None)
-    asked = next((line for line in head if _is_open_question(log, line)), None)
+    labels = _labels_of_samples(log, head)
+    asked = next(
+        (
+            line
+            for line in head
+            if _is_open_question(log, line) and not has_label(line.text, labels)
+        ),
+        None,
+    )
     if form is None and asked is None:
         return None
     works = health(log)
@@ -120,24 +132,25 @@ def for_reported_fault(log: Log) -> Guidance | None:
 
 _MOST_TOLD = 6
 """So many lines at the start may tell what is wrong; output follows them."""
+_MOST_ABOVE_WORK = 2
 
 
 def for_told_trouble(log: Log) -> Guidance | None:
-    """For a text that begins with a person's report of trouble, above output that shows a GPU and
-    no work; None if it does not."""
+    """For a text that begins with a person's report of trouble, above output that shows none; None
+    if it does not. Above work that is done, only what few programs say is such a report."""
+    most, tells = (_MOST_ABOVE_WORK, complains) if log.progress else (_MOST_TOLD, reports_trouble)
     told = next(
-        (
-            line
-            for line in log.lines[:_MOST_TOLD]
-            if line.level == "none" and reports_trouble(line.text)
-        ),
-        None,
+        (line for line in log.lines[:most] if line.level == "none" and tells(line.text)), None
     )
     if told is None:
         return None
     said = complaint_in(told.text)
     works = health(log)
-    shown = f"; {works}, but no work and no error" if works else "; the rest shows no error"
+    shown = "; the rest shows no error"
+    if works:
+        shown = (
+            f"; {works}, and no error" if log.progress else f"; {works}, but no work and no error"
+        )
     return Guidance(
         f"line {told.number} reports trouble ({excerpt(told.text.strip(), 80)}){shown}",
         candidates=said.candidates if said is not None else (),
@@ -170,12 +183,22 @@ def _shown_of_devices(log: Log) -> str:
     return f"; {works}" if works else "; the rest of the log does not show a device at work"
 
 
+def _labels_of_samples(log: Log, lines: Sequence[Line]) -> frozenset[str]:
+    """Those of texts that a program works on, which may speak of a GPU, while it uses one."""
+    is_at_work = log.progress and log.reports_gpu_at_work()
+    return labels_of_samples([line.text for line in lines]) if is_at_work else frozenset()
+
+
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
     answered = amid_output and log.reports_gpu_at_work()
     # A value in a sentence is a person's statement, too.
     stated = {shown.line for shown in log.shown if shown.asked == shown.line}
+    looked_at = (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:])
+    labels = _labels_of_samples(log, looked_at)
     before = ""
-    for line in (*log.lines[:_MOST_OWN_LINES], *log.lines[_MOST_OWN_LINES:][-_MOST_LAST_WORDS:]):
+    for line in looked_at:
+        if has_label(line.text, labels) or describes_option(line.text):
+            continue
         person = (
             is_of_a_person(line.text) or line.number in stated or goes_on_after(before, line.text)
         )

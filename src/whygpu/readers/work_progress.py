@@ -45,6 +45,8 @@ _WORK = re.compile(
 _ROW = re.compile(r"\s{1,12}\d{1,4}/\d{1,4}\s{2,12}[\d.]{1,6}G\s")
 """A row of YOLO's table of epochs: 3/100  4.2G  0.085. It is indented like source code."""
 _NOT_A_NUMBER = re.compile(r"\b(?:\w{1,20}_)?[Ll]oss['\"]?[ :=]{1,3}-?(?:nan|inf)\b", re.IGNORECASE)
+_OF_A_BUILD = re.compile(r"(?:Step|STEP) \d{1,4}/\d{1,4} ?: {1,2}[A-Z]{2,12}\b")
+"""A step with which Docker or Podman builds an image: Step 2/5 : RUN pip install torch"""
 _SOURCE = "    "
 """The indentation of source lines in a traceback."""
 
@@ -53,7 +55,11 @@ def shows_work(text: str) -> bool:
     """Whether a line reports steps, results, or a service that has started."""
     if _ROW.match(text):
         return True
-    return not text.startswith(_SOURCE) and _WORK.search(text) is not None
+    return (
+        not text.startswith(_SOURCE)
+        and _WORK.search(text) is not None
+        and _OF_A_BUILD.match(text) is None
+    )
 
 
 def lost_numbers(lines: Sequence[Line]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ cause can be found in such a sentence, but what would find it depends on the sym
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from whygpu.model.finding import Remedy
@@ -166,6 +167,17 @@ FAILS = Complaint(
     ),
     "What is the last line of the traceback, and the first error above it?",
 )
+_OF_A_MODEL = (
+    r"(?! (?:(?:the|an?|my|all|some|first|last|pre-?trained) ){0,3}(?:(?:base|first|last) )?"
+    r"(?:layers?|graphs?|weights?|backbones?|models?|encoders?|parameters?|embeddings?))"
+)
+"""What is frozen on purpose: "pip freeze" is no trouble either."""
+_NO_MEASURE = late(
+    r"^(?![^\n]*(?<!\w)(?:accuracy|loss|auc|score|reward)(?!\w)[^\n]{0,30}(?<!\w)stuck(?!\w))"
+    r"(?![^\n]*(?<!\w)stuck(?!\w)[^\n]{0,30}(?<!\w)(?:accuracy|loss|auc|score|reward)(?!\w))",
+    re.IGNORECASE,
+)
+"""A model that no longer learns is another matter."""
 POINTS_BELOW = late(
     r"(?<!\w)(?:follow\w{1,4}|these|below)(?: [\w-]{1,12}){0,2} (?:errors|warnings|messages|lines)"
     r"(?!\w)"
@@ -219,6 +231,21 @@ HOW_TO_USE = Complaint(
 )
 ABOUT_USE = (SEES_NONE, NOT_USED, SLOW, FAILS, HOW_TO_USE)
 """What people say of a GPU that the framework cannot use well."""
+
+_OUT_OF_MEMORY = Complaint(
+    (_MEMORY_IS_FULL,),
+    "memory runs out",
+    (
+        WHOLE_OUTPUT,
+        Remedy("See which programs hold the GPU's memory.", command_line("whygpu memory")),
+    ),
+    (
+        "a batch, input or model that needs more than the GPU has",
+        "another process, or an earlier run, that holds the GPU's memory",
+        "models, results or graphs of earlier rounds that are kept",
+    ),
+    "Which message says so, and how much memory is in use before the program starts?",
+)
 
 _ALL: tuple[Complaint, ...] = (
     Complaint(
@@ -349,7 +376,10 @@ _ALL: tuple[Complaint, ...] = (
             one_of("GPUs?", "VRAM", "graphics? cards?"),
             one_of("memory", "VRAM"),
             one_of("all", "whole", "entire", "full", "fully", r"(?:9\d|100) ?%"),
-            one_of("allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"),
+            one_of(
+                *("allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"),
+                r"(?:memory|VRAM) (?:(?:is|gets|was|already|always|nearly|almost) ){0,2}full",
+            ),
         ),
         "the framework takes all of the GPU's memory",
         (LIMIT_MEMORY,),
@@ -391,11 +421,12 @@ _ALL: tuple[Complaint, ...] = (
                 "hang-",
                 "hung",
                 "stuck",
-                "freez-",
-                "frozen",
+                f"(?<!pip )freez\\w{{0,3}}{_OF_A_MODEL}",
+                f"frozen{_OF_A_MODEL}",
                 "(?<!takes )(?<!take )forever",
                 "nothing happens",
             ),
+            _NO_MEASURE,
         ),
         "the program does not go on",
         (
@@ -415,25 +446,13 @@ _ALL: tuple[Complaint, ...] = (
     ONE_OF_SEVERAL,
     NOT_USED,
     SLOW,
+    _OUT_OF_MEMORY._replace(words=(HOW, _MEMORY_IS_FULL)),
     HOW_TO_USE,
     FAILS,
     _ABOUT_THE_GPU,
 )
 _LAST_RESORT: tuple[Complaint, ...] = (
-    Complaint(
-        (_MEMORY_IS_FULL,),
-        "memory runs out",
-        (
-            WHOLE_OUTPUT,
-            Remedy("See which programs hold the GPU's memory.", command_line("whygpu memory")),
-        ),
-        (
-            "a batch, input or model that needs more than the GPU has",
-            "another process, or an earlier run, that holds the GPU's memory",
-            "models, results or graphs of earlier rounds that are kept",
-        ),
-        "Which message says so, and how much memory is in use before the program starts?",
-    ),
+    _OUT_OF_MEMORY,
     SLOW._replace(words=(_VERY_SLOW,)),
 )
 """Symptoms that do not name the GPU. Whoever asks here means its work, if nothing else is said."""
@@ -494,9 +513,13 @@ def _about(text: str, rows: Sequence[Complaint]) -> Complaint | None:
     return next((row for row in rows if all(word.search(text) for word in row.words)), None)
 
 
+_CHOICE = late(r"[\[(] ?\[?(?:y|yes|n|no)\]? ?[/|] ?\[?(?:y|yes|n|no)\b", re.IGNORECASE)
+"""What a program asks shows the answers that it takes: Continue? [y/N]"""
+
+
 def asks_something(line: str) -> bool:
-    """Whether a sentence of the line is a question, whatever it is about."""
-    return "?" in line and _QUESTION.search(line) is not None
+    """Whether a sentence of the line is a person's question, whatever it is about."""
+    return "?" in line and _CHOICE.search(line) is None and _QUESTION.search(line) is not None
 
 
 _TROUBLE = one_of(
@@ -511,6 +534,38 @@ _ORDINARY = one_of(
 )
 _LIKE_OUTPUT = late(r"^\W|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S|\w\(\)?")
 _FEWEST_WORDS = 6
+
+
+_COMPLAINS = one_of(
+    r"(?:it|this|program|process|script|kernel|job|computer|pc|training|python|and|then|was|is"
+    r"|gets?|got|just|always|suddenly)(?: \w{1,10})? (?:crash(?:es|ed)|hangs|freezes|dies|died"
+    r"|killed|stuck|fails)",
+    r"(?<!not )(?:so|very|too|extremely|really|super) slow(?:ly)?",
+    r"slower than (?:on |with )?(?:my|the|an?) (?:\w{1,8} )?(?:CPU|GPU|laptop|old|other)",
+    r"(?:not|never|n['’]?t)(?: \w{1,8})? (?:decreas\w{1,4}|go(?:ing)? down|learn(?:ing)?"
+    r"|converg\w{1,4}|improving|see|detect|find|recogni[sz]e|released|freed)(?! for \d)",
+    *("please help", "any (?:help|idea)s?", "wrong (?:results?|predictions?|outputs?|answers?)"),
+    *(r"(?:memory|RAM|VRAM) (?:\w{1,8} )?(?:grow(?:s|ing)|leaks?|increas\w{2,3})", "is gone"),
+    *(
+        r"ignor(?:es|ed) my",
+        r"(?:GPU|card)s? (?:is |are )?(?:(?:not|n['’]t) (?:being )?used|ignored)",
+    ),
+    r"(?:used|uses?|at|utili\w{3,6}) only (?:at |to )?\d{1,2} ?(?:%|percent)",
+    # Spanish, French, German, Russian
+    *("(?:muy|demasiado|très|trop) lent[oea]", "(?:sehr|zu|so) langsam", "медленно"),
+)
+"""What somebody says above the output of a program. Few programs begin with such words."""
+
+_GOES_ON = one_of("resum-", "restart-", "restor-", "re-?try-", "on purpose")
+"""A program says what it does about it."""
+
+
+def complains(line: str) -> bool:
+    """Whether a line is a sentence of a person about trouble, even above output without any."""
+    text = line.strip()
+    if _LIKE_OUTPUT.search(text) or _GOES_ON.search(text):
+        return False
+    return _COMPLAINS.search(text) is not None
 
 
 def reports_trouble(line: str) -> bool:
@@ -535,4 +590,26 @@ def goes_on_after(sentence: str, line: str) -> bool:
 
 def is_of_a_person(line: str) -> bool:
     """Whether a person writes about themselves, or asks a question. Programs seldom do."""
-    return _PERSON.search(line) is not None
+    return _PERSON.search(line) is not None and _CHOICE.search(line) is None
+
+
+_LABEL = late(r"\W{0,4}(?P<label>[A-Za-z]\w{0,20}(?: \w{1,12})?)(?: ?[#\[(]?\d{1,6}[\])]?)?: ")
+
+
+def labels_of_samples(lines: Sequence[str]) -> frozenset[str]:
+    """The labels of more than one line, as of texts that a program reads or writes: "Q: ..."."""
+    found = Counter(match["label"] for line in lines if (match := _LABEL.match(line)))
+    return frozenset(label for label, count in found.items() if count > 1)
+
+
+def has_label(line: str, labels: frozenset[str]) -> bool:
+    match = _LABEL.match(line)
+    return match is not None and match["label"] in labels
+
+
+_OPTION = late(r"\s{0,40}(?:-\w,? )?--\w")
+
+
+def describes_option(line: str) -> bool:
+    """Whether it is a line of a program's help: --no-cuda  do not use the GPU"""
+    return _OPTION.match(line) is not None

@@ -6,7 +6,6 @@ from whygpu.model.finding import Remedy
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.words_of_people import (
     CHECK,
-    DISABLE,
     FRAMEWORK,
     GPU,
     HOW,
@@ -24,6 +23,7 @@ from whygpu.tables.words_of_people import (
     one_of,
     page,
     tutorial,
+    without,
 )
 
 _ON_CPU = (
@@ -36,6 +36,7 @@ _ON_CPU = (
         shell_script("CUDA_VISIBLE_DEVICES=-1 python PROGRAM.py"),
     ),
 )
+_LEAVES_GPU = without(r"(?:GPUs?|CUDA(?! out)|graphics? cards?)")
 _WHAT_TO_INSTALL = Complaint(
     (
         any_case(
@@ -59,7 +60,7 @@ _WHAT_TO_INSTALL = Complaint(
 
 QUESTIONS: tuple[Complaint, ...] = (
     Complaint(
-        (HOW, one_of("cuDNN"), one_of(*DISABLE)),
+        (HOW, without("cuDNN")),
         "how to run a program without cuDNN",
         (
             Remedy(
@@ -178,7 +179,7 @@ QUESTIONS: tuple[Complaint, ...] = (
         "how to limit the GPU memory that a program takes",
         (LIMIT_MEMORY,),
     ),
-    Complaint((HOW, GPU, one_of(*DISABLE)), "how to run a program without the GPU", _ON_CPU),
+    Complaint((HOW, _LEAVES_GPU), "how to run a program without the GPU", _ON_CPU),
     Complaint(
         (
             HOW,
@@ -202,7 +203,8 @@ QUESTIONS: tuple[Complaint, ...] = (
             HOW,
             GPU,
             one_of(
-                "select", "choose", "pick", "specif-", "particular", "single", "second GPU", "one"
+                *("select", "choose", "pick", "specif-", "particular", "single", "second GPU"),
+                *("one", r"only (?:the )?GPUs? ?[:#]?\d", r"GPUs? ?[:#]?\d[\d ,and&]{0,12} only"),
             ),
         ),
         "how to choose the GPU that a program uses",
@@ -235,7 +237,11 @@ QUESTIONS: tuple[Complaint, ...] = (
     ),
     Complaint(
         (
-            one_of("reproducib-", "deterministic", "determinism", "same results?"),
+            one_of(
+                *("reproducib-", "deterministic", "determinism", "same results?"),
+                r"differ\w{0,7} (?:results?|loss(?:es)?|accurac\w{1,3}|outputs?) (?:\w{1,8} )?"
+                r"(?:each|every)",
+            ),
             one_of("GPUs?", "CUDA", "seeds?", "each", "every", "how", "runs?"),
             any_case(r"^(?![^\n]*(?<!\w)(?:CPU|error)(?!\w))"),
         ),

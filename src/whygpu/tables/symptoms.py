@@ -35,7 +35,7 @@ _NOBODY_RUNS = any_case(
 )
 _HELD = Complaint(
     (
-        MEMORY,
+        any_case(r"(?<!\w)(?:memory|VRAM)(?!\w)|(?<![\d.])\d{1,6} ?[GM]i?B(?!\w)"),
         _OF_THE_GPU,
         one_of("full", "used", "occupied", "in use", "taken", "held", "stuck", "stays?", "still"),
         _NOBODY_RUNS,

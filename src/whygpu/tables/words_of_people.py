@@ -52,11 +52,12 @@ CPU = one_of("CPUs?")
 MEMORY = one_of("memory", "VRAM")
 ISNT = r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
 """People leave out the apostrophe, but "want" is no denial."""
-NOT = rf"(?:not|{ISNT}|no|never|cannot|unable|fail\w{{0,3}}|0|zero)"
+_ZERO = r"(?<![\d.:#])(?<!GPU )(?<!device )(?<!card )(?<!cuda )0(?![-.:])"
+"""Neither the number of a GPU nor a part of a version."""
+NOT = rf"(?:not|{ISNT}|no|never|cannot|unable|fail\w{{0,3}}|{_ZERO}|zero)"
 USE = ("us(?:e|es|ed|ing)", "utili[sz](?:e|es|ed|ing)", "runs?", "running", "train-", "work-")
-DISABLE = ("disabl-", "hide", "without", "(?:turn|switch)(?:ing)? off", "avoid", "ignore")
 HOW = any_case(
-    r"(?<!\w)(?:how|way to|possible|can i|could i|(?:want|need|like) to|is there"
+    r"(?<!\w)(?:how(?! come)|way to|possible|can i|could i|(?:want|need|like) to|is there"
     r"|can (?:tf\.)?(?:keras|tensorflow|pytorch|torch|jax))(?!\w)"
     # As typed into a search box. What programs write is longer, or has such marks.
     r"|^\W{0,3}(?:(?:force|make|use|run|limit|disable|turn off|hide|select|choose|set up|install"
@@ -65,13 +66,35 @@ HOW = any_case(
 _CARDS = (
     r"(?:(?:my|the|our|of|different) ){0,2}(?:[\w-]{1,12} ){0,2}?(?:GPUs?|(?:graphics? )?cards?)"
 )
+_BETWEEN = (
+    r"(?:(?:us(?:e|es|ing|age)|of|the|my|an?|any|all|both|its?|from|running|on|tf|tensorflow|keras"
+    r"|pytorch|torch|jax|nvidia|second|first|other|broken|integrated) ){0,6}"
+)
+_DETAILS = (
+    r"(?! ?(?:memory|growth|warnings?|errors?|messages?|logs?|logging|bench\w{1,6}|auto\w{1,6}))"
+)
+
+
+def without(thing: str) -> re.Pattern[str]:
+    """That a program leaves out this thing: "train on the GPU without errors" is no such wish."""
+    return any_case(
+        rf"(?<!\w)(?:disabl(?:e|es|ed|ing)|hid(?:e|ing)|without|(?:turn|switch)(?:ing)? off"
+        rf"|avoid(?:ing)?|ignor(?:e|ing)|(?:prevent|stop|keep)(?:ing)?(?: \w{{1,12}}){{0,2}} from) "
+        rf"{_BETWEEN}{thing}(?!\w){_DETAILS}"
+        rf"|(?:turn|switch)(?:ing)? {_BETWEEN}{thing} off(?!\w)"
+        rf"|(?<!\w){thing}(?: \w{{1,12}})? (?:be )?(?:disabled|hidden)(?!\w)"
+    )
+
+
 MANY_GPUS = (
     rf"(?:both|two|2|three|3|four|4|eight|8|multi(?:ple)?|several|many|all|dual)[ -]{_CARDS}",
     r"(?:GPUs?|RTX|GTX|[TVPALH]\d{1,3}0?|[234]0[5-9]0)(?: \w{1,6})? ?[x×] ?[2-8]",
     r"[2-8] ?[x×] ?(?:\w{1,8} )?(?:GPUs?|RTX|GTX|[TVPALH]\d{1,3}0?|[234]0[5-9]0)",
+    r"[2-8] (?:RTX |GTX )?(?:[TVPALH]\d{1,3}0?|[2-5]0[5-9]0)s",
 )
 ANOTHER_GPU = (
     *(rf"(?:second|2nd|third|3rd|other|another) {_CARDS}", r"GPU ?[:#]? ?[1-7]", "only one"),
+    r"only (?:the )?GPU ?[:#]? ?0",
 )
 
 CHECK = Remedy(
