@@ -189,6 +189,38 @@ def test_scripts_that_start_one_another_are_not_read_without_end(tmp_path: pathl
     assert levels(tmp_path, files) == [("WG812", "info")]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("setup.sh", "dockerd --default-runtime=nvidia\n", []),
+        ("setup.sh", "# never set default-runtime=nvidia\n", [("WG811", "warning")]),
+        ("a.json", '{"about": "do not set default-runtime: nvidia"}\n', [("WG811", "warning")]),
+    ],
+)
+def test_a_comment_about_the_default_runtime_sets_nothing(
+    tmp_path: pathlib.Path, name: str, text: str, expected: list[tuple[str, str]]
+) -> None:
+    assert levels(tmp_path, {"docker-compose.yml": VLLM, name: text})[:1] == expected
+
+
+LONG = "9" * 6000
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "tensorflow-gpu===weird\n",
+        f"tensorflow-gpu\nnumpy=={LONG}\n",
+        f"tensorflow-gpu\nnumpy==1.{LONG}\nh5py===abc\n",
+    ],
+)
+def test_odd_pins_are_no_crash(tmp_path: pathlib.Path, lines: str) -> None:
+    image = f"{CUDA}COPY . .\nRUN pip3 install -r requirements.txt\n"
+    image += f"RUN pip3 install numpy=={LONG}\nRUN pip3 install 'numpy>=1'\n"
+    report = project(tmp_path, {"Dockerfile": image, "requirements.txt": lines})
+    assert [each for each in report.problems if each.kind == "crashed"] == []
+
+
 def test_a_version_of_thousands_of_digits_is_no_crash(tmp_path: pathlib.Path) -> None:
     version = "2." + "9" * 6000
     levels(
@@ -325,6 +357,9 @@ def test_a_variable_that_the_project_reads_itself_is_not_misspelt(tmp_path: path
     assert levels(tmp_path / "1", files) == [("WG405", "warning")]
     reads = 'import os\nprint(os.environ.get("CUDA_VISIBLE_DEVICE"))\n'
     assert levels(tmp_path / "2", {**files, "src/a.py": reads}) == []
+    comments = '# os.environ["CUDA_VISIBLE_DEVICE"] would be misspelt\n'
+    assert levels(tmp_path / "4", {**files, "a.py": comments}) == [("WG405", "warning")]
+    assert levels(tmp_path / "5", {**files, "a.py": comments + reads}) == []
     prints = {**files, "start.sh": "echo $CUDA_VISIBLE_DEVICE\n"}
     assert levels(tmp_path / "3", prints) == [("WG405", "info")]
 
@@ -388,6 +423,11 @@ def test_a_package_that_is_uninstalled_on_purpose(
         ({}, [("WG318", "error")]),
         ({"README.md": "conda install --file requirements.txt\n"}, []),
         ({"README.md": "conda install --file conda-requirements.txt\n"}, [("WG318", "error")]),
+        (
+            {"README.md": "Do not use conda install --file requirements.txt here.\n"},
+            [("WG318", "error")],
+        ),
+        ({"a.sh": "# conda install --file requirements.txt\n"}, [("WG318", "error")]),
     ],
 )
 def test_a_list_that_conda_installs_has_the_names_of_conda(

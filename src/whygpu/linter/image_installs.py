@@ -261,11 +261,12 @@ def _will_do(installed: PinnedRequirement, wanted: PinnedRequirement) -> bool:
     if pin is None:
         # The newest release.
         return not installed.specifier and all(clause.startswith(">") for clause in clauses)
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         return SpecifierSet(wanted.specifier).contains(pin[1], prereleases=True)
-    except InvalidSpecifier:
+    # InvalidSpecifier is one; Python raises another for numbers of thousands of digits.
+    except ValueError:
         return False
 
 

@@ -42,6 +42,10 @@ _SKIPPED = frozenset(
 _TOP = frozenset({".git", "pyproject.toml", "setup.py"})
 
 
+_LONGEST_LINE = 400
+_COMMENT = re.compile(r"^\s{0,200}(?:#|//|REM\b)|\s(?:#|//)\s", re.IGNORECASE)
+_PROSE = re.compile(r"\.(?:md|rst|json)$|readme[^/\\]*$", re.IGNORECASE)
+_ADVISES_AGAINST = re.compile(r"\b(?:not|never|don['’]?t|avoid|instead of)\b", re.IGNORECASE)
 _MOST_PATTERNS = 64
 """Some patterns contain names of the linted file, which change while somebody types."""
 
@@ -152,7 +156,8 @@ class ProjectTexts:
     def first(self, pattern: re.Pattern[str]) -> Observed[FileLine]:
         """The first match in another file of the project; Unknown if not all could be read."""
         for path, text in self.having(pattern):
-            match = pattern.search(text)
+            matches = (match for match in pattern.finditer(text) if _is_meant(path, text, match))
+            match = next(matches, None)
             if match is not None:
                 line = text.count("\n", 0, match.start()) + 1
                 written = text.split("\n")[line - 1].strip()
@@ -180,6 +185,16 @@ class ProjectTexts:
             else:
                 self._read = _Texts(top, files, files.read)
         return self._read
+
+
+def _is_meant(path: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a match is neither in a comment nor what a page advises against."""
+    start = match.start()
+    line = text.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1
+    before = text[max(line, start - _LONGEST_LINE) : start]
+    if _COMMENT.search(before):
+        return False
+    return _PROSE.search(path) is None or _ADVISES_AGAINST.search(before) is None
 
 
 def _top(path: str, files: ProjectFiles) -> str:

@@ -38,6 +38,7 @@ _RUNS_WITH_GPUS = re.compile(
     r"\bdocker run\s(?=(?:[^\n\\]|\\.|\\\n){0,800}?--(?:gpus|runtime[= ]nvidia))"
     r"(?:[^\n\\]|\\.|\\\n){0,1600}"
 )
+_COMMENT_LINES = re.compile(r"^[ \t]{0,200}#[^\n]*", re.MULTILINE)
 _DEFAULT_RUNTIME = re.compile(r"default-runtime|nvidia-docker-compose")
 _STARTS_SERVICES = re.compile(r"\bcompose\s(?:[^\n]|\\\n){0,200}?\b(?:up|run|start)\b")
 _TWIN_MAY_DIFFER = "this one may be meant for the CPU"
@@ -121,6 +122,8 @@ def _run_elsewhere(service: compose.Service, path: str, files: ProjectFiles) -> 
         if not (lower.startswith("readme") or lower == "makefile" or lower.endswith(".sh")):
             continue
         text = files.read(os.path.join(folder, name)) or ""
+        if not lower.startswith("readme"):
+            text = _COMMENT_LINES.sub("", text)
         if _DEFAULT_RUNTIME.search(text):
             return f"{name} says that NVIDIA's runtime is the default"
         starts |= _STARTS_SERVICES.search(text) is not None

@@ -203,6 +203,8 @@ NO_FAILURE_AFTER = re.compile(
 )
 """The rest of the line describes an error that did not end anything: advice for an error that did
 not happen, or an algorithm that PyTorch tried before it chose another."""
+_LONGEST_ADVICE = 40
+"""No text that it finds is longer."""
 
 
 def _first_word(match: re.Match[str]) -> int:
@@ -264,11 +266,17 @@ class Log(NamedTuple):
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[Match]:
         from bisect import bisect_right
 
+        # Matches come in order. Of a long line with many, each part is looked at once.
+        last, looked_at, is_advice = -1, 0, False
         for match in pattern.finditer(self.text):
             place = bisect_right(self.starts, _first_word(match)) - 1
-            if NO_FAILURE_AFTER.search(
-                self.text, self.starts[place], max(self.starts[place], match.start())
-            ):
+            if place != last:
+                last, looked_at, is_advice = place, self.starts[place], False
+            if not is_advice and match.start() > looked_at:
+                begin = max(self.starts[place], looked_at - _LONGEST_ADVICE)
+                found = NO_FAILURE_AFTER.search(self.text, begin, match.start())
+                looked_at, is_advice = match.start(), found is not None
+            if is_advice:
                 continue
             line = self.lines[place]
             yield Match(line.number, line.text, match.groupdict())

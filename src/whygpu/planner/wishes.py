@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from whygpu.errors import UsageError
 from whygpu.model.install_plan import Wish
@@ -54,7 +54,15 @@ def asks_for_newer(wish: Wish, newest: str) -> bool:
         for part in specifier_set(wish.specifier)
         if part.operator in ("==", "===", "~=", ">=", ">")
     ]
-    return any(Version(floor) >= Version(newest) for floor in floors)
+    return any(_is_at_least(floor, newest) for floor in floors)
+
+
+def _is_at_least(floor: str, newest: str) -> bool:
+    try:
+        return Version(floor) >= Version(newest)
+    # Anything may follow ===, such as a name.
+    except InvalidVersion:
+        return False
 
 
 def parse(text: str) -> Wish:

@@ -492,12 +492,17 @@ FAULT_HEADING = late(
 _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")
 
 
+_LONGEST_PARAGRAPH = 4000
+"""Nobody writes more in one line; programs do."""
+
+
 def complaint_in(line: str) -> Complaint | None:
     """What the first sentence that says or asks something about the GPU is about.
 
     A later sentence counts if the first only says that something fails. The sentences together
     come last: the GPU may be named in one, and "not detected" in another.
     """
+    line = line[:_LONGEST_PARAGRAPH]
     sentences = [found[0] for found in _SENTENCE.finditer(line)]
     rows = [row for sentence in sentences if (row := _about(sentence, _ALL)) is not None]
     if rows and rows[0] is FAILS:

@@ -17,7 +17,7 @@ from whygpu.tables.base_images import cuda_serves
 from whygpu.tables.releases import versions_of
 from whygpu.tables.versions import release_numbers
 
-_EXACT = re.compile(r"===?\s*(\d+(?:\.\d+){0,4})")
+_EXACT = re.compile(r"===?\s*(\d{1,9}(?:\.\d{1,9}){0,4})")
 _SAME_MINOR = ("tensorboard", "tensorflow-estimator", "tensorflow-serving-api")
 """Packages that are published with TensorFlow, under its version."""
 _KERAS_FOR_1 = (2, 3)
