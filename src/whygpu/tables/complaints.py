@@ -28,6 +28,7 @@ from whygpu.tables.words_of_people import (
     USE,
     WHICH_DEVICE,
     WHOLE_OUTPUT,
+    ZERO,
     Complaint,
     one_of,
     tutorial,
@@ -86,7 +87,7 @@ IDLE = Complaint(
 _NEXT = r"[ '\"`*-]{1,3}"
 _SOME = rf"(?:{_NEXT}[\w-]{{1,14}})"
 """Words of the same clause: "failed to install, but running it" denies nothing."""
-_DENIED = rf"(?:not|{ISNT}|no|never|cannot|unable|0|zero|fail\w{{0,3}} to)"
+_DENIED = rf"(?:not|{ISNT}|no|never|cannot|unable|{ZERO}|zero|fail\w{{0,3}} to)"
 """What fails when the GPU is used is another matter than what fails to use it."""
 NOT_USED = Complaint(
     (

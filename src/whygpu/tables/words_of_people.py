@@ -52,9 +52,9 @@ CPU = one_of("CPUs?")
 MEMORY = one_of("memory", "VRAM")
 ISNT = r"(?:\w{2,6}n['’]t|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have)nt)"
 """People leave out the apostrophe, but "want" is no denial."""
-_ZERO = r"(?<![\d.:#])(?<!GPU )(?<!device )(?<!card )(?<!cuda )0(?![-.:])"
+ZERO = r"(?<![\d.:#])(?<!GPU )(?<!device )(?<!card )(?<!cuda )0(?![-.:])"
 """Neither the number of a GPU nor a part of a version."""
-NOT = rf"(?:not|{ISNT}|no|never|cannot|unable|fail\w{{0,3}}|{_ZERO}|zero)"
+NOT = rf"(?:not|{ISNT}|no|never|cannot|unable|fail\w{{0,3}}|{ZERO}|zero)"
 USE = ("us(?:e|es|ed|ing)", "utili[sz](?:e|es|ed|ing)", "runs?", "running", "train-", "work-")
 HOW = any_case(
     r"(?<!\w)(?:how(?! come)|way to|possible|can i|could i|(?:want|need|like) to|is there"
