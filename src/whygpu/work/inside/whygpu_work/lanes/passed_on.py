@@ -31,8 +31,7 @@ class PassedOn(object):
     def is_computed(self, given: "Any") -> bool:
         """Whether a tensor in `given` is neither an input of the model nor the result of a step."""
         return not all(
-            self._is_result(tensor)
-            or any(self._is_input(tensor, each) for each in self._inputs)
+            self._is_result(tensor) or any(self._is_input(tensor, each) for each in self._inputs)
             for tensor in self._flat(given)
         )
 
