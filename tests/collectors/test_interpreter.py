@@ -452,6 +452,8 @@ def test_a_module_in_the_current_folder_hides_an_installed_one_unless_it_is_that
     write(tmp_path / "project/keras/__init__.py", "")
     write(tmp_path / "project/jax.py", "")  # not installed, so it hides nothing
     (tmp_path / "project/numpy").mkdir()  # no package: the installed one comes first
+    write(tmp_path / "data/torch.py/scores.csv", "")  # nor is a folder a module
+    write(tmp_path / "data/keras/__init__.py/notes.txt", "")
 
     def nearby(folder: str) -> dict[str, str]:
         monkeypatch.chdir(tmp_path / folder)
@@ -463,3 +465,4 @@ def test_a_module_in_the_current_folder_hides_an_installed_one_unless_it_is_that
         "keras": str(tmp_path / "project/keras"),
     }
     assert nearby("site") == {}
+    assert nearby("data") == {}

@@ -380,6 +380,7 @@ def test_packages_that_are_installed_elsewhere_are_no_code_of_the_program(
         (tmp_path / name).mkdir(parents=True)
     for folder in ("installed", "mine", "beside"):
         monkeypatch.syspath_prepend(tmp_path / folder)
+    monkeypatch.setattr(sys, "path", [*sys.path, os.fsencode(tmp_path / "installed"), 3])
     main = types.SimpleNamespace(__file__=str(tmp_path / "beside" / "train.py"))
     monkeypatch.setitem(sys.modules, "__main__", main)
     places = code_places.Places()
@@ -417,3 +418,13 @@ def test_a_sample_does_not_keep_what_the_program_has_let_go(started: Any) -> Non
     finally:
         if was_on:
             gc.enable()
+
+
+def test_a_program_may_replace_the_function_that_names_its_threads(
+    started: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As packages for green threads do: then the number is not that of a thread."""
+    monkeypatch.setattr("_thread.get_ident", lambda: -1)
+    before = len(started.times)
+    compute_in_python(0.3)
+    assert len(started.times) > before + 3

@@ -346,6 +346,25 @@ def test_scipy_answers_to_its_old_names(tmp_path: pathlib.Path, misc: bool) -> N
     assert "--tf1: scipy.misc.logsumexp -> scipy.special.logsumexp" in machine.notes()
 
 
+def test_one_channel_becomes_a_picture_as_the_mode_says(tmp_path: pathlib.Path) -> None:
+    """Scaled to 0 ... 255 for whole numbers, as it is for floats, and by a threshold for bits."""
+    pytest.importorskip("numpy")
+    packages = {name: text for name, text in TENSORFLOW_2.items() if name != "numpy.py"}
+    pillow = {"PIL/Image.py": "def fromarray(data): return data.tolist()"}
+    machine = Machine(tmp_path, {**packages, **SCIPY, **pillow})
+    lines = machine.program("""
+        from scipy.misc import toimage
+        import numpy
+        numbers = numpy.array([[0.0, 2.0, 10.0]])
+        print(toimage(numbers), toimage(numbers, mode="F"), toimage(numbers, mode="I"))
+        print(toimage(numbers, mode="I", high=20, cmax=20), toimage(numbers, mode="1", high=5))
+    """)
+    assert lines == [
+        "[[0, 51, 255]] [[0.0, 2.0, 10.0]] [[0, 51, 255]]",
+        "[[0, 2, 10]] [[False, False, True]]",
+    ]
+
+
 def test_scipy_is_not_loaded_for_a_library(machine: Machine) -> None:
     (machine.packages / "scipy.py").write_text("")
     (machine.packages / "user.py").write_text("import scipy")

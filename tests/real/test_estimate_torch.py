@@ -144,6 +144,15 @@ def test_at_inference_a_loop_may_keep_the_output_of_the_batch_before() -> None:
     assert (at.most_bytes - at.least_bytes) / MIB == pytest.approx(scores, rel=0.05)
 
 
+def test_in_training_a_loop_may_keep_large_results_of_the_batch_before() -> None:
+    """As long as what only the backward pass needs is larger, they do not matter."""
+    copies = 2 * 8 * 256 * 4000 * 8 / MIB
+    at = memory("many_results")
+    assert (at.most_bytes - at.least_bytes) / MIB > 0.5 * copies
+    plain = memory("many_scores")
+    assert plain.most_bytes == plain.least_bytes
+
+
 def test_examples_of_several_rows_for_each_sample_stay_so() -> None:
     once, twice = (part(memory("graph", batch=batch), "activations") for batch in (100, 200))
     assert twice == pytest.approx(2 * once, rel=0.05)

@@ -758,6 +758,36 @@ def estimators_of_contrib_tpu():
 
 
 @check
+def estimators_leave_the_hyperparameters_alone():
+    found = []
+
+    def model_fn(features, labels, mode, params):
+        found.append([mode, params.rate, "batch_size" in params])
+        y = tf.layers.dense(features["x"], 1, kernel_initializer=wave)
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions={"y": y})
+        loss = tf.losses.mean_squared_error(labels, y)
+        train = tf.train.GradientDescentOptimizer(params.rate)
+        step = train.minimize(loss, tf.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=step)
+
+    def input_fn(params):
+        rows = images(4, 2, 1).reshape(4, 4).astype("float32")
+        return tf.data.Dataset.from_tensor_slices(({"x": rows}, rows[:, :1])).batch(2)
+
+    params = tf.contrib.training.HParams(rate=0.1)
+    config = tpu.RunConfig(model_dir=tempfile.mkdtemp())
+    for _ in range(2):  # with the same object, which has no batch size yet
+        model = tpu.TPUEstimator(
+            model_fn, config=config, params=params, use_tpu=False, train_batch_size=2
+        )
+        params.rate = 0.2
+        model.train(input_fn, steps=1)
+        list(model.predict(input_fn))
+    return [found, "batch_size" in params]
+
+
+@check
 def exported_estimators():
     from tensorflow.contrib import predictor
 

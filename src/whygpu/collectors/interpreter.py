@@ -223,7 +223,9 @@ def _in_current_folder(host: Host, modules: tuple[FoundModule, ...]) -> tuple[Fo
     for module in modules:
         for file in (os.path.join(module.name, "__init__.py"), f"{module.name}.py"):
             near = host.stat(os.path.join(os.curdir, file))
-            if isinstance(near, Known) and isinstance(module.place, Known):
+            if not isinstance(near, Known) or near.value.kind == "folder":
+                continue  # a folder of data may be called torch.py
+            if isinstance(module.place, Known):
                 path = near.value.real_path
                 place = os.path.dirname(path) if os.path.dirname(file) else path
                 if not _same(host, place, module.place.value):

@@ -12,6 +12,7 @@ from whygpu.comparer.tolerance import LAST_BITS, Tolerance, digits_lost
 from whygpu.model.comparison import (
     ComparisonReport,
     Determinism,
+    Lane,
     LaneResult,
     LaneRun,
     LayerError,
@@ -125,7 +126,7 @@ def _with_majority(
         if pair.verdict == "different":
             return pair._replace(off=wrong, reasons=(*pair.reasons, reason))
         far = _far_beyond(pair, against, other)
-        if far is not None:
+        if far is not None and not _may_share_library(lanes[other.a], lanes[other.b]):
             return pair._replace(
                 verdict="different",
                 first_layer=far[0],
@@ -135,13 +136,24 @@ def _with_majority(
     return pair
 
 
+def _may_share_library(one: Lane, other: Lane) -> bool:
+    """Whether two lanes may get an inner result from one library, rounded alike.
+
+    Amplified, that rounding would be the same in both, whatever they round differently after it.
+    All backends use cuBLAS and cuDNN on a GPU. On a CPU, TensorFlow shares oneDNN with PyTorch and
+    Eigen with JAX."""
+    if one.device != other.device:
+        return False
+    return one.device == "gpu" or {one.backend, other.backend} != {"jax", "torch"}
+
+
 def _far_beyond(
     pair: PairVerdict, against: PairVerdict, agreed: PairVerdict
 ) -> tuple[str, float, float] | None:
     """The first output of which two pairs differ far more than the pair that agrees, which rounded
     differently: so the program does not amplify rounding that much. Also the roundings of both.
 
-    Results that are identical, bit for bit, may come from one library, and show nothing."""
+    Results that are identical, bit for bit, show nothing: neither lane may have rounded."""
     apart, again, close = (
         {each.name: digits_lost(each) for each in found.outputs}
         for found in (pair, against, agreed)

@@ -127,7 +127,8 @@ def _installed_folders() -> "Iterator[str]":
     main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     own = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
     for folder in sys.path:
-        if not folder or os.path.abspath(folder) == own:
+        # Programs put paths of other types there as well; Python ignores all but text and bytes.
+        if not isinstance(folder, str) or not folder or os.path.abspath(folder) == own:
             continue
         try:
             names = os.listdir(folder)

@@ -15,10 +15,10 @@ Whether the collector is switched on is left alone: programs ask for that, and c
 often than the thresholds.
 """
 
-import _thread
 import gc
 import sys
 import time
+from _thread import get_ident
 from itertools import chain, compress, starmap
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ class Collector:
         # Among them is this function's own, with `results` and `frames`. Such a circle would keep
         # the program's frames, and their variables, until the collector runs: memory that is in use
         # for longer, and objects that the interpreter has to end when its threads cannot any more.
-        del frames[_thread.get_ident()]
+        frames.pop(get_ident(), None)
         return frames
 
     def restore(self) -> None:

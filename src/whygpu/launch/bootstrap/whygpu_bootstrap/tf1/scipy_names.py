@@ -127,10 +127,15 @@ def toimage(
     data = numpy.asarray(arr)
     if data.ndim == 2 and mode in (None, "L"):
         return Image.fromarray(bytescale(data, cmin, cmax, high, low))
-    if data.ndim == 2 and mode in ("F", "I"):
-        return Image.fromarray(data.astype({"F": numpy.float32, "I": numpy.int32}[mode]))
+    if data.ndim == 2 and mode == "F":
+        return Image.fromarray(data.astype(numpy.float32))
+    if data.ndim == 2 and mode == "I":
+        least = data.min() if cmin is None else cmin
+        most = data.max() if cmax is None else cmax
+        scaled = (data * 1.0 - least) * (high - low) / (most - least) + low
+        return Image.fromarray(scaled.astype(numpy.int32))
     if data.ndim == 2 and mode == "1":
-        return Image.fromarray(bytescale(data, cmin, cmax, high, low) > high)
+        return Image.fromarray(data > high)
     wanted = {None: (3, 4), "RGB": (3,), "YCbCr": (3,), "RGBA": (4,), "CMYK": (4,)}.get(mode, ())
     axes = range(data.ndim) if channel_axis is None else [channel_axis]
     channels = [axis for count in wanted for axis in axes if data.shape[axis:][:1] == (count,)]

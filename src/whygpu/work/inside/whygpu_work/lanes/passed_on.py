@@ -3,6 +3,8 @@
 Such code is no step of its own: what it does wrong shows at the step that it is an input of.
 """
 
+import weakref
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -15,8 +17,8 @@ class PassedOn(object):
         """`flat` lists the tensors of a structure."""
         self._flat = flat
         self._inputs: "list[Any]" = []
-        # A tensor that is kept here cannot lose its id to another one.
-        self._results: "dict[int, Any]" = {}
+        self._results: "dict[int, Callable[[], Any]]" = {}
+        """By id. They are not kept: a lane would need the memory of training, and may have none."""
 
     def begin(self, inputs: "Any") -> None:
         self._inputs = self._flat(inputs)
@@ -24,18 +26,29 @@ class PassedOn(object):
 
     def note(self, result: "Any") -> None:
         for tensor in self._flat(result):
-            self._results[id(tensor)] = tensor
+            self._results[id(tensor)] = _reference(tensor)
 
     def is_computed(self, given: "Any") -> bool:
         """Whether a tensor in `given` is neither an input of the model nor the result of a step."""
         return not all(
-            id(tensor) in self._results
-            or any(self._is_input(tensor, each) for each in self._inputs)
+            self._is_result(tensor) or any(self._is_input(tensor, each) for each in self._inputs)
             for tensor in self._flat(given)
         )
+
+    def _is_result(self, tensor: "Any") -> bool:
+        reference = self._results.get(id(tensor))
+        # Another tensor may have got the id of one that is gone.
+        return reference is not None and reference() is tensor
 
     def _is_input(self, tensor: "Any", one: "Any") -> bool:
         """Also if the model has converted it to the type that it computes in."""
         if tensor is one:
             return True
         return tensor.dtype != one.dtype and tuple(tensor.shape) == tuple(one.shape)
+
+
+def _reference(tensor: "Any") -> "Callable[[], Any]":
+    try:
+        return weakref.ref(tensor)
+    except TypeError:
+        return lambda: tensor

@@ -4,6 +4,7 @@ Programs that were written for TPUs choose by a flag, and run on other devices i
 """
 
 import collections
+import copy
 
 import tensorflow.compat.v1 as tf
 
@@ -151,6 +152,8 @@ class TPUEstimator(estimator.Estimator):
 def _with(params: "Any", extra: "dict[str, Any]") -> "Any":
     if isinstance(params, dict):
         return dict(params, **extra)
+    # Each mode has its own: another one may have no batch size.
+    params = copy.deepcopy(params)
     for name, value in extra.items():
         if hasattr(params, "add_hparam"):
             change = params.set_hparam if hasattr(params, name) else params.add_hparam

@@ -5,6 +5,7 @@ those of TensorFlow 1. Ready-made estimators (DNNClassifier and so on) are not h
 """
 
 import collections
+import copy
 import inspect
 import os
 import tempfile
@@ -133,7 +134,7 @@ class Estimator:
         self._config = config or RunConfig()
         self._model_dir = model_dir or self._config.model_dir or tempfile.mkdtemp()
         self._config.model_dir = self._model_dir
-        self._params = dict(params) if isinstance(params, dict) else params or {}
+        self._params = copy.deepcopy(params or {})
         self._model_fn = model_fn
 
     model_dir = property(lambda self: self._model_dir)

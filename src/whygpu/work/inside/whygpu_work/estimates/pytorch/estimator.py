@@ -195,10 +195,10 @@ class ModuleEstimator(Estimator):
             raise Unusable("the module has no weights to train: give --infer")
 
     def at(self, batch: int) -> "dict[str, Any]":
-        """At inference, a range: the loop may keep an output until it has the next one."""
+        """Perhaps a range: the loop may keep an output until it has the next one.
+
+        In training that matters if outputs are larger than what only the backward pass needs."""
         found = super().at(batch)
-        if self.train:
-            return found
         self._is_loop = True
         self._run(batch)
         most = super().at(batch)["needs_bytes"]
@@ -212,8 +212,7 @@ class ModuleEstimator(Estimator):
         inputs = moved(with_rows(self._examples, batch, _without_values), "cuda")
         if not self.train:
             with torch.no_grad(), self._casting():
-                output = call(self.module, inputs)
-            self._kept = output if self._is_loop else None
+                self._next_output(inputs)
             return
         if self._optimizer is None:
             parameters = self.module.parameters()
@@ -221,7 +220,7 @@ class ModuleEstimator(Estimator):
         self._optimizer.zero_grad()
         with self._casting():
             # The usual loop has a variable for the output, which keeps it during the backward pass.
-            output = call(self.module, inputs)
+            output = self._next_output(inputs)
             loss = self._loss(output)
         loss.backward()
         trained = [each for each in self.module.parameters() if each.grad is not None]
@@ -232,6 +231,12 @@ class ModuleEstimator(Estimator):
         finally:
             self.recorder.phase = "forward"
         self.recorder.mark(_state(self._optimizer), "optimizer")
+
+    def _next_output(self, inputs: "Any") -> "Any":
+        """The output; in a loop, the one before is there until it is computed."""
+        output = call(self.module, inputs)
+        self._kept = output if self._is_loop else None
+        return output
 
     def _casting(self) -> "Any":
         if not self._mixed:
