@@ -151,8 +151,16 @@ def _torch(module: "Any", examples: "Any", request: "dict[str, Any]") -> "Step":
     else:
         work.prepare_training()
     inputs = with_rows(few, request["batch"])
-    action = work.infer if request["infer"] else work.train_step
-    return Step(lambda: action(inputs))
+    if not request["infer"]:
+        return Step(lambda: work.train_step(inputs))
+    kept = []  # type: list[Any]
+
+    def infer() -> "Any":
+        # As in a usual loop, the output before is kept while the next one is computed.
+        kept[:] = [work.infer(inputs)]
+        return kept[0]
+
+    return Step(infer)
 
 
 def _pair(pair: "Any") -> "Step":

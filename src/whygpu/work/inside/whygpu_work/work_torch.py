@@ -37,6 +37,7 @@ class TorchWork(object):
             )
         self._optimizer_name = optimizer or "adam"
         self._optimizer: "Any" = None
+        self._output: "Any" = None
 
     def inputs(self, batch: int) -> "Any":
         """A tuple of arguments on the device."""
@@ -59,9 +60,14 @@ class TorchWork(object):
         self.module.to(self.device).eval()
 
     def train_step(self, inputs: "Any") -> float:
-        """One optimizer step. The loss is the mean of what the module returns."""
+        """One optimizer step. The loss is the mean of what the module returns.
+
+        As in `output = module(batch)` of a usual loop, the output of the step before is kept while
+        the next one is computed.
+        """
         self._optimizer.zero_grad()
-        loss = mean_of(call(self.module, inputs))
+        self._output = call(self.module, inputs)
+        loss = mean_of(self._output)
         loss.backward()
         self._optimizer.step()
         return float(loss.detach())
