@@ -332,7 +332,7 @@ SCENARIOS = (
         roots=(Root("numpy-abi", "tensorflow"), warning("requirement-conflict", "machine")),
         verdicts=BROKEN,
         verdict="broken",
-        like=("numpy-of-another-abi",),
+        like=("numpy-of-another-abi", "packages-of-another-python"),
     ),
     Scenario(
         # TensorFlow asks for an older one: pip would object, Python does not.
@@ -346,6 +346,5 @@ SCENARIOS = (
         roots=(warning("requirement-conflict", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="no-gpu",
-        like=("numpy-of-another-abi",),
     ),
 )
