@@ -104,6 +104,7 @@ DESCRIBED = (
     ("question", "command"),
     [
         ("Which CUDA fits to JAX?", "whygpu plan jax"),
+        ("Which CUDA for PyTorch on an RTX 5090?", "whygpu plan torch --gpu 12.0"),
         ("which driver for keras on a GPU", "whygpu plan tensorflow"),
         ("My RTX 5090 is not supported by this PyTorch", "whygpu plan torch --gpu 12.0"),
         ("My RTX 5090 is not supported", "whygpu plan FRAMEWORK --gpu 12.0"),

@@ -84,15 +84,19 @@ def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
     if len(gpus) == 1 and gpus[0].capability is not None:
         known["NAME"] = ".".join(map(str, gpus[0].capability))
     return tuple(
-        step._replace(
-            action=step.action._replace(
-                argv=tuple(known.get(str(word)) or word for word in step.action.argv)
-            )
-        )
+        step._replace(action=_completed(step.action, known))
         if isinstance(step.action, Command)
         else step
         for step in steps
     )
+
+
+def _completed(command: Command, known: dict[str, str]) -> Command:
+    argv = tuple(known.get(str(word)) or word for word in command.argv)
+    if argv[:2] == ("whygpu", "plan") and "--gpu" not in argv and known["NAME"]:
+        # Whoever names a GPU may ask on another machine.
+        argv += ("--gpu", known["NAME"])
+    return command._replace(argv=argv)
 
 
 def wants_gpu(log: Log) -> bool:
