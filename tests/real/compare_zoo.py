@@ -159,10 +159,10 @@ def lane(folder):
         recorder, steps = taps_keras.recorder(keras, model_of(entries))
         results = recorder.predict_on_batch(list(INPUTS.values()))
         writer = recording.Writer(os.path.join(folder, place))
-        for (name, layer), result in zip(steps, results, strict=True):
+        for (name, layer, code_before), result in zip(steps, results, strict=True):
             writer.tensor(name, "layer", result)
             precision, settings = taps_keras.precision(layer), taps_keras.settings(layer)
-            writer.step(name, type(layer).__name__, [name], precision, settings, "")
+            writer.step(name, type(layer).__name__, [name], precision, settings, "", code_before)
         writer.close()
     # Nobody has asked for it on other backends, and importing it takes seconds.
     assert ("tensorflow" in sys.modules) == (keras.backend.backend() == "tensorflow")
