@@ -14,6 +14,7 @@ from whygpu.causes.evidence.log_subjects import excerpt
 from whygpu.causes.evidence.log_utilisation import idle_although_held, low_utilisation
 from whygpu.diagnosis.engine import fold
 from whygpu.diagnosis.for_people import (
+    FEW_LINES,
     for_own_words,
     for_reported_fault,
     for_told_trouble,
@@ -58,8 +59,6 @@ _ENOUGH_LINES = 3
 """So many lines of ordinary output show the same."""
 
 
-_FEW_LINES = 2
-"""A text of so few lines may be somebody's description of a symptom, and no output."""
 _SLOW_STEPS = ("files-read-in-training-process", "slow-small-or-input-bound")
 """If a library itself warns that the steps may be slow, a log without a failure is not fine."""
 
@@ -186,7 +185,7 @@ def _doubt(log: Log, roots: Sequence[Finding], noise: Sequence[Finding]) -> Guid
         return two_answers
     harmless = frozenset(e.line for finding in noise for e in finding.evidence if e.line)
     slow = next((root for root in roots if root.cause in _SLOW_STEPS), None)
-    amid_output = bool(roots or noise) or len(log.lines) > _FEW_LINES
+    amid_output = bool(roots or noise) or len(log.lines) > FEW_LINES
     return for_own_words(log, amid_output=amid_output, harmless=harmless) or (
         for_slow_steps(slow) if slow is not None else None
     )

@@ -7,21 +7,29 @@ from collections.abc import Iterator, Sequence
 from whygpu.causes.evidence.log_machines import gpus_in
 from whygpu.causes.evidence.log_subjects import excerpt
 from whygpu.diagnosis.health import health
-from whygpu.diagnosis.unseen_gpu import IS_IT_LISTED, next_steps, what_to_ask, why_none_is_seen
+from whygpu.diagnosis.unseen_gpu import (
+    IS_IT_LISTED,
+    framework_to_ask,
+    next_steps,
+    what_to_ask,
+    why_none_is_seen,
+)
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Line, Log
 from whygpu.model.remedy import Command, command_line
 from whygpu.tables.complaints import (
     FAILS,
-    FAULT_HEADING,
     POINTS_BELOW,
-    SAY_MOST,
     SEES_NONE,
+    complaint_in,
+    most_telling,
+)
+from whygpu.tables.sentences import (
+    FAULT_HEADING,
     WANTS_GPU,
     asks_something,
     complains,
-    complaint_in,
     describes_option,
     goes_on_after,
     has_label,
@@ -50,11 +58,7 @@ def for_own_words(
     told = [found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)]
     if not told:
         return None
-    line, said = told[0]
-    if said is FAILS:
-        # That a program fails says less than what does not work.
-        says_most = {symptom.says for symptom in SAY_MOST}
-        line, said = next((found for found in told if found[1].says in says_most), told[0])
+    line, said = told[most_telling([said for _, said in told])]
     if said.is_question:
         shown = _shown_of_devices(log) if amid_output else ""
         return Guidance(
@@ -80,7 +84,7 @@ def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
     """The steps, with what the text says of the framework and the GPU in their commands."""
     gpus = gpus_in(log)
     known = dict.fromkeys(_PLACEHOLDERS, "")
-    known["FRAMEWORK"] = "tensorflow" if log.framework == "keras" else log.framework
+    known["FRAMEWORK"] = framework_to_ask(log)
     if len(gpus) == 1 and gpus[0].capability is not None:
         known["NAME"] = ".".join(map(str, gpus[0].capability))
     return tuple(
@@ -213,7 +217,8 @@ def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
                 yield line, said
 
 
-_FEW_LINES = 2
+FEW_LINES = 2
+"""A text of so few lines may be somebody's description of a symptom, and no output."""
 _WHAT_EACH_VERB_ANSWERS = (
     Remedy("If a framework does not see or use the GPU:", command_line("whygpu check")),
     Remedy(
@@ -229,7 +234,7 @@ def for_description(log: Log) -> Guidance | None:
     """For a sentence about a GPU or a framework that is about none of the known subjects."""
     line = log.lines[0]
     about = GPU.search(line.text) or FRAMEWORK.search(line.text)
-    if len(log.lines) > _FEW_LINES or line.level != "none" or about is None:
+    if len(log.lines) > FEW_LINES or line.level != "none" or about is None:
         return None
     return Guidance(
         f"line {line.number} describes something, and no output of a program shows it",

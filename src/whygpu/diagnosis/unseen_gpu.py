@@ -28,11 +28,16 @@ _SAYS_WHY = {
 """How a framework is made to say why it sees no GPU."""
 
 
+def framework_to_ask(log: Log) -> str:
+    """Keras sees the GPUs of its backend, which is TensorFlow unless the log says otherwise."""
+    return "tensorflow" if log.framework == "keras" else log.framework
+
+
 def next_steps(log: Log) -> tuple[Remedy, ...]:
     """For a framework that sees no GPU."""
     if log.platform == "macos":
         return (advice_for_a_mac(log),)
-    action = _SAYS_WHY.get("tensorflow" if log.framework == "keras" else log.framework)
+    action = _SAYS_WHY.get(framework_to_ask(log))
     if action is None or (log.version_of("tensorflow") or "").startswith("1."):
         return (CHECK, WHOLE_OUTPUT)
     return (CHECK, Remedy(f"Let {framework_title(log)} say why it sees none.", action))
@@ -95,7 +100,7 @@ def why_none_is_seen(log: Log) -> tuple[str, ...]:
         _NO_GPU_CODE: bool(shown_with_gpu(log)),
     }
     reasons = [reason for reason in _WHY_NONE_IS_SEEN if not excluded.get(reason)]
-    of_pip = _OF_PIP.get("tensorflow" if log.framework == "keras" else log.framework)
+    of_pip = _OF_PIP.get(framework_to_ask(log))
     if of_pip is None or log.platform == "windows" or _is_before_extras(log):
         return tuple(reasons)
     reason, in_other_words = of_pip

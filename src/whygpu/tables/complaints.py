@@ -7,7 +7,6 @@ cause can be found in such a sentence, but what would find it depends on the sym
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 from whygpu.model.finding import Remedy
@@ -23,6 +22,7 @@ from whygpu.tables.words_of_people import (
     HOW,
     ISNT,
     LIMIT_MEMORY,
+    MEMORY,
     NOT,
     PROFILE,
     USE,
@@ -137,7 +137,6 @@ _VERY_SLOW = late(
     r"(?:forever|ages|hours|\d{1,3} ?(?:minutes?|mins?|hours?|h))(?!\w)",
     re.IGNORECASE,
 )
-"""Which device is meant need not be said: whoever asks here means the work of the GPU."""
 _MEMORY_IS_FULL = late(
     r"(?<!\w)OOM(?!\w)|(?<!\w)(?:out[- ]of[- ]memory"
     r"|(?:runs?|ran|running) out of (?:\w{2,6} )?memory|ResourceExhausted\w{0,5})(?!\w)",
@@ -375,7 +374,7 @@ _ALL: tuple[Complaint, ...] = (
     Complaint(
         (
             one_of("GPUs?", "VRAM", "graphics? cards?"),
-            one_of("memory", "VRAM"),
+            MEMORY,
             one_of("all", "whole", "entire", "full", "fully", r"(?:9\d|100) ?%"),
             one_of(
                 *("allocat-", "takes?", "taking", "occup-", "grabs?", "reserv-", "eats?", "uses?"),
@@ -457,39 +456,6 @@ _LAST_RESORT: tuple[Complaint, ...] = (
     SLOW._replace(words=(_VERY_SLOW,)),
 )
 """Symptoms that do not name the GPU. Whoever asks here means its work, if nothing else is said."""
-_QUESTION = late(
-    r"(?:^|[.!?:,] {1,2}|\b(?:so|but|and) )"
-    r"(?:why|how|what|which|where|is|are|am|do|does|did|can|could|should|would|has|have)"
-    r"(?:['’]s)?(?!\w)[^?\n]{2,300}\?(?:\W|$)",
-    re.IGNORECASE,
-)
-WANTS_GPU = late(
-    r"(?<![\w.])(?:I|i|we|We)(?: (?:do|also|already|just|still))?(?:['’]ve| have| got| has| bought)"
-    r"(?! (?:no|not|to)\b)[^.,;\n]{0,30}\b(?:GPUs?|RTX|GTX|GeForce|graphics? card)"
-    r"|\b(?:my|My) (?:\w{2,12} )?(?:GPUs?|RTX|GTX|GeForce|graphics? card)\b"
-    r"|\b(?:[Ii]nstead of|on (?:the )?CPU,? (?:but )?not|not (?:on |using |the ){0,2}) ?"
-    r"(?:the |my )?GPU\b"
-)
-"""A person has a GPU, or expects the work to be done on one."""
-_PERSON = late(
-    r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$"
-    # Many write no capital letters; "i" alone is a variable.
-    r"|(?<![\w.\[(])i(?:['’]m|['’]ve|m| (?:am|have|had|get|got|want|need|use|used|run|ran|tried|try"
-    r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))(?!\w)"
-    r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes"
-    r"|takes)(?!\w)"
-    # Chinese, German, French, Spanish, Russian
-    r"|我|为什么|为何|怎么|请问|如何|只有|[吗呢？]$"
-    r"|(?<!\w)(?:[Ii]ch|[Mm]eine?|[Ww]arum|[Ww]ieso|[Jj]e|[Pp]ourquoi|[Pp]or qué|[Пп]очему"
-    r"|[Уу] меня)(?!\w)"
-)
-FAULT_HEADING = late(
-    r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug"
-    r"|problem|issue"
-    r"|current behaviou?r)|what happened|what went wrong|bug description"
-    r"|problem description))\W{0,8}$"
-)
-"""The heading of a form for faults, below which somebody says what is wrong."""
 _SENTENCE = late(r"[^\n]+?(?:[.?!;](?=\s|$)|$)")
 
 
@@ -506,116 +472,19 @@ def complaint_in(line: str) -> Complaint | None:
     line = line[:_LONGEST_PARAGRAPH]
     sentences = [found[0] for found in _SENTENCE.finditer(line)]
     rows = [row for sentence in sentences if (row := _about(sentence, _ALL)) is not None]
-    if rows and rows[0] is FAILS:
-        says_most = {symptom.says for symptom in SAY_MOST}
-        return next((row for row in rows if row.says in says_most), FAILS)
     if rows:
-        return rows[0]
+        return rows[most_telling(rows)]
     last = (_about(sentence, _LAST_RESORT) for sentence in (*sentences, line))
     return _about(line, _ALL) or next((row for row in last if row is not None), None)
 
 
+def most_telling(rows: Sequence[Complaint]) -> int:
+    """The place of the first; if that only says that something fails, of one that says what."""
+    if rows[0] is not FAILS:
+        return 0
+    says_most = {symptom.says for symptom in SAY_MOST}
+    return next((place for place, row in enumerate(rows) if row.says in says_most), 0)
+
+
 def _about(text: str, rows: Sequence[Complaint]) -> Complaint | None:
     return next((row for row in rows if all(word.search(text) for word in row.words)), None)
-
-
-_CHOICE = late(r"[\[(] ?\[?(?:y|yes|n|no)\]? ?[/|] ?\[?(?:y|yes|n|no)\b", re.IGNORECASE)
-"""What a program asks shows the answers that it takes: Continue? [y/N]"""
-
-
-def asks_something(line: str) -> bool:
-    """Whether a sentence of the line is a person's question, whatever it is about."""
-    return "?" in line and _CHOICE.search(line) is None and _QUESTION.search(line) is not None
-
-
-_TROUBLE = one_of(
-    *("not", "no", r"\w{2,6}n['’]?t", "cannot", "never", "unable", "fail-", "errors?", "wrong"),
-    *("problems?", "issues?", "troubles?", "crash-", "hang-", "stuck", "missing", "instead"),
-    *("only", "always", "alway", "slow-", "help", "bug", "same error", "unexpected-"),
-)
-_ORDINARY = one_of(
-    *("the", "a", "an", "is", "was", "it", "to", "with", "but", "and", "after", "while"),
-    *("on", "in", "for", "this", "that", "have", "has", "uses?", "using", "i", "my", "we"),
-    *("get", "gets", "getting", "got", "when", "why", "from", "there", "be"),
-)
-_LIKE_OUTPUT = late(r"^\W|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S|\w\(\)?")
-_FEWEST_WORDS = 6
-
-
-_COMPLAINS = one_of(
-    r"(?:it|this|program|process|script|kernel|job|computer|pc|training|python|and|then|was|is"
-    r"|gets?|got|just|always|suddenly)(?: \w{1,10})? (?:crash(?:es|ed)|hangs|freezes|dies|died"
-    r"|killed|stuck|fails)",
-    r"(?<!not )(?:so|very|too|extremely|really|super) slow(?:ly)?",
-    r"slower than (?:on |with )?(?:my|the|an?) (?:\w{1,8} )?(?:CPU|GPU|laptop|old|other)",
-    r"(?:not|never|n['’]?t)(?: \w{1,8})? (?:decreas\w{1,4}|go(?:ing)? down|learn(?:ing)?"
-    r"|converg\w{1,4}|improving|see|detect|find|recogni[sz]e|released|freed)(?! for \d)",
-    *("please help", "any (?:help|idea)s?", "wrong (?:results?|predictions?|outputs?|answers?)"),
-    *(r"(?:memory|RAM|VRAM) (?:\w{1,8} )?(?:grow(?:s|ing)|leaks?|increas\w{2,3})", "is gone"),
-    *(
-        r"ignor(?:es|ed) my",
-        r"(?:GPU|card)s? (?:is |are )?(?:(?:not|n['’]t) (?:being )?used|ignored)",
-    ),
-    r"(?:used|uses?|at|utili\w{3,6}) only (?:at |to )?\d{1,2} ?(?:%|percent)",
-    # Spanish, French, German, Russian
-    *("(?:muy|demasiado|très|trop) lent[oea]", "(?:sehr|zu|so) langsam", "медленно"),
-)
-"""What somebody says above the output of a program. Few programs begin with such words."""
-
-_GOES_ON = one_of("resum-", "restart-", "restor-", "re-?try-", "on purpose")
-"""A program says what it does about it."""
-
-
-def complains(line: str) -> bool:
-    """Whether a line is a sentence of a person about trouble, even above output without any."""
-    text = line.strip()
-    if _LIKE_OUTPUT.search(text) or _GOES_ON.search(text):
-        return False
-    return _COMPLAINS.search(text) is not None
-
-
-def reports_trouble(line: str) -> bool:
-    """Whether a line is a sentence, in the words of a person, about something that goes wrong."""
-    text = line.strip()
-    if _LIKE_OUTPUT.search(text) or len(text.split()) < _FEWEST_WORDS:
-        return False
-    found = complaint_in(text)
-    if found is not None and found.says in {each.says for each in (*SAY_MOST, FAILS)}:
-        return True
-    return _TROUBLE.search(text) is not None and len(_ORDINARY.findall(text)) > 1
-
-
-def goes_on_after(sentence: str, line: str) -> bool:
-    """Whether the line ends a sentence of a person that the line before it began."""
-    return (
-        bool(sentence)
-        and sentence.rstrip()[-1:].isalpha()
-        and not line.startswith(("  ", "\t", "File"))
-    )
-
-
-def is_of_a_person(line: str) -> bool:
-    """Whether a person writes about themselves, or asks a question. Programs seldom do."""
-    return _PERSON.search(line) is not None and _CHOICE.search(line) is None
-
-
-_LABEL = late(r"\W{0,4}(?P<label>[A-Za-z]\w{0,20}(?: \w{1,12})?)(?: ?[#\[(]?\d{1,6}[\])]?)?: ")
-
-
-def labels_of_samples(lines: Sequence[str]) -> frozenset[str]:
-    """The labels of more than one line, as of texts that a program reads or writes: "Q: ..."."""
-    found = Counter(match["label"] for line in lines if (match := _LABEL.match(line)))
-    return frozenset(label for label, count in found.items() if count > 1)
-
-
-def has_label(line: str, labels: frozenset[str]) -> bool:
-    match = _LABEL.match(line)
-    return match is not None and match["label"] in labels
-
-
-_OPTION = late(r"\s{0,40}(?:-\w,? )?--\w")
-
-
-def describes_option(line: str) -> bool:
-    """Whether it is a line of a program's help: --no-cuda  do not use the GPU"""
-    return _OPTION.match(line) is not None
