@@ -225,12 +225,15 @@ WARNING[XFORMERS]: xFormers can't load C++/CUDA extensions. xFormers was built f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from whygpu.causes.evidence.extension_labels import difference_of, label_of
+from whygpu.causes.evidence.extension_remedies import (
+    InstalledTorch,
+    fitting_builds,
+    without_installing,
+)
 from whygpu.causes.evidence.framework_builds import titled
-from whygpu.causes.evidence.framework_installs import pytorch_index
 from whygpu.causes.evidence.log_extensions import (
     BEFORE_WINDOWS,
     SELECTS_LIBRARY,
@@ -239,28 +242,16 @@ from whygpu.causes.evidence.log_extensions import (
     ends_with,
 )
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.finding import Finding, Gap, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.model.observed import Known, Unknown, need
-from whygpu.model.remedy import (
-    PYTHON,
-    Install,
-    Pip,
-    SetVariable,
-    Steps,
-    UnsetVariable,
-    shell_script,
-)
+from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Package, active
 from whygpu.tables.torch_extensions import (
     MOSTLY_FOR_THE_CPU,
-    TorchExtension,
-    companion_release,
     extension_named,
 )
-from whygpu.tables.versions import release_numbers
 
 CAUSE = cause("WG322", __name__, __doc__, severity="error", effect="broken")
 
@@ -273,20 +264,6 @@ _COUNTED_AS = {
 }
 """Faults that are special cases of a broader cause: a binary that was built for other libraries
 than the installed ones, or without GPU code."""
-_MINORS_FIT = 11
-"""From this CUDA release on, code works with every release of its major version."""
-_LABEL = late(
-    r"(?:(?P<cuda>cu\d{2,3})|(?P<cpu>cpu)|(?:pt|torch)(?P<torch>\d(?:\.?\d{1,2}){1,2}))",
-    re.IGNORECASE,
-)
-
-
-class BuiltFor(NamedTuple):
-    """What the label of a version says: 0.16.0+cu118, 2.1.2+pt21cu121, 2.6.3+cu12torch2.3."""
-
-    cuda: tuple[int, ...] = ()
-    cpu: bool = False
-    torch: tuple[int, ...] = ()
 
 
 @CAUSE.on_machine
@@ -294,76 +271,14 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     packages = need(machine.target.packages)
     torch = need(machine.framework("torch"))
     for package in active(packages):
-        built = _label_of(package)
+        built = label_of(package)
         if built is None:
             continue
-        difference = _difference(torch, built)
+        difference = difference_of(torch, built)
         if isinstance(difference, Gap):
             yield difference
         elif difference:
             yield _installed_beside(machine, torch, package, difference)
-
-
-def _label_of(package: Package) -> BuiltFor | None:
-    label = package.version.partition("+")[2]
-    if not label or extension_named(package.name) is None:
-        return None
-    cuda: tuple[int, ...] = ()
-    torch: tuple[int, ...] = ()
-    cpu = False
-    for part in _LABEL.finditer(label):
-        if part["cuda"]:
-            cuda = _cuda_of(part["cuda"])
-        elif part["torch"]:
-            torch = _torch_of(part["torch"])
-        else:
-            cpu = True
-    return BuiltFor(cuda, cpu, torch)
-
-
-def _cuda_of(label: str) -> tuple[int, ...]:
-    """cu118 is 11.8, cu92 is 9.2, and cu12 is any release of CUDA 12."""
-    digits = label[2:]
-    if len(digits) == 2 and int(digits) >= _MINORS_FIT and int(digits) < 20:
-        return (int(digits),)
-    return (int(digits[:-1]), int(digits[-1]))
-
-
-def _torch_of(digits: str) -> tuple[int, ...]:
-    """2.3 and 2.3.0 are 2.3; pt21 is 2.1, pt113 is 1.13, torch240 is 2.4."""
-    if "." in digits:
-        return release_numbers(digits)[:2]
-    if digits[0] == "1":
-        return (1, int(digits[1:3]))
-    return (
-        int(digits[0]),
-        int(digits[1]) if len(digits) == 3 and digits[2] == "0" else int(digits[1:]),
-    )
-
-
-def _difference(torch: Framework, built: BuiltFor) -> str | Gap:
-    """How the build differs from the installed PyTorch; "" if it does not."""
-    release = release_numbers(torch.version)[:2]
-    if built.torch and built.torch != release:
-        return f"was built for PyTorch {_dotted(built.torch)}"
-    kind, cuda = torch.build.kind, torch.build.cuda
-    if isinstance(kind, Unknown):
-        return Gap(f"whether {titled(torch)} uses CUDA: {kind.reason}")
-    if not isinstance(kind, Known) or kind.value != "cuda":
-        return ""
-    if built.cpu:
-        return "was built without GPU code"
-    if isinstance(cuda, Unknown):
-        return Gap(f"the CUDA release of {titled(torch)}: {cuda.reason}")
-    if not built.cuda or not isinstance(cuda, Known):
-        return ""
-    there = release_numbers(cuda.value)[:2]
-    fits = built.cuda[0] == there[0] and (built.cuda[0] >= _MINORS_FIT or built.cuda == there)
-    return "" if fits else f"was built for CUDA {_dotted(built.cuda)}"
-
-
-def _dotted(numbers: tuple[int, ...]) -> str:
-    return ".".join(map(str, numbers))
 
 
 def _installed_beside(
@@ -383,25 +298,16 @@ def _installed_beside(
             seen(machine.target.packages, f"{package.name} {package.version}"),
             seen(machine.target.packages, titled(torch)),
         ),
-        remedies=_remedies(
+        remedies=fitting_builds(
             row,
             package.name,
-            _Torch(
+            InstalledTorch(
                 torch.version.partition("+")[0], f"cu{release.replace('.', '')}" if release else ""
             ),
             without_cuda=difference.endswith("GPU code"),
         ),
         confidence="likely",
     )
-
-
-class _Torch(NamedTuple):
-    """The installed PyTorch; empty texts if it is not known."""
-
-    release: str = ""
-    """2.1.0"""
-    build: str = ""
-    """cu121"""
 
 
 _INSTALLED = late(
@@ -445,8 +351,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             *ended,
         ),
         remedies=(
-            *_first_remedies(fault),
-            *_remedies(
+            *without_installing(fault),
+            *fitting_builds(
                 fault.row,
                 fault.name,
                 torch,
@@ -471,25 +377,6 @@ def _works(log: Log) -> bool:
     return not reports.issuperset(log.progress)
 
 
-def _first_remedies(fault: BrokenExtension) -> tuple[Remedy, ...]:
-    """What helps without installing anything."""
-    if fault.detail == SELECTS_LIBRARY:
-        return (
-            Remedy(
-                "Let bitsandbytes choose the library for the CUDA of PyTorch.",
-                UnsetVariable((SELECTS_LIBRARY,)),
-            ),
-        )
-    if fault.fault == "not-built" and fault.name == "bitsandbytes":
-        return (
-            Remedy(
-                "Start the program in another folder: Python imports the source of bitsandbytes in "
-                "this one, in which nothing was compiled, and not the installed package."
-            ),
-        )
-    return ()
-
-
 def _kind_of(fault: BrokenExtension) -> str | None:
     """The broader cause. A companion without GPU code has nothing to do with CUDA."""
     other_symbols = fault.fault == "other-build" and "4cuda" not in fault.detail
@@ -512,20 +399,20 @@ def _lines(fault: BrokenExtension) -> tuple[int, ...]:
     return (fault.line, fault.library_line) if fault.library else (fault.line,)
 
 
-def _torch_in(log: Log, fault: BrokenExtension) -> _Torch:
+def _torch_in(log: Log, fault: BrokenExtension) -> InstalledTorch:
     stated = _IN_TEXT.search(fault.installed)
     if stated:
-        return _Torch(stated["release"], stated["build"] or "")
+        return InstalledTorch(stated["release"], stated["build"] or "")
     release, build = "", ""
     for match in log.find(_INSTALLED):
         if match.line != fault.line:
             release, build = match.groups["release"] or "", match.groups["build"] or ""
             break
     cuda = _FOR_CUDA.search(fault.installed)
-    return _Torch(release, f"cu{cuda['cuda'].replace('.', '')}" if cuda else build)
+    return InstalledTorch(release, f"cu{cuda['cuda'].replace('.', '')}" if cuda else build)
 
 
-def _message(fault: BrokenExtension, torch: _Torch) -> str:
+def _message(fault: BrokenExtension, torch: InstalledTorch) -> str:
     name = fault.row.distribution if fault.row else fault.name or "a compiled extension of PyTorch"
     installed = fault.installed or (
         f"PyTorch {torch.release}{'+' if torch.build else ''}{torch.build}" if torch.release else ""
@@ -557,79 +444,4 @@ def _message(fault: BrokenExtension, torch: _Torch) -> str:
     return (
         f"the native code of {name} was not loaded{what}; most often it was compiled for another "
         f"PyTorch than the installed one{with_it}"
-    )
-
-
-def _remedies(
-    row: TorchExtension | None,
-    name: str,
-    torch: _Torch,
-    *,
-    without_cuda: bool,
-    cache: str = "",
-) -> tuple[Remedy, ...]:
-    if cache:
-        usual = "/.cache/torch_extensions" in cache
-        return (
-            Remedy(
-                f"Delete {cache}: PyTorch then compiles {name} again at its next use.",
-                shell_script("rm -r ~/.cache/torch_extensions") if usual else None,
-            ),
-        )
-    first = _reinstall(row, name, torch, without_cuda=without_cuda)
-    if row is not None and row.fitting in ("companion", "pinned") and not torch.release:
-        version = shell_script(PYTHON, " -c 'import torch; print(torch.__version__)'")
-        return (Remedy("Find out which PyTorch is installed.", version), first)
-    return (first,)
-
-
-def _reinstall(
-    row: TorchExtension | None, name: str, torch: _Torch, *, without_cuda: bool
-) -> Remedy:
-    """Install the extension again. PyTorch itself stays as it is."""
-    if row is None or row.fitting == "by-hand":
-        where = f", as {row.source} describes" if row else ""
-        title = row.distribution if row else name or "the extension"
-        return Remedy(
-            f"Compile {title} in this environment, for the installed PyTorch{where}. Delete its "
-            "folder build first: the old result would be used again."
-        )
-    index = pytorch_index(torch.build) if torch.build and row.has_cuda_builds else ""
-    if row.fitting == "companion":
-        release = companion_release(row.distribution, torch.release)
-        text = (
-            f"Install the release of {row.distribution} that belongs to the installed PyTorch, for "
-            f"the same CUDA ({row.source})."
-        )
-        wanted = (f"{row.distribution}=={release}.*",)
-        install = Install(wanted, index, options=("force-reinstall", "no-deps"))
-        return Remedy(text, install if release else None)
-    if row.fitting == "pinned":
-        text = f"Install the release of {row.distribution} that requires the installed PyTorch."
-        both = (row.distribution, f"torch=={torch.release}")
-        return Remedy(text, Install(both, index, options=("upgrade",)) if torch.release else None)
-    if row.fitting == "by-cuda":
-        return Remedy(
-            f"Install the newest {row.distribution}, which has code for more CUDA releases.",
-            Install((row.distribution,), options=("upgrade",)),
-        )
-    text = (
-        f"Compile {row.distribution} for the installed PyTorch. This needs nvcc of the CUDA "
-        "release that PyTorch was built for."
-    )
-    build = _build(row)
-    if without_cuda:
-        text += " FORCE_CUDA makes it compile GPU code if the build does not see a GPU."
-        return Remedy(text, Steps((SetVariable("FORCE_CUDA", "1"), build)))
-    return Remedy(text, build)
-
-
-def _build(row: TorchExtension) -> Install | Pip:
-    """Without a cached wheel, which may be the one that does not fit."""
-    if row.address:
-        options = ("--no-build-isolation", "--force-reinstall", "--no-deps", "--no-cache-dir")
-        return Pip(("install", *options, row.address))
-    return Install(
-        (row.distribution,),
-        options=("no-build-isolation", "force-reinstall", "no-deps", "no-cache"),
     )

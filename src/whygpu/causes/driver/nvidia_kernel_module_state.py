@@ -213,29 +213,36 @@ from whygpu.causes.evidence.driver_state import (
     probed,
     real_library,
 )
+from whygpu.causes.evidence.kernel_module_remedies import (
+    READ_KERNEL_LOG,
+    log_remedies,
+    ways_to_load,
+)
 from whygpu.causes.evidence.log_cuda_start import (
     NOT_READY,
-    UNKNOWN,
     failed_at,
     in_order,
     lines_of,
-    lines_with,
     lost_gpu_lines,
     named,
     story_of,
     weight,
 )
+from whygpu.causes.evidence.log_kernel_module import (
+    BUSY,
+    COMPUTE_MODES,
+    MODULE_ERRORS,
+    refused_without_reason,
+)
 from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
-from whygpu.causes.evidence.scheduler_advice import ASK_SLURM, ON_THAT_NODE, SLURM
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.driver import Gpu, GraphicsDevice
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need, need_or
-from whygpu.model.remedy import Steps, command_line, shell_script
+from whygpu.model.remedy import command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.tables.architectures import parse_capability
 
@@ -250,11 +257,6 @@ _CODES_WITH_OWN_REASON = (34, _NO_DEVICE, _SYSTEM_NOT_READY, 803, 804)
 
 _EXPLAINED_BY_MODULE = (None, "missing", "not-loaded", "failed")
 """Driver states that a missing module explains; other states have their own causes."""
-
-_LOOK = Remedy(
-    "Look for the driver's messages in the kernel log.",
-    shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia'"),
-)
 
 
 @CAUSE.on_machine
@@ -320,7 +322,7 @@ def _judge_uvm(machine: Snapshot) -> Iterator[Finding | Gap]:
                     "Or create the device nodes and load the modules.",
                     command_line("sudo nvidia-modprobe -u -c=0"),
                 ),
-                _LOOK,
+                READ_KERNEL_LOG,
             ),
         )
 
@@ -344,55 +346,7 @@ def _not_loaded(machine: Snapshot) -> Finding:
             seen(driver.state, driver.detail or None),
             seen(nvidia_gpu(machine)),
         ),
-        remedies=_ways_to_load(holders),
-    )
-
-
-def _ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
-    if "vfio-pci" in holders:
-        return (
-            Remedy(
-                "The card is reserved for virtual machines (vfio-pci). Run the program in the "
-                "virtual machine that owns it, or remove the reservation from the kernel's command "
-                "line and restart."
-            ),
-        )
-    first = (
-        Remedy(
-            "Put nouveau on the deny list, rebuild the initial ramdisk "
-            "(update-initramfs -u or dracut -f) and restart.",
-            shell_script(
-                "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | "
-                "sudo tee /etc/modprobe.d/no-nouveau.conf"
-            ),
-        )
-        if "nouveau" in holders
-        else Remedy(
-            "Load it; if that fails, the error gives the reason.",
-            command_line("sudo modprobe nvidia"),
-        )
-    )
-    return (
-        first,
-        Remedy(
-            "If it fails with 'Key was rejected by service', Secure Boot is on and the module's "
-            "key is not enrolled. Enrol it and restart, or turn Secure Boot off.",
-            command_line("mokutil --sb-state"),
-        ),
-        Remedy(
-            "If it fails with 'Module nvidia not found', it was not built for the running kernel. "
-            "Install that kernel's headers and build it.",
-            Steps((command_line("sudo dkms autoinstall"), command_line("sudo modprobe nvidia"))),
-        ),
-        Remedy(
-            "If it fails with 'No such device', this driver does not support the card. For an old "
-            "card, the kernel log names the legacy driver that does; install that one.",
-            _LOOK.action,
-        ),
-        Remedy(
-            "On a laptop with two graphics chips, the NVIDIA chip may be turned off.",
-            command_line("sudo prime-select on-demand"),
-        ),
+        remedies=ways_to_load(holders),
     )
 
 
@@ -428,7 +382,7 @@ def _cards_left_out(machine: Snapshot) -> Iterator[Finding]:
             seen(machine.driver.gpus, f"{len(listed)} listed"),
         ),
         remedies=(
-            _LOOK,
+            READ_KERNEL_LOG,
             Remedy(
                 "If the log says that a legacy driver supports the card, it is too old for this "
                 "driver, and no driver supports both cards. If it asks for the open kernel "
@@ -459,7 +413,7 @@ def _no_card_started(machine: Snapshot) -> Finding:
             seen(nvidia_gpu(machine)),
         ),
         remedies=(
-            _LOOK,
+            READ_KERNEL_LOG,
             Remedy(
                 "If the log contains 'RmInitAdapter failed', the driver does not support this card "
                 "(cards from 2025 on need the open kernel modules, cards before 2018 the "
@@ -491,7 +445,7 @@ def _without_nodes(machine: Snapshot) -> Finding:
                 "driver's persistence daemon.",
                 command_line("sudo systemctl enable --now nvidia-persistenced"),
             ),
-            _LOOK,
+            READ_KERNEL_LOG,
         ),
     )
 
@@ -515,7 +469,7 @@ def _without_fabric(answer: Known[CuInit], machine: Snapshot) -> Finding | None:
                 "If confidential computing is on, set the GPUs ready after their attestation.",
                 shell_script("nvidia-smi conf-compute -f; sudo nvidia-smi conf-compute -srs 1"),
             ),
-            _LOOK,
+            READ_KERNEL_LOG,
         ),
         confidence="possible",
     )
@@ -565,46 +519,13 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     )
 
 
-_MODULE_ERRORS = late(
-    r"modprobe: (?:ERROR|FATAL): [^\n]{0,80}nvidia|could not insert '?nvidia"
-    r"|Unable to load the kernel module 'nvidia|Kernel module load error: "
-    r"|nvidia[^\n]{0,40}: Key was rejected by service|RmInitAdapter failed|rm_init_adapter failed"
-    r"|performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
-    r"|Unable to build the NVIDIA kernel module|Bad return status for module build on kernel"
-    r"|Nouveau kernel driver is currently in use by your system"
-    r"|The NVIDIA probe routine (?:failed|was not called)|No NVIDIA (?:graphics adapter"
-    r"|devices) found"
-    r"|does not support CUDA Virtual Memory Management|(?:[Ff]abric [Mm]anager|nv-fabricmanager)"
-    r"[^\n]{0,60}(?:fail|not running|error)|NVRM: request_irq\(\) failed"
-    r"|kernel module '?nvidia'? (?:is )?not (?:found|loaded)|Module nvidia[\w-]{0,20} not found"
-    # Packages that build the module: of Debian, of Fedora, and of the kernel's own builder.
-    r"|error processing package nvidia-(?:dkms|kernel)[\w-]{0,40}|akmod-nvidia[^\n]{0,80}failed"
-    r"|dkms[^\n]{0,80}\bnvidia/\d[^\n]{0,80}(?:[Ff]ail|[Ee]rror|exit status: [1-9])"
-    # Of any module; the next messages name it.
-    r"|Loading of (?:unsigned module|module with unavailable key) is rejected"
-    r"(?=(?:[^\n]{0,200}\n){1,3}?[^\n]{0,200}(?:nvidia|NVRM))"
-)
-_BUSY = ("cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE")
-_MODES = late(r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
-"""Compute modes that do not let every process use a GPU."""
-_PROPERTIES = late(
-    r"[Ff]ailed to get device properties, error code: (?:30|999)\b"
-    r"|NVML_SUCCESS == [^\n]{0,60}nvmlInit\w{0,8}\(\) INTERNAL ASSERT FAILED"
-)
-"""The call failed for a GPU that was ready before, or that CUDA has opened."""
-_AFTER_SLEEP = Remedy(
-    "End all CUDA programs and reload nvidia_uvm; this helps after the machine was suspended.",
-    Steps((command_line("sudo modprobe -r nvidia_uvm"), command_line("sudo modprobe nvidia_uvm"))),
-)
-
-
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     suspect = suspected(log, CAUSE.slug)
     by_code = lines_of(decided_by_code(log, CAUSE.slug))
-    errors = in_order((*(match.line for match in log.find(_MODULE_ERRORS)), *by_code))
-    refused = () if suspect or log.says(_MODES) else lines_of(named(log, _BUSY))
-    gone = () if suspect or errors else (*refused, *_gone(log))
+    errors = in_order((*(match.line for match in log.find(MODULE_ERRORS)), *by_code))
+    refused = () if suspect or log.says(COMPUTE_MODES) else lines_of(named(log, BUSY))
+    gone = () if suspect or errors else (*refused, *refused_without_reason(log))
     if suspect is None and (not (errors or gone) or mismatch_lines(log) or lost_gpu_lines(log)):
         return
     lines = (*errors, *gone, *(suspect.lines if suspect else ()))
@@ -614,7 +535,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         message=_log_message(log, (*errors, *gone)),
         evidence=log.evidence(*lines),
-        remedies=_log_remedies(log),
+        remedies=log_remedies(log),
         confidence=suspect.confidence if suspect else "likely" if errors else "possible",
         severity=suspect.severity if suspect else weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",
@@ -622,24 +543,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     )
 
 
-_SEE_MODE = Remedy(
-    "Check whether the GPU's compute mode is Default, and which processes use it. Another mode is "
-    "the reason; `sudo nvidia-smi -c DEFAULT` resets it.",
-    shell_script("nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi"),
-)
 _ASK_RESTART = "Does it work after a restart of the machine? Then the driver was in a bad state."
-
-
-def _gone(log: Log) -> tuple[int, ...]:
-    """The driver refused a call without a reason, nothing else gives one, and no work followed."""
-    lines = in_order((*lines_with(log, _PROPERTIES), *lines_of(named(log, UNKNOWN))))
-    if not lines or any(line > lines[0] for line in log.progress):
-        return ()
-    if any(device.event == "ready" and device.line < lines[0] for device in log.devices):
-        # This process has just started CUDA on the GPU, for which it needs the module.
-        return ()
-    failed_lines = log.failed_lines()
-    return lines if not failed_lines or failed_lines.intersection(lines) else ()
 
 
 def _log_message(log: Log, errors: tuple[int, ...]) -> str:
@@ -650,7 +554,7 @@ def _log_message(log: Log, errors: tuple[int, ...]) -> str:
             f"{driver} shows the GPUs, but the system is not ready; on machines with NVSwitch the "
             "fabric manager may not be running"
         )
-    if errors and named(log, _BUSY):
+    if errors and named(log, BUSY):
         return (
             f"{driver} does not let the process use the GPU (busy or unavailable): the GPU is in a "
             "bad state, or another process holds it exclusively"
@@ -666,42 +570,4 @@ def _log_message(log: Log, errors: tuple[int, ...]) -> str:
     return (
         f"{driver} is installed, but its kernel module does not work with CUDA: it is not loaded, "
         "lacks nvidia_uvm, or could not start the card"
-    )
-
-
-def _log_remedies(log: Log) -> tuple[Remedy, ...]:
-    if named(log, NOT_READY):
-        return (
-            Remedy(
-                "Start the fabric manager; it must have exactly the driver's version.",
-                command_line("sudo systemctl enable --now nvidia-fabricmanager"),
-            ),
-        )
-    if log.platform == "windows":
-        return (
-            Remedy(
-                "Remove the display driver completely (with DDU in safe mode) and install a "
-                "current one from NVIDIA."
-            ),
-        )
-    if log.says(SLURM) and story_of(log).smi_failed:
-        return (ASK_SLURM, ON_THAT_NODE)
-    # This changes nothing, and it separates this cause from the other one for "busy".
-    first = (_SEE_MODE,) if named(log, _BUSY) else ()
-    return (
-        *first,
-        Remedy(
-            "Load the modules and create the device nodes; the package nvidia-modprobe does this "
-            "for every user.",
-            Steps(
-                (command_line("sudo modprobe nvidia"), command_line("sudo nvidia-modprobe -u -c=0"))
-            ),
-        ),
-        _AFTER_SLEEP,
-        Remedy(
-            "If the module does not load, check the reason: Secure Boot, a kernel that it was not "
-            "built for, or nouveau.",
-            shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia|nouveau'"),
-        ),
-        Remedy("If nothing helps, install the driver again and restart the machine."),
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from whygpu.causes.evidence.builds_on_record import runs_anywhere
 from whygpu.causes.evidence.log_installs import Attempt
-from whygpu.causes.evidence.missing_builds import Reason, runs_anywhere
+from whygpu.causes.evidence.missing_builds import Reason
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Remedy
 from whygpu.model.machine_spec import PLATFORMS

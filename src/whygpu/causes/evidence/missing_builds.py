@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from whygpu.causes.evidence.log_installs import PYPI, Attempt, Environment
+from whygpu.causes.evidence.builds_on_record import (
+    inferred_from_offers,
+    platforms_of,
+    python_here,
+    pythons_supported,
+    rows_allowed,
+    runs_on,
+    torch_release_of,
+)
+from whygpu.causes.evidence.log_installs import PYPI, Attempt
 from whygpu.model.finding import Confidence
 from whygpu.model.lazy_regex import late
 from whygpu.model.machine_spec import PLATFORMS
 from whygpu.model.release import Release
 from whygpu.tables.distributions import PROVIDERS, normalised
 from whygpu.tables.package_names import other_name
-from whygpu.tables.python_releases import RELEASES as PYTHONS
 from whygpu.tables.releases import versions_of
-from whygpu.tables.torch_indexes import index_exists, index_has, indexes_of, torch_release
+from whygpu.tables.torch_indexes import index_exists, index_has, indexes_of
 from whygpu.tables.versions import release_numbers
 
 ReasonKind = Literal[
@@ -138,15 +146,15 @@ def _declared_python(attempt: Attempt) -> Reason | None:
     """The installer itself says which Python versions the package requires."""
     if not attempt.needs_python:
         return None
-    python, inferred = _python_here(attempt)
-    rows = _rows(attempt)
+    python, inferred = python_here(attempt)
+    rows = rows_allowed(attempt)
     declaring = tuple(row for row in rows if row.requires_python == attempt.needs_python)
     return Reason(
         "python",
         side=_side_of_range(python, attempt.needs_python),
         python=python,
         inferred=inferred,
-        supported=_supported(declaring or (rows if attempt.version else ())),
+        supported=pythons_supported(declaring or (rows if attempt.version else ())),
         python_range=attempt.needs_python,
     )
 
@@ -162,7 +170,7 @@ def _side_of_range(python: str, text: str) -> PythonSide:
 
 def _python_build(attempt: Attempt) -> Reason | None:
     build = attempt.environment.python_build
-    rows = _rows(attempt)
+    rows = rows_allowed(attempt)
     if not build or not any(row.pythons for row in rows):
         return None
     if build == "32-bit" and any("win32" in row.platforms for row in rows):
@@ -173,20 +181,11 @@ def _python_build(attempt: Attempt) -> Reason | None:
         return None
     sure = build != "free-threaded" or attempt.refusal == "python-tag"
     return Reason(
-        "python-build", "certain" if sure else "likely", name=build, supported=_supported(rows)
+        "python-build",
+        "certain" if sure else "likely",
+        name=build,
+        supported=pythons_supported(rows),
     )
-
-
-def _python_here(attempt: Attempt) -> tuple[str, bool]:
-    """The Python that the installer ran for, and whether it is inferred; empty if not known."""
-    python = attempt.environment.python
-    offered = [
-        row for row in versions_of(attempt.package) if row.version in (attempt.offered or ())
-    ]
-    if python and all(_runs_on(row, python) for row in offered):
-        return python, False
-    pythons, _ = _inferred(attempt)
-    return (pythons[0], True) if len(pythons) == 1 else ("", False)
 
 
 _FILE = late(
@@ -239,7 +238,7 @@ def _platform_name(tag: str) -> str:
 
 
 def _no_cuda_there(attempt: Attempt) -> Reason | None:
-    environment, release = attempt.environment, _torch_release(attempt)
+    environment, release = attempt.environment, torch_release_of(attempt)
     if not _wants_cuda(attempt):
         return None
     if environment.system == "macos" and not _was_on_macos(attempt):
@@ -252,7 +251,7 @@ def _no_cuda_there(attempt: Attempt) -> Reason | None:
 
 def _was_on_macos(attempt: Attempt) -> bool:
     """tensorflow-gpu 1.1 was the last one with a build for macOS."""
-    rows = _rows(attempt) if attempt.package == "tensorflow-gpu" and attempt.version else ()
+    rows = rows_allowed(attempt) if attempt.package == "tensorflow-gpu" and attempt.version else ()
     return any(row.has_wheel_for("macosx_x86_64") for row in rows)
 
 
@@ -275,16 +274,12 @@ def _index_tag(attempt: Attempt) -> str:
     return tags.pop() if len(tags) == 1 else ""
 
 
-def _torch_release(attempt: Attempt) -> tuple[int, int] | None:
-    return torch_release(attempt.package, attempt.version) if attempt.version else None
-
-
 def _cuda_build(attempt: Attempt) -> Reason | None:
     """PyTorch has no builds for the requested CUDA, or none of the requested release."""
     if attempt.package not in _TORCH_FAMILY:
         return None
     nightly = any("/whl/nightly/" in url or "/whl/test/" in url for url in attempt.indexes)
-    release = _torch_release(attempt)
+    release = torch_release_of(attempt)
     indexes = indexes_of(release) if release else ()
     # PyPI has every release as well, so another index does not explain that nothing was found.
     besides = nightly or (PYPI in attempt.indexes and not attempt.local)
@@ -299,11 +294,11 @@ def _cuda_build(attempt: Attempt) -> Reason | None:
 
 
 def _python(attempt: Attempt) -> Reason | None:
-    rows = _rows(attempt)
-    python, inferred = _python_here(attempt)
-    if not python or not rows or any(_runs_on(row, python) for row in rows):
+    rows = rows_allowed(attempt)
+    python, inferred = python_here(attempt)
+    if not python or not rows or any(runs_on(row, python) for row in rows):
         return None
-    supported = _supported(rows)
+    supported = pythons_supported(rows)
     side = _side(python, supported)
     if side != "too-new" and not attempt.version and attempt.package not in _ALL_KNOWN:
         # Older releases, which are not on record, may support it.
@@ -328,7 +323,7 @@ def _side(python: str, supported: tuple[str, ...]) -> PythonSide:
 
 
 def _platform(attempt: Attempt) -> Reason | None:
-    rows, environment = _rows(attempt), attempt.environment
+    rows, environment = rows_allowed(attempt), attempt.environment
     if not rows:
         return None
     tags = [tag for row in rows for tag in row.platforms]
@@ -336,8 +331,8 @@ def _platform(attempt: Attempt) -> Reason | None:
         return Reason("musl")
     if not environment.system and _only_placeholders(attempt):
         return Reason("no-build-there", "likely", platform="Windows or macOS")
-    _, inferred = _inferred(attempt)
-    here = inferred or (_platforms(environment) if environment.system else ())
+    _, inferred = inferred_from_offers(attempt)
+    here = inferred or (platforms_of(environment) if environment.system else ())
     if here and not any(row.has_wheel_for(platform) for row in rows for platform in here):
         return _no_build_on(attempt, here)
     floors = [row.glibc for row in rows if row.glibc]
@@ -349,7 +344,7 @@ def _platform(attempt: Attempt) -> Reason | None:
 
 def _no_build_on(attempt: Attempt, here: tuple[str, ...]) -> Reason | None:
     """The releases on PyPI have no build for any of these platforms."""
-    release = _torch_release(attempt)
+    release = torch_release_of(attempt)
     indexes: tuple[str, ...] = ()
     if attempt.package in _TORCH_FAMILY and release and here == ("win_amd64",):
         # PyPI had no builds of PyTorch for Windows before 1.7, but PyTorch's indexes had them.
@@ -379,15 +374,6 @@ def _on_all(row: Release, platforms: tuple[str, ...]) -> bool:
 
 
 _SYSTEM_NAMES = {"linux": "Linux", "win": "Windows", "macosx": "macOS"}
-_OF_SYSTEM = {"linux": "linux_", "windows": "win_", "macos": "macosx_", "": ""}
-
-
-def _platforms(environment: Environment) -> tuple[str, ...]:
-    """The platforms of the table that the environment may be."""
-    prefix, machine = _OF_SYSTEM[environment.system], environment.machine
-    if environment.system == "windows":
-        return ("win_amd64",)
-    return tuple(key for key in PLATFORMS if key.startswith(prefix) and key.endswith(machine))
 
 
 _PIPS = (("manylinux_", "20.3"), ("manylinux2014", "19.3"), ("manylinux2010", "19.0"))
@@ -406,7 +392,7 @@ def _pip_for(tags: tuple[str, ...]) -> str:
 
 
 def _old_pip(attempt: Attempt) -> Reason | None:
-    rows, environment = _rows(attempt), attempt.environment
+    rows, environment = rows_allowed(attempt), attempt.environment
     if not rows or not environment.pip or environment.system in ("windows", "macos"):
         return None
     needed = min((_pip_for(row.platforms) for row in rows), key=release_numbers)
@@ -433,7 +419,7 @@ def _index_not_asked(attempt: Attempt) -> Reason | None:
     if asked and _index_tag(attempt) in ("", attempt.local):
         return None
     shown = bool(attempt.offered or attempt.indexes)
-    release = _torch_release(attempt)
+    release = torch_release_of(attempt)
     return Reason(
         "index-not-asked",
         "certain" if shown else "likely",
@@ -456,15 +442,17 @@ def _all_on_one_side(attempt: Attempt) -> Reason | None:
         side = "too-old"
     else:
         return None
-    rows = _rows(attempt) if attempt.version else ()
-    return Reason("python", "likely", side=side, supported=_supported(rows))
+    rows = rows_allowed(attempt) if attempt.version else ()
+    return Reason("python", "likely", side=side, supported=pythons_supported(rows))
 
 
 def _stated_tag(attempt: Attempt) -> Reason | None:
     """The installer says which part of the wheels' names does not match, and the tables do not."""
     if attempt.refusal == "python-tag":
         return Reason(
-            "python", python=attempt.environment.python, supported=_supported(_rows(attempt))
+            "python",
+            python=attempt.environment.python,
+            supported=pythons_supported(rows_allowed(attempt)),
         )
     if attempt.refusal == "platform":
         return Reason("no-build-there")
@@ -473,7 +461,11 @@ def _stated_tag(attempt: Attempt) -> Reason | None:
 
 def _missing_release(attempt: Attempt) -> Reason | None:
     version, rows = attempt.version, versions_of(attempt.package)
-    if attempt.package not in _ALL_KNOWN or not re.fullmatch(r"[\d.]+", version) or _rows(attempt):
+    if (
+        attempt.package not in _ALL_KNOWN
+        or not re.fullmatch(r"[\d.]+", version)
+        or rows_allowed(attempt)
+    ):
         return None
     wanted = release_numbers(version)
     if wanted < release_numbers(rows[0].version):
@@ -500,103 +492,3 @@ _RULES: tuple[Callable[[Attempt], Reason | None], ...] = (
     _stated_tag,
     _all_on_one_side,
 )
-
-
-def _rows(attempt: Attempt) -> tuple[Release, ...]:
-    """The releases on record that the requirement allows."""
-    if attempt.package in ("torchvision", "torchaudio"):
-        release = _torch_release(attempt)
-        return tuple(
-            row for row in versions_of("torch") if release_numbers(row.version)[:2] == release
-        )
-    rows = versions_of(attempt.package)
-    if attempt.version:
-        wanted = _trimmed(release_numbers(attempt.version))
-        return tuple(row for row in rows if _trimmed(release_numbers(row.version)) == wanted)
-    return tuple(_allowed(rows, attempt.specifier))
-
-
-def _allowed(rows: tuple[Release, ...], specifier: str) -> Iterator[Release]:
-    from packaging.specifiers import SpecifierSet
-
-    try:
-        allowed = SpecifierSet(specifier)
-        yield from [row for row in rows if allowed.contains(row.version)]
-    # InvalidSpecifier is one; Python raises another for numbers of thousands of digits.
-    except ValueError:
-        return
-
-
-def _trimmed(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """1.15 and 1.15.0 are the same release."""
-    while numbers and numbers[-1] == 0:
-        numbers = numbers[:-1]
-    return numbers
-
-
-def _supported(rows: tuple[Release, ...]) -> tuple[str, ...]:
-    """The Python versions with builds of one of these releases; empty if any Python will do."""
-    known = [row for row in rows if _built_for(row)]
-    return tuple(
-        row.version for row in PYTHONS if any(_runs_on(release, row.version) for release in known)
-    )
-
-
-def _built_for(row: Release) -> tuple[str, ...]:
-    """The Python versions with a build; jax has none, but it needs the jaxlib of its release."""
-    if row.package != "jax":
-        return row.pythons
-    return next((lib.pythons for lib in versions_of("jaxlib") if lib.version == row.version), ())
-
-
-def _runs_on(row: Release, python: str) -> bool:
-    from packaging.specifiers import SpecifierSet
-
-    pythons = _built_for(row)
-    allowed = SpecifierSet(row.requires_python).contains(f"{python}.99")
-    return python in pythons if row.pythons else allowed and (not pythons or python in pythons)
-
-
-def runs_anywhere(package: str, python: str) -> bool:
-    """Whether some release of a package is on record for a Python version."""
-    return any(_runs_on(row, python) for row in versions_of(package))
-
-
-def _inferred(attempt: Attempt) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The Python versions and platforms for which pip offers exactly the listed releases.
-
-    pip lists every release that has a wheel for its Python and platform. The index must be the
-    usual one: PyTorch's own indexes have only some releases.
-    """
-    rows = versions_of(attempt.package)
-    offered = set(attempt.offered or ())
-    listed = [row for row in rows if row.version in offered]
-    if not listed or attempt.indexes or any("+" in version for version in offered):
-        return (), ()
-    # Releases up to this one had been published when the log was written.
-    horizon = max(_minor(row) for row in (*listed, *(_rows(attempt) if attempt.version else ())))
-    seen = {_minor(row) for row in listed}
-    pairs = [
-        (python.version, platform)
-        for python in PYTHONS
-        for platform in _platforms(attempt.environment)
-        if all(_offers(row, python.version, platform) for row in listed)
-        and seen
-        == {
-            _minor(row)
-            for row in rows
-            if _minor(row) <= horizon and _offers(row, python.version, platform)
-        }
-    ]
-    return (
-        tuple(dict.fromkeys(python for python, _ in pairs)),
-        tuple(dict.fromkeys(platform for _, platform in pairs)),
-    )
-
-
-def _offers(row: Release, python: str, platform: str) -> bool:
-    return _runs_on(row, python) and row.has_wheel_for(platform)
-
-
-def _minor(row: Release) -> tuple[int, ...]:
-    return release_numbers(row.version)[:2]
