@@ -184,7 +184,7 @@ from whygpu.causes.evidence.log_subjects import (
     framework_title,
     subject_of,
 )
-from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
+from whygpu.causes.evidence.setup_cpu_builds import cpu_builds_in
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name, nvidia_gpu
@@ -192,7 +192,6 @@ from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
 from whygpu.model.observed import Absent, Unknown, need
-from whygpu.model.requirement_file import PinnedRequirement
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -510,13 +509,6 @@ def _fell_back(log: Log, statement: Match) -> Finding:
     )
 
 
-_JUDGED_IN_IMAGES = (
-    *("torch", "pytorch", "pytorch-cpu", "cpuonly"),
-    *("tensorflow", "tensorflow-cpu", "intel-tensorflow"),
-)
-"""CPU builds of other frameworks are often there beside one that uses the GPU."""
-
-
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
     if setup.kind == "image":
@@ -541,71 +533,16 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
         )
 
 
-_COMPILERS = (("make",), ("cmake",), ("ninja",), ("nvcc",), ("bazel",))
-
-
-def _ask_for_cuda(requirement: PinnedRequirement) -> str:
-    if requirement.name == "cpuonly":
-        return "Remove it, and ask for pytorch-cuda."
-    return "Take it from the default index, or from one with CUDA builds."
-
-
-def _gpu_build_for(image: Setup, wanted: str) -> str:
-    """The planner does not know the CUDA of the image, which TensorFlow uses."""
-    from whygpu.causes.evidence.older_tensorflow import needs_another_cuda, older_tensorflow
-
-    if needs_another_cuda(wanted, image.base):
-        others = [each for each in image.requirements if "tensorflow" not in each.name]
-        older = older_tensorflow(others, image.base, image.python)
-        if older is not None:
-            row = older.releases[0]
-            return f"Write {row.package}=={row.version}, {older.because}."
-    return f"Write {wanted}."
-
-
 def _cpu_builds(image: Setup, reason: str) -> Iterator[SetupFinding]:
-    others = {v.requirement.name for v in image.verdicts if v.kind != "cpu-build"}
-    for verdict in image.verdicts:
-        name = verdict.requirement.name
-        if verdict.kind != "cpu-build" or name not in _JUDGED_IN_IMAGES:
-            continue
-        if others & set(_JUDGED_IN_IMAGES) or already_in_base(verdict, image.base):
-            continue
-        subject = "tensorflow" if "tensorflow" in name else "torch"
-        if image.base is not None and image.base.framework not in ("", subject):
-            # The image is for the GPU because of the framework that it contains.
-            continue
-        wanted = wanted_instead(verdict)
-        other = _other_user(image)
-        doubt = "; the GPU may be for what the image compiles" if _compiles(image) else ""
-        doubt = f"; the GPU may be for {other}" if other else doubt
+    for build in cpu_builds_in(image):
+        requirement = build.verdict.requirement
+        doubt = f"; the GPU may be for {build.gpu_is_for}" if build.gpu_is_for else ""
         yield CAUSE.in_setup(
-            verdict.requirement.place,
-            subject=subject,
-            message=f"{name} {verdict.reason}, but {reason}{doubt}",
-            fix=_gpu_build_for(image, wanted)
-            if wanted
-            else verdict.advice or _ask_for_cuda(verdict.requirement),
+            requirement.place,
+            subject=build.framework,
+            message=f"{requirement.name} {build.verdict.reason}, but {reason}{doubt}",
+            fix=build.fix,
             rests_on=("purpose", "packages", "arguments"),
             confidence="possible" if doubt else "likely",
             severity="info" if doubt else "warning",
         )
-
-
-_USE_THE_GPU = late(
-    r"onnxruntime-gpu|ctranslate2|faster-whisper|whisperx|paddlepaddle-gpu|cupy|jax$|jax-cuda|jaxlib"
-    r"|llama-cpp-python|tensorrt|nvidia-dali|cu(?:df|ml|graph)(?:-|$)|mxnet|vllm|warp-lang"
-)
-"""Packages that use a GPU without PyTorch or TensorFlow."""
-
-
-def _other_user(image: Setup) -> str:
-    names = (requirement.name for requirement in image.requirements)
-    return next(filter(_USE_THE_GPU.match, names), "")
-
-
-def _compiles(image: Setup) -> bool:
-    """Whether an image with the compilers of CUDA compiles something of its own."""
-    if image.base is None or image.base.flavour != "devel":
-        return False
-    return any(command.plain_words[:1] in _COMPILERS for command in image.commands)

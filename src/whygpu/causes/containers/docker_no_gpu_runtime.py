@@ -139,15 +139,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.container_advice import (
-    BY_CDI,
-    INSTALL_TOOLKIT,
-    NEWER_TOOLKIT,
     NVIDIA_RUNTIME_ON_NODE,
-    ON_A_MAC,
-    START_UNDER_WSL,
-    TOOLKIT_IF_THAT_WORKS,
-    WINDOWS_DRIVER,
-    runtime_in_log,
     ways_to_pass_in,
     without_label,
 )
@@ -166,14 +158,22 @@ from whygpu.causes.evidence.driver_state import (
     uses_apt,
     withheld_at_start,
 )
-from whygpu.causes.evidence.log_cuda_start import failed_at, story_of
-from whygpu.causes.evidence.log_subjects import excerpt, subject_of
+from whygpu.causes.evidence.log_container_engines import (
+    access_was_lost,
+    engine_statements,
+    failed_on_the_host,
+    host_has_no_driver,
+    message_about,
+    remedies_for,
+)
+from whygpu.causes.evidence.log_cuda_start import failed_at
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Match
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need, need_or
 from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
@@ -443,48 +443,15 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
     )
 
 
-_ENGINE_SAYS = late(
-    r"nvidia-(?:docker|container-cli): (?:command )?not found|volume plugin \"?nvidia-docker"
-    r"|Unsupported config option for services[^\n]{0,60}'runtime'|'devices' was unexpected"
-    r"|stat nvidia\.com/gpu=\w{1,8}: no such file|failed to stat CDI host device"
-    r"|could not select device driver \"?\w{0,20}\"? ?with capabilities: \[\[[^\]\n]{0,80}(?:gpu"
-    r"|nvidia)"
-    r"|[Uu]nknown (?:or invalid )?runtime (?:name|specified):? \"?nvidia|unknown flag: --gpus"
-    r"|unresolvable CDI devices[^\n]{0,40}nvidia"
-    r"|nvidia-container-runtime(?:-hook)?\\?\"?: (?:executable|no such)"
-    r"|fork/exec /usr/bin/nvidia-container|exec: \\?\"nvidia-(?:container|smi)"
-    r"|runtime \"?nvidia\"? (?:is )?not (?:found|installed)"
-    r"|nvidia-container-cli: (?:initialization|detection|mount|ldcache|device|container"
-    r"|permission) error"
-    r"|The NVIDIA Driver was not detected\.\s{1,3}GPU functionality will not be available"
-    r"|Use (?:the NVIDIA Container Toolkit|'?nvidia-docker"
-    r"|Docker with NVIDIA Container)[^\n]{0,40} (?:to start|run|')"
-    r"|[Cc]ould not find any nv (?:files|libraries|binaries) on this host"
-    r"|(?i:initialize NVML:? (?:Unknown Error|ERROR_UNKNOWN))"
-    r"|nvml error: unknown error|NVMLError_Unknown: Unknown Error"
-)
 _DRIVER_LIBRARIES = ("cuda", "nvidia-ml")
 """If a container once got its driver, empty files with these names remain in it."""
-_NOT_ABOUT_CONTAINERS = late(
-    r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
-    r"|forward compatibility was attempted"
-)
-_NO_ADAPTER = late(r"WSL environment detected but no adapters were found")
-_TOOLKIT_RUNS = late(r"nvidia-container-cli: [a-z]{3,20} error|Auto-detected mode as")
-"""Messages of the container toolkit itself: it is installed and registered."""
-_OF_CDI = late(r"\bCDI (?:host )?devices?\b|stat nvidia\.com/gpu=")
-"""Podman, and Docker with CDI, read a description of the devices that a file on the host has."""
-_LOST_ACCESS = late(
-    r"(?i:NVML:? (?:Unknown Error|ERROR_UNKNOWN)|nvml error: unknown error)|NVMLError_Unknown"
-)
-_HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)")
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    found = list(log.find(_ENGINE_SAYS)) or list(_of_engines(log))
-    statements = [match for match in found if not _NOT_ABOUT_CONTAINERS.search(match.text)]
-    if statements and _HOST_DRIVER.search(statements[0].text) and _failed_on_the_host(log):
+    statements = engine_statements(log)
+    text = statements[0].text if statements else ""
+    if host_has_no_driver(text) and failed_on_the_host(log):
         return
     suspect = suspected(log, CAUSE.slug)
     empty = [event.line for event in log.library_events("broken", _DRIVER_LIBRARIES)]
@@ -492,125 +459,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     lines = (*(m.line for m in statements), *empty, *(suspect.lines if suspect else ()))
     confidence: Confidence = suspect.confidence if suspect else "likely"
-    text = statements[0].text if statements else ""
-    if statements and not _LOST_ACCESS.search(text):
+    if statements and not access_was_lost(text):
         confidence = "certain"
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=_log_message(log, text),
+        message=message_about(log, text),
         evidence=log.evidence(*lines),
-        remedies=_log_remedies(log, text),
+        remedies=remedies_for(log, text),
         confidence=confidence,
         severity="error" if statements else suspect.severity if suspect else "error",
         effect="broken" if statements or failed_at(log, lines) else "cpu",
         ask=None if statements or suspect is None else suspect.ask,
     )
-
-
-_ENGINE = late(
-    r"\bOCI\b|\brunc\b|\bcrun\b|containerd|[Ee]rror response from daemon|\bCDI\b|\bpodman\b|\bkubelet\b"
-)
-_PART_OF_NVIDIA = late(
-    r"nvidia-(?:container|ctk|smi|docker|cuda-mps|persistenced)|nvidia\.com/gpu|--gpus\b|\[gpu\]"
-    r"|libnvidia-|/dev/nvidia|nvidia runtime|runtime\W{1,3}nvidia|GPU vendor"
-)
-
-
-def _of_engines(log: Log) -> Iterator[Match]:
-    """Failures of a container engine that name NVIDIA's part of it, in any words."""
-    for failure in log.failures:
-        if _ENGINE.search(failure.text) and _PART_OF_NVIDIA.search(failure.text):
-            yield Match(failure.line, failure.text, {})
-
-
-def _failed_on_the_host(log: Log) -> bool:
-    """Whether nvidia-smi failed before the container was started: then the driver is the cause."""
-    story = story_of(log)
-    return any(line < min(story.place_lines, default=0) for line in story.smi_failed)
-
-
-def _log_message(log: Log, text: str) -> str:
-    if not text:
-        return (
-            "the container of this log did not get the GPU, or not the driver's libraries: the "
-            "host passes in libcuda.so.1 and the device nodes when the container starts"
-        )
-    if _LOST_ACCESS.search(text):
-        return (
-            "the container may no longer open the GPU's device nodes, as after a reload of "
-            "systemd on the host (NVML: Unknown Error)"
-        )
-    if _NO_ADAPTER.search(text):
-        return (
-            "WSL offers no GPU to containers: the driver of Windows does not support WSL, or WSL "
-            "has to be restarted"
-        )
-    if _HOST_DRIVER.search(text):
-        said = text[text.rfind("nvidia-container-cli:") :] if "container-cli:" in text else text
-        return (
-            f"the container engine finds no working driver of the host to pass in ({excerpt(said)})"
-        )
-    return f"the container cannot be started with a GPU: {text.strip()[:140]}"
-
-
-_REPAIR_DRIVER = Remedy(
-    "If that fails, install or repair the driver on the host; the container uses that driver."
-)
-_OTHER_DAEMON = Remedy(
-    "If that works, check which Docker runs the container: Docker Desktop for Linux and the Docker "
-    "of a snap do not see the host's driver; the Docker Engine of the distribution does.",
-    command_line("docker context ls"),
-)
-_RENEW_ACCESS = Remedy(
-    "Start the container again. To prevent this, make Docker use cgroupfs "
-    '("exec-opts": ["native.cgroupdriver=cgroupfs"] in /etc/docker/daemon.json), or name the '
-    "device nodes at the start with --device /dev/nvidia0 and so on."
-)
-
-
-_ON_A_MAC = Remedy(
-    "A Mac has no NVIDIA GPU, and its containers get no GPU at all. Remove the request for one "
-    "(--gpus, or deploy.resources.reservations.devices in the compose file), so that the program "
-    "works on the CPU; outside of a container it can use the GPU with Metal."
-)
-
-
-def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
-    if _LOST_ACCESS.search(text):
-        if runtime_in_log(log) == "kubernetes":
-            return (
-                Remedy(
-                    "Delete the pod, so that it is created again. To prevent this, let NVIDIA's "
-                    "device plugin pass device specifications (PASS_DEVICE_SPECS=true)."
-                ),
-            )
-        return (_RENEW_ACCESS,)
-    if runtime_in_log(log) == "kubernetes":
-        return ways_to_pass_in("kubernetes")
-    if log.platform == "macos" or log.says(ON_A_MAC):
-        return (_ON_A_MAC,)
-    if _NO_ADAPTER.search(text):
-        return (
-            Remedy("Check that the driver works in Windows.", command_line("nvidia-smi")),
-            WINDOWS_DRIVER,
-        )
-    if log.platform == "windows" or story_of(log).place == "wsl":
-        return (START_UNDER_WSL, WINDOWS_DRIVER, NEWER_TOOLKIT)
-    host = Remedy("First check that the driver works on the host.", command_line("nvidia-smi"))
-    if _TOOLKIT_RUNS.search(text):
-        return (host, _REPAIR_DRIVER, _OTHER_DAEMON)
-    if _HOST_DRIVER.search(text):
-        return (
-            host,
-            _REPAIR_DRIVER,
-            Remedy(f"If that works, {INSTALL_TOOLKIT}"),
-        )
-    if _OF_CDI.search(text) or (text and runtime_in_log(log) == "podman"):
-        return (host, *BY_CDI)
-    if text:
-        return (
-            host,
-            *TOOLKIT_IF_THAT_WORKS,
-            Remedy("Then start the container.", command_line("docker run --gpus all ...")),
-        )
-    return (host, *ways_to_pass_in(runtime_in_log(log)))
