@@ -26,6 +26,7 @@ INSUFFICIENT = (
     "RuntimeError: cuda runtime error (35) : CUDA driver version is insufficient for CUDA runtime "
     "version at torch/csrc/cuda/Module.cpp:51"
 )
+NO_CUDART = "Could not find cuda drivers on your machine, GPU will not be used."
 SMI_TABLE = """| NVIDIA-SMI 440.64       Driver Version: 440.64       CUDA Version: 10.2     |
 |   0  Tesla V100-PCIE...  Off  | 00000000:61:00.0 Off |                    0 |
 | N/A   41C    P0    36W / 250W |    317MiB / 16160MiB |      0%      Default |"""
@@ -56,6 +57,8 @@ def first(*lines: str) -> str:
         ((IN_WSL, NO_DEVICE, NO_KERNEL), "wsl-no-gpu"),
         ((NO_DEVICE, "$ nvidia-smi", SMI_FAILED), "nvidia-kernel-module-state"),
         ((NO_DEVICE, SMI_TABLE), "visible-devices-hides-gpu"),
+        (("TensorFlow 2.16.1", NO_CUDART, SMI_TABLE), "cuda-runtime-missing"),
+        (("nvidia-smi shows my RTX 4070", NO_CUDART, "tf 2.16.1"), "cuda-runtime-missing"),
         ((UNKNOWN, MATCHING), "nvidia-kernel-module-state"),
         ((NO_LIBRARY, CODE_303, NO_KERNEL), "no-nvidia-driver"),
         ((IN_CONTAINER, NO_LIBRARY, CODE_303), "docker-no-gpu-runtime"),
@@ -501,3 +504,14 @@ def test_jax_asks_for_versions_before_it_starts_cuda() -> None:
         "gpuDeviceGetAttribute(&major) failed: CUDA_ERROR_NOT_INITIALIZED"
     )
     assert "cuda-fork-multiprocessing" not in [root.cause for root in said(text).root_causes]
+
+
+def test_what_tensorflow_misses_says_nothing_of_a_program_that_uses_pytorch() -> None:
+    explanation = said(
+        f"I cudart_stub.cc:31] {NO_CUDART}",
+        "import torch; torch.manual_seed(0)",
+        PROGRESS,
+        PROGRESS,
+    )
+    assert explanation.verdict == "nothing-wrong"
+    assert not explanation.on_cpu

@@ -123,8 +123,18 @@ _VALUE_GIVEN = re.compile(r"[(:=\[]")
 _SENTENCE_END = re.compile(r"[a-z)`][.?!] {1,2}[A-Z]")
 
 
-def device_reports(lines: Sequence[Line], shown: Sequence[Shown]) -> tuple[DeviceReport, ...]:
-    """What programs say, in the order of the log, with the values of expressions."""
+_OF_TENSORFLOW = re.compile(r"Could not find cuda drivers on your machine")
+_LOGS_OF_TENSORFLOW = ("tensorflow", "keras", "")
+
+
+def device_reports(
+    lines: Sequence[Line], shown: Sequence[Shown], framework: str
+) -> tuple[DeviceReport, ...]:
+    """What programs say, in the order of the log, with the values of expressions.
+
+    Programs of other frameworks import TensorFlow for TensorBoard: that it misses libcudart says
+    nothing of them.
+    """
     values = {value.line: _of_value(value) for value in shown if _of_value(value) is not None}
     reports: list[DeviceReport] = []
     about_devices = words_in(lines, _ABOUT_DEVICES)
@@ -132,7 +142,9 @@ def device_reports(lines: Sequence[Line], shown: Sequence[Shown]) -> tuple[Devic
         says = values.get(line.number)
         if says is not None:
             reports.append(DeviceReport(line.number, says))
-        elif line.text.strip():
+        elif line.text.strip() and (
+            framework in _LOGS_OF_TENSORFLOW or not _OF_TENSORFLOW.search(line.text)
+        ):
             reports += _of_line(line, about_devices)
     return tuple(reports)
 

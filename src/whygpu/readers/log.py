@@ -179,6 +179,8 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
     outline = outline_of(text)
     codes = statuses(lines)
     values = shown_values(lines)
+    # Include the paths of the files that wrote records, which say more than their names.
+    framework = _framework("\n".join(text for _, text in numbered))
     refused = allocations(lines) if may_match(ABOUT_MEMORY, outline) else ()
     refused = tuple(sorted((*refused, *by_status(codes, refused)), key=lambda each: each.line))
     return Log(
@@ -188,14 +190,13 @@ def _of_lines(shown: Sequence[Numbered], sifted: Sifted, name: str) -> Log:
         statuses=codes,
         allocations=refused,
         devices=devices(lines),
-        reports=device_reports(lines, values),
+        reports=device_reports(lines, values, framework),
         shown=values,
         versions=versions(lines),
         failures=failures(lines, exceptions, worked),
         progress=worked,
         platform=_platform(text),
-        # Include the paths of the files that wrote records, which say more than their names.
-        framework=_framework("\n".join(text for _, text in numbered)),
+        framework=framework,
         name=name,
         lines_read=sifted.lines_read,
         text=text,

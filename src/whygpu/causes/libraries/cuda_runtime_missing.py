@@ -80,6 +80,15 @@ Later releases load the library when they look for a GPU:
 Skipping registering GPU devices...
 ```
 
+Since 2.12, TensorFlow calls `libcudart` "cuda drivers". If the log shows that the driver works,
+the library is missing:
+
+```
+2024-05-03 11:22:33.123456: I external/local_tsl/tsl/cuda/cudart_stub.cc:32] Could not find cuda drivers on your machine, GPU will not be used.
+[]
+| NVIDIA-SMI 535.171.04             Driver Version: 535.171.04   CUDA Version: 12.2     |
+```
+
 JAX loads `libcudart` for the first kernel that needs it:
 
 ```
@@ -139,6 +148,7 @@ from whygpu.causes.evidence.library_faults import (
 )
 from whygpu.causes.evidence.library_installs import install_remedies
 from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_driver_works import driver_works
 from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_libraries import (
     NO_CUDART,
@@ -295,9 +305,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _no_provider(log, provider)
         return
     unseen = log.first(NO_CUDART)
-    has_gpu = log.devices or log.reports_gpu()
-    if missing is None and unseen is not None and not has_gpu and not log.statuses:
-        yield _perhaps_missing(log, unseen.line)
+    if missing is None and unseen is not None and not log.statuses and not log.reports_gpu():
+        yield from _no_cudart(log, unseen.line)
 
 
 _OF_NUMBA = late(r"NVVM|nvvm|\bnumba\b")
@@ -423,20 +432,34 @@ def _no_cupy(log: Log, statement: Match) -> Iterator[Finding]:
     )
 
 
-def _perhaps_missing(log: Log, line: int) -> Finding:
+def _no_cudart(log: Log, line: int) -> Iterator[Finding]:
     """TensorFlow prints this on a machine without a GPU, and on one without libcudart."""
-    return CAUSE.finding(
-        subject=subject_of(log),
-        severity="info",
-        message=f"{framework_title(log)} does not find libcudart; this matters only if the machine "
-        "has a GPU",
-        evidence=log.evidence(line),
-        remedies=(
-            Remedy(
-                "If this machine has an NVIDIA GPU, install TensorFlow with its CUDA libraries.",
-                gpu_build_in_log(log),
+    is_tensorflow = log.framework in ("tensorflow", "keras")
+    if is_tensorflow and driver_works(log) and not log.reports_gpu_at_work():
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=f"{framework_title(log)} does not find libcudart, a CUDA library, although the "
+            "log shows a working driver; it computes on the CPU",
+            evidence=log.evidence(line, *(device.line for device in log.devices)),
+            remedies=(Remedy(_WITH_LIBRARIES, gpu_build_in_log(log)),),
+            confidence="likely",
+            ask="Do both come from one machine, and not one of them from inside a container?",
+        )
+    elif not log.devices:
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            severity="info",
+            message=f"{framework_title(log)} does not find libcudart; this matters only if the "
+            "machine has a GPU",
+            evidence=log.evidence(line),
+            remedies=(
+                Remedy(
+                    f"If this machine has an NVIDIA GPU: {_WITH_LIBRARIES}", gpu_build_in_log(log)
+                ),
             ),
-        ),
-        confidence="possible",
-        ask="Does `nvidia-smi` list a GPU? If not, nothing is wrong.",
-    )
+            confidence="possible",
+            ask="Does `nvidia-smi` list a GPU? If not, nothing is wrong.",
+        )
+
+
+_WITH_LIBRARIES = "Install TensorFlow with its CUDA libraries."
