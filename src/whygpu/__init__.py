@@ -191,6 +191,10 @@ def profile(steps: str = "", *, quiet: bool = False) -> "Any":
 def _print_profile(answer: "Any") -> None:
     import sys
 
+    from whygpu.notebook import display
+
+    if display.in_kernel() and display.show(answer):
+        return
     from whygpu.model.outside_text import printable
     from whygpu.render.profile_text import render
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
 import os
 import pathlib
@@ -392,6 +393,17 @@ def test_packages_that_are_installed_elsewhere_are_no_code_of_the_program(
         "mine": ("program", str(tmp_path / "mine" / "a.py")),
         "beside": ("program", str(tmp_path / "beside" / "a.py")),
     }
+
+
+def test_code_of_a_notebook_is_in_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was said to be in a file with a number for a name, or was no code of the program."""
+    cells = {"/tmp/ipykernel_7/123.py": ("Cell", "In[4]")}
+    shell = types.SimpleNamespace(compile=types.SimpleNamespace(format_code_name=cells.get))
+    monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
+    places = code_places.Places()
+    assert places._origin("/tmp/ipykernel_7/123.py") == ("program", "Cell In[4]")
+    assert places._origin("<ipython-input-3-0f2b>") == ("program", "Cell In[3]")
+    assert places._origin("/home/me/train.py") == ("program", "/home/me/train.py")
 
 
 def test_a_sample_does_not_keep_what_the_program_has_let_go(started: Any) -> None:

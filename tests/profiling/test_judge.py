@@ -119,9 +119,16 @@ def test_stacks_have_the_kind_of_what_they_do(name: str) -> None:
 
 
 def test_waiting_for_a_value_counts_as_computing_without_a_gpu() -> None:
-    profile = made.profile([(made.COMPUTING, 5), (made.calling("torch.Tensor.item"), 5)])
+    profile = made.profile([(made.COMPUTING, 5), (made.calling("jaxlib._jax.ArrayImpl.item"), 5)])
     assert answer(profile).total("synchronisation") == 0
     assert answer(profile).verdict == "computing"
+    assert answer(profile, on_gpu=True).total("synchronisation") == pytest.approx(0.5, abs=0.02)
+
+
+def test_reading_values_that_the_cpu_has_computed_is_work_of_the_program() -> None:
+    """On a CPU, PyTorch computes at once. So a program that is often found there reads many."""
+    profile = made.profile([(made.COMPUTING, 5), (made.calling("torch.Tensor.item"), 5)])
+    assert answer(profile).total("program") == pytest.approx(0.5, abs=0.02)
     assert answer(profile, on_gpu=True).total("synchronisation") == pytest.approx(0.5, abs=0.02)
 
 
@@ -724,6 +731,14 @@ def test_a_short_evaluation_changes_nothing() -> None:
     assert answer(in_epochs(6)).verdict == "computing"
 
 
+def test_short_evaluations_count_together() -> None:
+    """Each has too few samples to show by itself that it does not train."""
+    often = in_epochs(14)
+    columns = ("times", "stack_of", "thread_seconds", "process_seconds")
+    seldom = often._replace(**{name: getattr(often, name)[::3] for name in columns})
+    assert answer(often).verdict == answer(seldom).verdict == "unclear"
+
+
 MODULE = CodePlace("library", "torch/nn/modules/module.py", "_call_impl", 1751)
 CALLS_MODEL = TRAINS._replace(line=6, text="model(x)")
 
@@ -757,3 +772,37 @@ def test_an_agent_that_acts_in_evaluation_mode_does_not_evaluate() -> None:
     assert (
         in_mode("evaluation", CALLS_MODEL._replace(text="policy(env.state)")).verdict == "unclear"
     )
+
+
+def called_for(evaluation: str, *, in_each_step: bool = False) -> ProfileAnswer:
+    """run() trains where one line calls it; for this expression of another line, it does not."""
+    train = made.own("run")[-1]._replace(text="run(data, optimizer)")
+    evaluate = train._replace(line=40, text=evaluation)
+    inside = made.own("run")[0]._replace(text="model(x)")
+    backward, forward = (made.BACKWARD, TRAINS._replace(function="run"), train), (FORWARD, inside)
+    other = (*forward, evaluate)
+    if in_each_step:
+        return answer(made.profile([(backward, 3), ((*forward, train), 3), (other, 6)], steps=80))
+    whole = [(backward, 3), ((*forward, train), 3)] * 10 + [(other, 40)]
+    profile = made.profile(whole, steps=8)
+    ends = [(epoch * 100 + 6 * (n + 1)) * made.PERIOD for epoch in range(8) for n in range(10)]
+    return answer(profile._replace(marks=(StepMarks("torch SGD 1", 80, 1, tuple(ends)),)))
+
+
+def test_a_call_that_never_trains_evaluates_if_another_of_the_function_trains() -> None:
+    found = called_for("run(held_out)")
+    assert found.verdict == "waiting"
+    (share,) = (each for each in found.shares if each.category == "evaluation")
+    assert share.share == pytest.approx(0.4, abs=0.05)
+    assert share.where is not None
+    assert share.where.text == "run(held_out)"
+    assert "evaluate half as often" in found.gains[0].change
+
+
+def test_a_call_without_training_in_each_step_is_a_part_of_the_step() -> None:
+    """As that of a teacher."""
+    assert called_for("run(teacher)", in_each_step=True).total("evaluation") == 0
+
+
+def test_an_agent_that_acts_by_the_function_that_trains_does_not_evaluate() -> None:
+    assert called_for("run(env.state)").verdict == "unclear"

@@ -63,6 +63,17 @@ def test_the_answer_is_there_also_after_ctrl_c(end: str, tmp_path: pathlib.Path)
     assert json.loads(last)[0] == "input"
 
 
+def test_a_block_that_fails_prints_what_it_did_until_then(tmp_path: pathlib.Path) -> None:
+    """Nothing was printed after the one thing that everybody does with a slow cell: stop it."""
+    program = tmp_path / "program.py"
+    text = PROGRAM.replace("END", "raise KeyboardInterrupt").replace("quiet=True", "")
+    program.write_text("import sys; sys.stderr = sys.stdout\n" + text)
+    printed = run(program)
+    assert printed[0].startswith("whygpu: ")
+    assert any("steps of an optimizer" in line for line in printed)
+    assert "interrupted" in printed
+
+
 def test_a_notebook_shows_the_answer_as_a_page(tmp_path: pathlib.Path) -> None:
     """The function that makes HTML was only handed in by other verbs."""
     program = tmp_path / "program.py"

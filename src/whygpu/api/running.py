@@ -142,7 +142,7 @@ def profile_block(
 ) -> Iterator[Profiled]:
     """Profile the block, also if it fails or is ended by Ctrl-C, as in notebooks.
 
-    `show` is called with the answer, unless the block failed.
+    `show` is called with the answer, unless the block failed before it had made enough steps.
     """
     from whygpu.launch.inprocess_profile import recorded
     from whygpu.profiling.judge import judged
@@ -150,14 +150,16 @@ def profile_block(
     wanted = parse_profile_steps(steps, option="steps")
     profiled = Profiled()
     profiles: list[ProcessProfile] = []
+    failed = True
     try:
         with recorded() as profiles:
             yield profiled
+        failed = False
     finally:
         if profiles:
             profiled.answer = judged(profiles, wanted, on_gpu=_has_started_gpu())
-    if profiled.answer is not None:
-        show(profiled.answer)
+            if profiled.answer.window is not None or not failed:
+                show(profiled.answer)
 
 
 def _has_started_gpu() -> bool:

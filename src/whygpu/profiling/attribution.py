@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from whygpu.model.profile import (
@@ -97,16 +98,16 @@ def evaluating_in_each_step(
         if begin < time <= end:
             for function in {functions[number] for number in called[stack]}:
                 met[function].append(bisect_left(ends, time))
-    lengths = {number: ends[number] - ends[number - 1] for number in range(1, len(ends))}
     return frozenset(
         function
         for function, samples in met.items()
-        if len(samples) >= FEWEST_SEEN and _is_spread(lengths, samples)
+        if len(samples) >= FEWEST_SEEN and is_spread(ends, samples)
     )
 
 
-def _is_spread(lengths: Mapping[int, float], samples: Sequence[int]) -> bool:
+def is_spread(ends: Sequence[float], samples: Sequence[int]) -> bool:
     """Whether samples, by the numbers of their steps, are in steps as chance would have it."""
+    lengths = {number: ends[number] - ends[number - 1] for number in range(1, len(ends))}
     steps = set(samples)
     inside = [seconds for number, seconds in lengths.items() if number in steps]
     outside = [seconds for number, seconds in lengths.items() if number not in steps]
@@ -125,11 +126,13 @@ def samples_of(
     *,
     on_gpu: bool,
     enclosing: Collection[tuple[str, str]] = (),
+    evaluating: Mapping[int, CodePlace] = MappingProxyType({}),
     family: str = "",
 ) -> list[Sample]:
     """The samples of a window, each with its kind.
 
-    `enclosing` has (file, function) of the program's functions that belong to the training loop.
+    `enclosing` has (file, function) of the program's functions that belong to the training loop,
+    `evaluating` the numbers of stacks that belong to an evaluation, with the place of its call.
     """
     kinds: dict[int, StackKind] = {}
     found = []
@@ -145,9 +148,21 @@ def samples_of(
         if at not in kinds:
             stack = [profile.places[place] for place in profile.stacks[at]]
             kinds[at] = kind_of(stack, enclosing, on_gpu)
+            if at in evaluating:
+                kinds[at] = as_evaluation(kinds[at], evaluating[at])
         found.append(Sample(seconds, kinds[at], thread, process, min(until, end)))
     # Whether a GPU computes meanwhile is recorded.
     return _with_overlap(found) if family == "jax" and not on_gpu else found
+
+
+def as_evaluation(kind: StackKind, where: CodePlace | None = None) -> StackKind:
+    """This kind, in an evaluation. Compilation and the like stay what they are."""
+    if kind.category in _STAYS:
+        return kind
+    return kind._replace(category="evaluation", source="", where=where or kind.where)
+
+
+_STAYS: frozenset[Category] = frozenset(("compilation", "checkpointing", "logging", "evaluation"))
 
 
 def _with_overlap(samples: list[Sample]) -> list[Sample]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from whygpu.model.profile import Category, CodePlace, ProcessProfile
-from whygpu.profiling.attribution import Sample
+from whygpu.model.profile import CodePlace, ProcessProfile
+from whygpu.profiling.attribution import Sample, as_evaluation
 from whygpu.profiling.forward_only import FAMILIES, long_pauses
 from whygpu.profiling.stack_kinds import training_frame, words_of
 from whygpu.profiling.steps import StepsFound
@@ -51,7 +51,6 @@ _ACTING = frozenset(
     )
 )
 """Words for what an agent does. Its model may be in evaluation mode meanwhile."""
-_STAYS: frozenset[Category] = frozenset(("compilation", "checkpointing", "logging", "evaluation"))
 
 
 def with_evaluation_mode(
@@ -75,9 +74,7 @@ def with_evaluation_mode(
             sample = samples[number]
             if sample.end > end:
                 break
-            if sample.kind.category not in _STAYS:
-                kind = sample.kind._replace(category="evaluation", source="")
-                changed[number] = sample._replace(kind=kind)
+            changed[number] = sample._replace(kind=as_evaluation(sample.kind))
     return changed
 
 
@@ -111,10 +108,10 @@ def _acts(profile: ProcessProfile, begin: float, end: float) -> bool:
     inside = range(bisect_left(profile.times, begin), bisect_left(profile.times, end) + 1)
     stacks = {profile.stack_of[at] for at in inside if at < len(profile.times)}
     places = {place for number in stacks for place in profile.stacks[number]}
-    return any(_is_of_agent(profile.places[place]) for place in places)
+    return any(is_of_agent(profile.places[place]) for place in places)
 
 
-def _is_of_agent(place: CodePlace) -> bool:
+def is_of_agent(place: CodePlace) -> bool:
     if place.origin != "program":
         return place.file.startswith(_ENVIRONMENTS)
     return not _ACTING.isdisjoint(words_of(place.function) + words_of(place.text))

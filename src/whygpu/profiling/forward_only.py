@@ -7,7 +7,7 @@ says so. But while it evaluates, no optimizer makes a step, and nothing computes
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -23,8 +23,9 @@ USUALLY_TRAINS = 0.2
 two steps shows nothing."""
 HARDLY_TRAINS = 0.1
 """Of what is usual."""
-FEWEST = 10
-"""Samples between two steps."""
+FEWEST_EXPECTED = 3
+"""Samples of training that a part of the time would show at the usual rate. By chance, it shows
+none in one of 20 cases."""
 FAMILIES = ("torch",)
 """Frameworks whose operations are done, or at least launched, where the program calls them."""
 
@@ -36,18 +37,24 @@ def seconds_without_training(
     if steps.family not in FAMILIES or steps.marks.stride > 1:
         return 0.0
     stretches = list(long_pauses(steps))
-    training = _times_of_training(profile, steps)
+    training = frozenset(_times_of_training(profile, steps))
     seen = [time for time in profile.times if steps.begin < time <= steps.end]
     outside = [time for time in seen if not any(a < time <= b for a, b in stretches)]
     rate = _share(training, outside)
     if not stretches or rate < USUALLY_TRAINS:
         return 0.0
-    found = 0.0
+    found, short, in_short = 0.0, 0.0, []
     for begin, end in stretches:
         inside = [time for time in seen if begin < time <= end]
-        if len(inside) >= FEWEST and _share(training, inside) < HARDLY_TRAINS * rate:
+        if len(inside) * rate < FEWEST_EXPECTED:
+            # Evaluations may be short, and many.
+            short += sum(_computing(samples, begin, end))
+            in_short += inside
+        elif _share(training, inside) < HARDLY_TRAINS * rate:
             found += sum(_computing(samples, begin, end))
-    return found
+    enough = len(in_short) * rate >= FEWEST_EXPECTED
+    hardly = _share(training, in_short) < HARDLY_TRAINS * rate
+    return found + short if enough and hardly else found
 
 
 def long_pauses(steps: StepsFound) -> Iterator[tuple[float, float]]:
@@ -80,12 +87,9 @@ def _times_of_training(profile: ProcessProfile, steps: StepsFound) -> list[float
     return [time for time, at in zip(profile.times, profile.stack_of, strict=False) if trains[at]]
 
 
-def _share(training: Sequence[float], times: Sequence[float]) -> float:
+def _share(training: Collection[float], times: Sequence[float]) -> float:
     """The part of these times, of samples, at which the program trained."""
-    if not times:
-        return 0.0
-    known = set(training)
-    return sum(time in known for time in times) / len(times)
+    return sum(time in training for time in times) / len(times) if times else 0.0
 
 
 def _computing(samples: Sequence[Sample], begin: float, end: float) -> Iterator[float]:

@@ -35,6 +35,7 @@ from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
 from whygpu.profiling.device_time import divided as divided_by_device
+from whygpu.profiling.evaluation_calls import evaluating_stacks
 from whygpu.profiling.evaluation_mode import with_evaluation_mode
 from whygpu.profiling.gains import computing_gains, predicted_gains
 from whygpu.profiling.recompilation import why_recompiled
@@ -199,6 +200,7 @@ def samples_between(
         begin,
         end,
         enclosing=enclosing_functions(profile, steps).union(functions_of_the_step(profile, steps)),
+        evaluating=evaluating_stacks(profile, steps),
         on_gpu=on_gpu,
         family=steps.family,
     )

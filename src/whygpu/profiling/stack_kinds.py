@@ -242,6 +242,9 @@ _WAITING_CALLS = frozenset(
     )
 )
 """Methods that return when the device has computed the value."""
+_COMPUTES_AT_ONCE = "torch."
+"""On a CPU, the operations of PyTorch return when they have computed: reading a value waits for
+nothing. What takes time is a loop of the program that reads many."""
 _WAITING_FUNCTIONS = (
     ("jax/_src/array.py", ("_value", "block_until_ready", "item", "tolist", "__array__")),
     ("jax/_src/api.py", ("block_until_ready",)),
@@ -569,7 +572,8 @@ def _of_call(leaf: CodePlace, stack: Stack, on_gpu: bool) -> Category:
     of_framework = leaf.calls.partition(".")[0] in _FRAMEWORK_MODULES
     if of_framework or leaf.calls.startswith("?."):
         if method in _WAITING_CALLS:
-            return _waiting(on_gpu)
+            at_once = not on_gpu and leaf.calls.startswith(_COMPUTES_AT_ONCE)
+            return "program" if at_once else _waiting(on_gpu)
         if method in _COPYING_CALLS:
             return "copies"
         if method == "backward":

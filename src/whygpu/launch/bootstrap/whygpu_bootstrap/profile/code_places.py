@@ -3,6 +3,7 @@
 Each place is looked at once: a sample only looks up its number.
 """
 
+import builtins
 import inspect
 import os
 import sys
@@ -94,6 +95,9 @@ class Places:
     def _origin(self, path: str) -> "tuple[str, str]":
         """("program" or "library" or ..., the name to show)."""
         plain = path.replace(os.sep, "/")
+        cell = notebook_cell(path)
+        if cell:
+            return "program", cell
         if path.startswith(OWN_LIBRARY):
             return "library", "whygpu/" + os.path.basename(path)
         if path.startswith(OWN):
@@ -117,6 +121,20 @@ class Places:
 
     def all(self) -> "list[dict[str, Any]]":
         return self._found
+
+
+def notebook_cell(path: str) -> str:
+    """The name of the cell that IPython has compiled as this file; empty if it is something else.
+
+    The file has a number that no notebook shows, and does not exist.
+    """
+    if path.startswith("<ipython-input-"):
+        # Before IPython 8.
+        return "Cell In[%s]" % path.split("-")[2]
+    shell = getattr(builtins, "get_ipython", lambda: None)()
+    # New in IPython 8. It returns ("Cell", "In[3]"), or None.
+    named = getattr(getattr(shell, "compile", None), "format_code_name", lambda path: None)(path)
+    return " ".join(named) if named else ""
 
 
 def _installed_folders() -> "Iterator[str]":

@@ -7,6 +7,8 @@ afterwards. Nothing here keeps an argument alive.
 import inspect
 import weakref
 
+from whygpu_bootstrap.profile import code_places
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable
@@ -42,7 +44,8 @@ def place_of(function: "Any") -> "dict[str, Any]":
             _made[key] = (weakref.ref(function), number)
         except TypeError:
             number = 0
-    return {"file": code.co_filename, "line": code.co_firstlineno, "made": number}
+    file = code_places.notebook_cell(code.co_filename) or code.co_filename
+    return {"file": file, "line": code.co_firstlineno, "made": number}
 
 
 def _plain(function: "Any") -> "Any":
