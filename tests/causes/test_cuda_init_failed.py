@@ -61,7 +61,7 @@ facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
 @pytest.mark.parametrize(
     ("layout", "words"),
     [
-        ("[]", "CUDA sees only instances that were created"),
+        ("[]", "CUDA sees only instances that were created, and there is none"),
         ('{unknown = "NVML: Unknown Error"}', "whether there are any is not known"),
         ('["MIG 1g.10gb"]', ""),
     ],

@@ -64,8 +64,15 @@ def test_the_layer_that_withheld_the_gpu_is_named(runtime: str, value: str, laye
     assert layer in finding.message
 
 
+def test_a_sandbox_that_hides_the_module_of_a_card_in_use_is_no_missing_driver() -> None:
+    text = NOTHING_PASSED_IN + 'kernel_module = {absent = "/sys/module/nvidia"}\n'
+    (finding,) = run(CAUSE, machine(in_container("docker", text))).findings
+    assert "not loaded" not in finding.message
+
+
 def test_a_host_without_the_driver_is_told_first() -> None:
     text = NOTHING_PASSED_IN + 'kernel_module = {absent = "/sys/module/nvidia"}\n'
+    text += '[graphics."0000:41:00.0"]\nkernel_driver = {absent = "/sys/bus/pci"}\n'
     (finding,) = run(CAUSE, machine(in_container("docker", text))).findings
     assert "kernel module is not loaded" in finding.message
     assert "on the host" in finding.remedies[0].text

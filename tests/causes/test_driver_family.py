@@ -20,6 +20,7 @@ from tests.causes.driver_machines import (
     machine_with,
     on_the_cpu,
 )
+from tests.kit import cause_named, run
 from tests.machines.healthy import healthy, known
 from whygpu.causes import catalogue
 from whygpu.diagnosis.engine import diagnose
@@ -146,3 +147,11 @@ def test_a_kernel_log_that_may_not_be_read_takes_no_tick() -> None:
     machine = healthy()
     unread = machine.driver._replace(xids=Unknown("dmesg: Operation not permitted"))
     assert diagnose(machine._replace(driver=unread), catalogue()).standing == "fine"
+
+
+def test_a_lost_gpu_is_explained_by_its_last_xid() -> None:
+    seen = with_xids(XidCount("0000:41:00", 95, 3, 77), XidCount("0000:41:00", 79, 1, 900))
+    seen = seen._replace(driver=seen.driver._replace(state=Known("lost", "NVML")))
+    (finding,) = run(cause_named("ecc-xid-hardware-error"), seen).findings
+    assert "the last Xid is 79" in finding.message
+    assert finding.remedies[0].text.startswith("Restart the machine")

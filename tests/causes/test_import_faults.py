@@ -198,6 +198,46 @@ def test_the_c_and_the_c_plus_plus_library_have_different_remedies(
     assert found.confidence == "certain"
 
 
+@each(
+    ("name", "value", "command"),
+    [
+        ("LD_LIBRARY_PATH", "/opt/old/lib:/opt/other", 'export LD_LIBRARY_PATH="/opt/other"'),
+        ("LD_PRELOAD", "/opt/old/lib/libstdc++.so.6", "unset LD_PRELOAD"),
+        ("LD_LIBRARY_PATH", "/opt/other", "conda install -c conda-forge libstdcxx-ng"),
+    ],
+)
+def test_the_setting_that_brings_an_old_library_is_dropped(
+    name: str, value: str, command: str
+) -> None:
+    how = GLIBCXX.replace("libstdc", "/opt/old/lib/libstdc")
+    text = failing(how) + f'[environment.variables.{name}]\nvalue = "{value}"\n'
+    (found,) = run(cause_named("glibc-too-old"), machine(text)).findings
+    assert command_of(found.remedies[0]) == command
+
+
+def test_a_keras_whose_backend_cannot_compute_is_not_reported_again() -> None:
+    failed = (
+        'operations = [{operation = "matmul", requested = "cpu:0", kind = "cpu", '
+        'ran_on = {unknown = "no reason"}, correct = {unknown = "it failed"}}]\n'
+    )
+    text = f"start = 'no-gpu'\n[probes.tensorflow]\n{failed}[probes.keras]\n{failed}"
+    report = diagnose(machine(text), catalogue())
+    assert [(root.cause, root.subject) for root in report.root_causes] == [
+        ("framework-import-fails", "tensorflow")
+    ]
+
+
+def test_a_crash_for_lack_of_memory_leads_to_the_limits() -> None:
+    text = """[probes.jax]
+ended = "signal"
+how = "SIGABRT"
+stage = "matmul cpu:0"
+log = ["terminate called after throwing an instance of 'St9bad_alloc'"]
+"""
+    (found,) = run(cause_named("framework-crashes"), machine(text)).findings
+    assert "ulimit -v" in (command_of(found.remedies[0]) or "")
+
+
 def library(detail: str, outcome: str = "version-missing") -> str:
     return f"""
         only = ["tensorflow"]
@@ -461,3 +501,13 @@ def test_a_bus_error_at_an_import_is_a_damaged_file_of_what_was_being_loaded(
     # Later, shared memory may be full: that is no damaged file.
     (finding,) = run(crashes, machine(bus_error(path, "matmul CPU:0"))).findings
     assert "reinstall" not in (command_of(finding.remedies[0]) or "")
+
+
+def test_a_cpu_build_with_a_cut_file_is_installed_again_from_its_own_index() -> None:
+    path = "~/venv/lib/python3.11/site-packages/torch/__init__.py"
+    text = bus_error(path).replace("probes.tensorflow", "probes.torch")
+    text += '[target.frameworks.torch]\nversion = "2.8.0+cpu"\n'
+    (finding,) = run(cause_named("framework-crashes"), machine(text)).findings
+    assert (command_of(finding.remedies[0]) or "").endswith(
+        "--no-deps torch==2.8.0 --index-url https://download.pytorch.org/whl/cpu"
+    )

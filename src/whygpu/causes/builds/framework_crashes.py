@@ -65,7 +65,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
-from whygpu.causes.evidence.framework_installs import same_release
+from whygpu.causes.evidence.framework_installs import again, same_release
 from whygpu.causes.evidence.illegal_instructions import accounted_for, looked_at
 from whygpu.causes.evidence.import_culprits import crashed_in, other_package
 from whygpu.causes.evidence.probe_ends import imported, own_probes, quoted
@@ -148,7 +148,11 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
                 shell_script("dmesg | grep -i 'out of memory'"),
             ),
         )
-    remedies = [*_for_illegal_instruction(probe), *_for_bus_error(machine, framework, probe)]
+    remedies = [
+        *_for_illegal_instruction(probe),
+        *_for_bus_error(machine, framework, probe),
+        *_for_refused_memory(probe),
+    ]
     remedies += [
         Remedy(f"{name} is set; try without it.", UnsetVariable((name,)))
         for name in _LIBRARY_VARIABLES
@@ -183,12 +187,27 @@ def _for_bus_error(machine: Snapshot, framework: Framework, probe: Probe) -> tup
     if other is None and not path.startswith(f"{framework.location}/"):
         return ()
     name, release = (other.name, other.version) if other else (framework.name, framework.version)
-    same = f"{other.name}=={other.version}" if other else same_release(framework)
+    same = Install((f"{other.name}=={other.version}",)) if other else again(framework)
     return (
         Remedy(
             f"Install {name} {release} again: it was being loaded (from {path}), and a bus error "
             "then means that one of its files is shorter than it should be, as after a full disk.",
-            Install((same,), options=("force-reinstall", "no-deps")),
+            same._replace(options=("force-reinstall", "no-deps")),
+        ),
+    )
+
+
+_NO_MEMORY = late(r"bad_alloc|Cannot allocate memory|failed to allocate memory")
+
+
+def _for_refused_memory(probe: Probe) -> tuple[Remedy, ...]:
+    if not any(_NO_MEMORY.search(line) for line in probe.log):
+        return ()
+    return (
+        Remedy(
+            "The system gave it no more memory. Check whether a limit is set (ulimit -v prints "
+            "kilobytes, or unlimited), and how much memory is free.",
+            shell_script("ulimit -v; free -h"),
         ),
     )
 

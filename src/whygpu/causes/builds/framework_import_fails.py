@@ -48,6 +48,26 @@ stage = "import"
 how = "ImportError: /opt/old/lib/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by torch)"
 ```
 
+It is imported, but cannot compute on the CPU.
+
+```toml
+start = "no-gpu"
+only = ["jax"]
+[probes.jax]
+operations = [
+    {operation = "matmul", requested = "cpu:0", ran_on = {unknown = "XlaRuntimeError: INTERNAL: no reason"}, kind = "cpu", correct = {unknown = "it failed"}},
+]
+```
+
+The file system of the environment is mounted with noexec.
+
+```toml
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "ImportError: /data/venv/lib/libtorch.so: failed to map segment from shared object"
+```
+
 ## Quiet on (machine)
 
 ```toml
@@ -68,13 +88,12 @@ probes_left_out = "--no-probe"
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import again
 from whygpu.causes.evidence.import_culprits import other_package
-from whygpu.causes.evidence.library_search import search_without
+from whygpu.causes.evidence.library_search import without_library
 from whygpu.causes.evidence.packages import (
     framework_name_of,
     package_named,
@@ -84,6 +103,7 @@ from whygpu.causes.evidence.packages import (
 )
 from whygpu.causes.evidence.probe_ends import (
     GPU_USERS,
+    failed_on_cpu,
     first_error,
     imported,
     own_probes,
@@ -96,7 +116,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe
-from whygpu.model.remedy import PYTHON, Install, Pip, a_name, shell_script
+from whygpu.model.remedy import PYTHON, DropPath, Install, Pip, a_name, a_path, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -120,6 +140,8 @@ _SAID_TO_BE_MISSING = late(
     r"pip3? install (?:-U |--upgrade )?[`'\"]?(?P<name>[A-Za-z0-9][\w.-]{1,60})"
 )
 """A package that an error asks for, as `Please pip install optree`."""
+_NOT_MAPPED = late(r"(?P<path>/[^\s:'\"]{1,300}\.so[.\d]{0,20}): failed to map segment")
+"""On a file system that is mounted with noexec, or beyond a limit of the address space."""
 _MISSING_MODULE = late(r"No module named '([\w.]+)'")
 _INCOMPLETE = late(
     r"No module named '(?P<below>\w{1,100})\.|module '(?P<bare>\w{1,100})' has no attribute"
@@ -135,10 +157,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield Gap(probe.reason)
         elif isinstance(probe, Known) and probe.value.ended == "not-started":
             yield Gap(f"{titled(framework)} could not be run: {probe.value.how}")
-        elif (
-            isinstance(probe, Known)
-            and probe.value.ended == "exception"
-            and not _fails_on_the_gpu(machine, probe.value)
+        elif isinstance(probe, Known) and (
+            failed_on_cpu(probe.value)
+            or (probe.value.ended == "exception" and not _fails_on_the_gpu(machine, probe.value))
         ):
             yield _finding(machine, framework, probe.value)
 
@@ -149,12 +170,19 @@ def _fails_on_the_gpu(machine: Snapshot, probe: Probe) -> bool:
 
 
 def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
-    first, last = excerpt(first_error(probe)), excerpt(probe.how)
-    what = f"fails at {probe.stage}" if imported(probe) else "cannot be imported"
+    operation = failed_on_cpu(probe)
+    if operation is not None and isinstance(operation.ran_on, Unknown):
+        first = last = excerpt(operation.ran_on.reason)
+        what = f"is imported, but {operation.operation} on {operation.requested} fails"
+    else:
+        first, last = excerpt(first_error(probe)), excerpt(probe.how)
+        what = f"fails at {probe.stage}" if imported(probe) else "cannot be imported"
     hidden = "" if first == last else f", which hides the first error: {first}"
-    stale = _stale_folder(machine, first_error(probe))
-    because = "; the loader takes this file from LD_LIBRARY_PATH" if stale else ""
-    empty = _without_files(machine, first_error(probe))
+    stale = _stale_library(machine, first)
+    because = ""
+    if stale is not None and isinstance(stale.action, DropPath):
+        because = f"; the loader takes this file from {stale.action.name}"
+    empty = _without_files(machine, first)
     if empty:
         because = f"; of {empty} there is no more than a folder: its own files are gone"
     return CAUSE.finding(
@@ -200,17 +228,10 @@ def _renew(machine: Snapshot, framework: Framework, module: str) -> Remedy:
     return Remedy(text, Install((same,), options=("force-reinstall", "no-deps")))
 
 
-def _stale_folder(machine: Snapshot, error: str) -> Remedy | None:
-    """The loader names the file that it cannot use; it may be from a folder of LD_LIBRARY_PATH."""
-    for match in _UNUSABLE_FILE.finditer(error):
-        without = search_without(machine, posixpath.dirname(match["path"]))
-        if without is not None:
-            return Remedy(
-                f"Take {without.folder} out of LD_LIBRARY_PATH: the library there replaces that of "
-                "the system or of the environment.",
-                without,
-            )
-    return None
+def _stale_library(machine: Snapshot, error: str) -> Remedy | None:
+    """The loader names the file that it cannot use; a setting may have put it first."""
+    found = (without_library(machine, m["path"]) for m in _UNUSABLE_FILE.finditer(error))
+    return next(filter(None, found), None)
 
 
 def _shadowing(machine: Snapshot, error: str) -> tuple[Remedy, ...]:
@@ -233,6 +254,16 @@ def _shadowing(machine: Snapshot, error: str) -> tuple[Remedy, ...]:
 
 def _of_another_package(machine: Snapshot, framework: Framework, error: str) -> tuple[Remedy, ...]:
     """The error names a package that is installed, and not the framework's own."""
+    refused = _NOT_MAPPED.search(error)
+    if refused is not None:
+        return (
+            Remedy(
+                "The file is there, but the system does not let it be loaded. If its file system "
+                "has the option noexec, move the environment to another one; if ulimit -v prints "
+                "a number, raise that limit.",
+                shell_script("findmnt -T ", a_path(refused["path"]), "; ulimit -v"),
+            ),
+        )
     broken = _DAMAGED_FILE.search(error)
     damaged = other_package(machine, framework, broken["path"]) if broken else None
     if damaged is not None:

@@ -36,6 +36,17 @@ version = "2.17"
 wheel_tags = ["cp311-cp311-manylinux_2_28_x86_64"]
 ```
 
+A folder of LD_LIBRARY_PATH has an older libstdc++.
+
+```toml
+[environment.variables.LD_LIBRARY_PATH]
+value = "/opt/old/lib"
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "ImportError: /opt/old/lib/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by /venv/libtorch_python.so)"
+```
+
 ## Quiet on (machine)
 
 ```toml
@@ -86,6 +97,7 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import newest_release
+from whygpu.causes.evidence.library_search import without_library
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.causes.evidence.packages import package_named
 from whygpu.causes.evidence.probe_ends import failure_message, own_probes, quoted
@@ -204,28 +216,45 @@ def _finding(
         here = f"; this system has {libc.value.name} {libc.value.version}"
         evidence.append(seen(libc, f"{libc.value.name} {libc.value.version}"))
     of_c_plus_plus = shortage.version.startswith(("GLIBCXX", "CXXABI"))
-    library = "libstdc++" if of_c_plus_plus else "C library"
+    path = _too_old_file(line)
+    library = f"libstdc++ {path}".strip() if of_c_plus_plus else "C library"
     needs = f"needs {shortage.version}" + (f" (for {shortage.file})" if shortage.file else "")
     return CAUSE.finding(
         subject=framework.name,
         message=f"the {library} is too old for {titled(framework)}, which {needs}{here}",
         evidence=tuple(evidence),
-        remedies=_for_c_plus_plus() if of_c_plus_plus else _for_c(framework),
+        remedies=_for_c_plus_plus(machine, line) if of_c_plus_plus else _for_c(framework),
         confidence=confidence,
         effect=effect,
     )
 
 
-def _for_c_plus_plus() -> tuple[Remedy, ...]:
+_TOO_OLD_FILE = late(r"(?P<path>/[^\s:'\"]{1,300}): version [`']")
+
+
+def _too_old_file(line: Evidence) -> str:
+    named = _TOO_OLD_FILE.search(line.text)
+    return named["path"] if named else ""
+
+
+def _for_c_plus_plus(machine: Snapshot, line: Evidence) -> tuple[Remedy, ...]:
+    """The loader names the file; a setting may have put it before that of the system."""
+    path = _too_old_file(line)
+    without = without_library(machine, path) if path else None
+    if without is not None:
+        return (without,)
+    conda = Remedy(
+        "In a conda environment, install the newest libstdc++.",
+        command_line("conda install -c conda-forge libstdcxx-ng"),
+    )
+    if path:
+        return (conda, Remedy("Or use a newer distribution, which has a newer libstdc++."))
     return (
         Remedy(
             "If LD_LIBRARY_PATH contains an older libstdc++, try without it.",
             UnsetVariable(("LD_LIBRARY_PATH",)),
         ),
-        Remedy(
-            "In a conda environment, install the newest libstdc++.",
-            command_line("conda install -c conda-forge libstdcxx-ng"),
-        ),
+        conda,
     )
 
 

@@ -38,6 +38,19 @@ how = "RuntimeError: jaxlib is version 0.6.2, but this version of jax requires v
 version = "0.6.2"
 ```
 
+The import needs a name that a plugin of another release does not have.
+
+```toml
+start = "no-gpu"
+only = ["jax"]
+[probes.jax]
+ended = "exception"
+stage = "import"
+how = "AttributeError: module 'jax_cuda12_plugin._triton' has no attribute 'get_arch_details'"
+[target.frameworks.jax.plugins.jax-cuda12-plugin]
+version = "0.7.1"
+```
+
 ## Quiet on (machine)
 
 Without a GPU, a plugin that cannot be used does no harm.
@@ -135,7 +148,7 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import Install, InstallFramework
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import Framework, Plugin, RequirementConflict
+from whygpu.model.target import Framework, Package, RequirementConflict
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
@@ -151,7 +164,7 @@ IMPORT_MESSAGES = late(
     r"jaxlib version [^\n]{1,40} is newer than and incompatible with jax version"
     r"|jaxlib is version [^\n]{1,40}, but this version of jax requires version"
     r"|This version of jax requires jaxlib version"
-    r"|(?:cannot import name '\w+' from|module) 'jaxlib[\w.]*'"
+    r"|(?:cannot import name '\w+' from|module) '(?:jaxlib|(?P<plugin>jax_cuda\d+_plugin))[\w.]*'"
 )
 PLUGIN_MESSAGES = late(
     r"JAX plugin \S{1,80} version \S{1,40} is installed, but it is not compatible with"
@@ -201,9 +214,12 @@ def _broken_core(machine: Snapshot, jax: Framework, probe: Observed[Probe]) -> F
         line = quoted(probe.value, match.string) if match else None
     else:
         line = _core_suspicion(machine, jax)
-    if line is None:
+    of_plugin = isinstance(probe, Known) and bool(match and match["plugin"])
+    others = _other_releases(jax, jaxlib) if of_plugin else ()
+    if line is None or (of_plugin and not others):
         return None
     version = f"jaxlib {jaxlib.version}" if jaxlib else "jaxlib is not installed"
+    version = ", ".join((version, *others))
     return CAUSE.finding(
         subject="jax",
         message=f"jax {jax.version} cannot be imported with the installed packages: {version}",
@@ -234,11 +250,11 @@ def _unused_plugin(
     jaxlib = package_named(machine, "jaxlib")
     if jaxlib is None:
         return
-    others = [plugin for plugin in jax.plugins if _differs(plugin, jaxlib.version)]
+    others = _other_releases(jax, jaxlib)
     gpu = nvidia_gpu(machine)
     if not others or isinstance(gpu, Absent):
         return
-    names = ", ".join(f"{plugin.name} {plugin.version}" for plugin in others)
+    names = ", ".join(others)
     if isinstance(gpu, Unknown):
         yield Gap(f"whether {names} with jaxlib {jaxlib.version} matters: {gpu.reason}")
         return
@@ -256,9 +272,13 @@ def _unused_plugin(
     )
 
 
-def _differs(plugin: Plugin, jaxlib: str) -> bool:
-    return _CUDA_PLUGIN.fullmatch(plugin.name) is not None and (
-        release_numbers(plugin.version) != release_numbers(jaxlib)
+def _other_releases(jax: Framework, jaxlib: Package | None) -> tuple[str, ...]:
+    """The CUDA plugins that are from another release than jaxlib."""
+    here = release_numbers(jaxlib.version) if jaxlib else ()
+    return tuple(
+        f"{plugin.name} {plugin.version}"
+        for plugin in jax.plugins
+        if _CUDA_PLUGIN.fullmatch(plugin.name) and release_numbers(plugin.version) != here
     )
 
 

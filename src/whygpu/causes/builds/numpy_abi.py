@@ -37,6 +37,17 @@ requirement = "numpy<2.0.0,>=1.23.5"
 found = "2.4.6"
 ```
 
+The framework is imported, but reads NumPy's data wrongly.
+
+```toml
+start = "no-gpu"
+only = ["jax"]
+[probes.jax]
+operations = [
+    {operation = "matmul", requested = "cpu:0", ran_on = {unknown = "XlaRuntimeError: INVALID_ARGUMENT: Unknown NumPy dtype dtype('float32') char f kind f itemsize 0"}, kind = "cpu", correct = {unknown = "it failed"}},
+]
+```
+
 ## Quiet on (machine)
 
 ```toml
@@ -165,13 +176,18 @@ MESSAGES = late(
     r"|module 'numpy' has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"
     r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core)'"
     r"|No module named 'numpy\.(?:exceptions|dtypes|_core)'"
+    # jaxlib reads the size of a type at the place where NumPy 1 had it.
+    r"|Unknown NumPy dtype [^\n]{1,60} itemsize 0"
 )
 WITHOUT_BRIDGE = late(r"Failed to initialize NumPy: .+")
 """PyTorch prints this if its import works but NumPy cannot be used."""
 
 _RANGES = (
     (late(r"has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"), "<1.24"),
-    (late(r"using NumPy 1\.x|_ARRAY_API|in the NumPy 2|Expected 96 from C header"), "<2"),
+    (
+        late(r"using NumPy 1\.x|_ARRAY_API|in the NumPy 2|Expected 96 from C header|itemsize 0"),
+        "<2",
+    ),
     (late(r"Expected 88 from C header|numpy' has no attribute '_core|numpy\._core"), ">=2"),
     (
         late(r"numpy' has no attribute '(?:exceptions|dtypes)'|numpy\.(?:exceptions|dtypes)"),
@@ -198,6 +214,8 @@ def _broken(machine: Snapshot, fault: ImportFault) -> Finding:
     if other is not None:
         return _broken_by(machine, fault, other)
     verb = "cannot be imported with" if fault.message else "can most likely not be imported with"
+    if fault.probe is not None and fault.probe.ended == "finished":
+        verb = "cannot compute with"
     line = fault.message.string if fault.message else ""
     wanted = (
         tidy(fault.conflict.requirement) if fault.conflict else _wanted(machine, framework, line)

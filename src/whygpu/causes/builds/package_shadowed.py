@@ -45,7 +45,29 @@ A file beside the program has the name of a package:
 in_current_folder = [{name = "torch", place = "~/project/torch.py"}]
 ```
 
+A folder of `PYTHONPATH` has a module of that name, without metadata:
+
+```toml
+[target.interpreter]
+paths = ["~/project", "/usr/lib/python3.11", "~/venv/lib/python3.11/site-packages"]
+[target.frameworks.torch]
+location = "~/project/torch.py"
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "AttributeError: module 'torch' has no attribute '__version__'"
+```
+
 ## Quiet on (machine)
+
+The folder of an editable installation comes after that of its metadata.
+
+```toml
+[target.interpreter]
+paths = ["/usr/lib/python3.11", "~/venv/lib/python3.11/site-packages", "~/pytorch"]
+[target.frameworks.torch]
+location = "~/pytorch/torch"
+```
 
 An environment's own copy normally hides the system's copy.
 
@@ -126,16 +148,19 @@ AttributeError: module 'tensorflow' has no attribute 'Session'
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_shadowed import Shadow, shadow_in
 from whygpu.causes.evidence.log_subjects import ended_after
-from whygpu.causes.evidence.packages import framework_name_of, off_pythonpath
+from whygpu.causes.evidence.packages import framework_name_of, off_pythonpath, package_named
+from whygpu.causes.evidence.probe_ends import framework_probes, imported
 from whygpu.model.cause import cause
 from whygpu.model.derived import DISPLAY_NAMES
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
-from whygpu.model.observed import Known, need
+from whygpu.model.observed import Known, Observed, need
+from whygpu.model.probe import Probe
 from whygpu.model.remedy import (
     PYTHON,
     Install,
@@ -145,7 +170,7 @@ from whygpu.model.remedy import (
     shell_script,
 )
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import FoundModule, Interpreter, Package
+from whygpu.model.target import FoundModule, Framework, Interpreter, Package
 from whygpu.tables.distributions import matters, provider
 
 CAUSE = cause(
@@ -154,7 +179,7 @@ CAUSE = cause(
     __doc__,
     severity="warning",
     effect="none",
-    explains=("session-api-removed-in-tf2",),
+    explains=("session-api-removed-in-tf2", "framework-import-fails", "framework-crashes"),
 )
 
 
@@ -175,6 +200,41 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     # Where nobody looked, the packages can be judged all the same.
     for module in beside.value if isinstance(beside, Known) else ():
         yield _beside(module)
+    for framework, probe in framework_probes(machine):
+        yield from _before_installed(machine, interpreter, framework, probe)
+
+
+def _before_installed(
+    machine: Snapshot, interpreter: Interpreter, framework: Framework, probe: Observed[Probe]
+) -> Iterator[Finding]:
+    """A copy without metadata that comes first on the path.
+
+    An editable installation has metadata too, and its folder comes after that of the metadata.
+    """
+    package = package_named(machine, framework.distribution)
+    folder, name = posixpath.split(framework.location)
+    paths = interpreter.paths
+    if (
+        package is None
+        or name.partition(".")[0] != framework.name
+        or not {folder, package.location} <= set(paths)
+        or paths.index(folder) >= paths.index(package.location)
+    ):
+        return
+    broken = isinstance(probe, Known) and not imported(probe.value)
+    text = f"{framework.location} instead of {package.name} {package.version}"
+    yield CAUSE.finding(
+        subject=framework.name,
+        message=f"{folder} comes before {package.location} on the path, so an import of "
+        f"{framework.name} finds {text}",
+        evidence=(seen(machine.target.interpreter, text),),
+        remedies=(
+            Remedy(f"Rename {framework.location}, if it was not meant to replace the package."),
+            *_remedies(machine, interpreter, folder, []),
+        ),
+        severity="error" if broken else "warning",
+        effect="broken" if broken else "none",
+    )
 
 
 def _beside(module: FoundModule) -> Finding:
@@ -244,7 +304,7 @@ def _finding(
 def _remedies(
     machine: Snapshot, interpreter: Interpreter, location: str, winners: list[Package]
 ) -> tuple[Remedy, ...]:
-    if _in_user_site(interpreter, winners[0]):
+    if winners and _in_user_site(interpreter, winners[0]):
         return (
             Remedy(
                 "Remove the copies in the home folder.",

@@ -156,6 +156,7 @@ from whygpu.causes.evidence.driver_state import (
     other_holders,
     real_library,
     uses_apt,
+    uses_nvidia_module,
     withheld_at_start,
 )
 from whygpu.causes.evidence.log_container_engines import (
@@ -251,7 +252,9 @@ def _nothing_passed_in(machine: Snapshot) -> _Fault:
     """No device node of any GPU. The host's module shows whether one could be passed in."""
     driver = machine.driver
     evidence = (seen(driver.device_nodes, "no device node of a GPU"),)
-    if isinstance(driver.kernel_module, Absent) and isinstance(machine.system.wsl, Absent):
+    # A sandbox hides /proc and /sys/module of the host, and the bus may still show the driver.
+    module_there = not isinstance(driver.kernel_module, Absent) or uses_nvidia_module(machine)
+    if not module_there and isinstance(machine.system.wsl, Absent):
         served = other_holders(machine)
         by = f" (its card uses {' and '.join(served)})" if served else ""
         return _Fault(

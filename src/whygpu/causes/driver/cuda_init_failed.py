@@ -112,6 +112,7 @@ from whygpu.causes.evidence.driver_state import (
     CuInit,
     cu_init,
     on_tegra,
+    place_of,
     probed,
     real_library,
 )
@@ -194,13 +195,15 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     if split:
         evidence += split
         meaning += "; MIG is on, so CUDA sees only instances that were created"
-        if not _has_no_instance(machine):
-            meaning += ", and whether there are any is not known"
+        # In a container, NVML lists the instances that were passed in.
+        none = _has_no_instance(machine) and place_of(machine) == "bare"
+        meaning += ", and there is none" if none else ", and whether there are any is not known"
+        first = "Create an instance" if none else "If nvidia-smi -L lists no instance, create one"
         remedies.insert(
             0,
             Remedy(
-                "If there is no instance of the GPU (nvidia-smi -L), create one (nvidia-smi mig "
-                "-lgip lists the profiles), or turn MIG off with nvidia-smi -mig 0.",
+                f"{first} (nvidia-smi mig -lgip lists the profiles), or turn MIG off with "
+                "nvidia-smi -mig 0.",
                 command_line("sudo nvidia-smi mig -cgi 0 -C"),
             ),
         )
@@ -210,7 +213,7 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
         meaning = f"; NVML, which looks at the GPU as well, says: {told}"
         remedies = [*(advice for words, advice in _BY_NVML if words in told.lower()), *remedies]
     if code == _COMPAT_NOT_SUPPORTED and library is not None and library.value.kind == "compat":
-        remedies.insert(0, _leave_out_compat(library.value.path))
+        remedies = [_leave_out_compat(library.value.path)]
     return CAUSE.finding(
         subject=MACHINE,
         message=f"the CUDA driver does not start: cuInit returned {answer.value.text}{meaning}",

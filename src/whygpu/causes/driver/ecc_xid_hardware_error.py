@@ -125,7 +125,7 @@ from whygpu.causes.evidence.log_status_families import decided_by_code
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, gpu_at, nvidia_gpu
-from whygpu.model.driver import Gpu
+from whygpu.model.driver import Gpu, XidCount
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
@@ -219,9 +219,7 @@ def _hardware_fault(result: Observed[Any], where: str) -> Iterator[Evidence]:
 def _logged(machine: Snapshot) -> Iterator[Finding]:
     """Faults in the kernel log. Many users may not read it; then no finding depends on it."""
     logged = machine.driver.xids
-    for xid in logged.value if isinstance(logged, Known) else ():
-        if not is_of_the_hardware(xid.number) or not _is_ours(machine, xid.address):
-            continue
+    for xid in _of_our_hardware(machine):
         row = XIDS[xid.number]
         times = "once" if xid.times == 1 else f"{xid.times} times"
         yield CAUSE.finding(
@@ -236,6 +234,15 @@ def _logged(machine: Snapshot) -> Iterator[Finding]:
             severity="warning",
             effect="none",
         )
+
+
+def _of_our_hardware(machine: Snapshot) -> tuple[XidCount, ...]:
+    logged = machine.driver.xids
+    return tuple(
+        xid
+        for xid in (logged.value if isinstance(logged, Known) else ())
+        if is_of_the_hardware(xid.number) and _is_ours(machine, xid.address)
+    )
 
 
 def _reset(machine: Snapshot, address: str) -> Remedy:
@@ -262,17 +269,24 @@ def _is_ours(machine: Snapshot, address: str) -> bool:
 
 def _lost(machine: Snapshot, failures: tuple[Evidence, ...]) -> Finding:
     state = machine.driver.state
+    reset = Remedy(
+        "End all programs on the GPU and reset it; if the reset is refused, restart.",
+        command_line("sudo nvidia-smi --gpu-reset"),
+    )
+    logged = machine.driver.xids
+    last = max(_of_our_hardware(machine), key=lambda xid: xid.last_second, default=None)
     return CAUSE.finding(
         subject=MACHINE,
         message="the driver has lost a GPU: it no longer answers or has to be reset "
-        f"({machine.driver.detail or 'GPU is lost'})",
-        evidence=(seen(state, machine.driver.detail or "lost"), *failures),
+        f"({machine.driver.detail or 'GPU is lost'})"
+        + (f"; the last Xid is {last.number}: {XIDS[last.number].meaning}" if last else ""),
+        evidence=(
+            seen(state, machine.driver.detail or "lost"),
+            *((seen(logged, f"Xid {last.number} at {last.address}"),) if last else ()),
+            *failures,
+        ),
         remedies=(
-            _LOOK,
-            Remedy(
-                "End all programs on the GPU and reset it; if the reset is refused, restart.",
-                command_line("sudo nvidia-smi --gpu-reset"),
-            ),
+            *(_first_steps(last.number, reset) if last else (_LOOK, reset)),
             Remedy(
                 "If it happens again, check the card's power cables, its slot and its "
                 "temperature, and contact its vendor."

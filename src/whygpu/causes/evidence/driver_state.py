@@ -104,6 +104,14 @@ def other_holders(machine: Snapshot) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def uses_nvidia_module(machine: Snapshot) -> bool:
+    """NVIDIA's kernel driver is bound to a card."""
+    return any(
+        isinstance(device.kernel_driver, Known) and device.kernel_driver.value == "nvidia"
+        for device in nvidia_hardware(machine)
+    )
+
+
 def real_library(library: Observed[DriverLibrary]) -> Known[DriverLibrary] | None:
     """The library if it belongs to a driver; a toolkit's stub is only for linking."""
     if isinstance(library, Known) and library.value.kind != "toolkit-stub":

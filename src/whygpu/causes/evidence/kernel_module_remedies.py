@@ -42,12 +42,12 @@ def ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
     return (
         first,
         Remedy(
-            "If it fails with 'Key was rejected by service', Secure Boot is on and the module's "
+            "If modprobe fails with 'Key was rejected by service', Secure Boot is on and the module's "
             "key is not enrolled. Enrol it and restart, or turn Secure Boot off.",
             command_line("mokutil --sb-state"),
         ),
         Remedy(
-            "If it fails with 'Module nvidia not found', it was not built for the running kernel. "
+            "If it fails with 'Module nvidia not found', the module was not built for the running kernel. "
             "Install that kernel's headers and build it.",
             Steps((command_line("sudo dkms autoinstall"), command_line("sudo modprobe nvidia"))),
         ),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from whygpu.causes.evidence.library_faults import Failure
 from whygpu.model.derived import and_list
 from whygpu.model.figures import first_of
-from whygpu.model.finding import Evidence
+from whygpu.model.finding import Evidence, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import Resolution, SearchedFolder
 from whygpu.model.observed import Known
@@ -119,6 +119,27 @@ def search_without(machine: Snapshot, folder: str) -> DropPath | None:
     folders = value.value.split(":")
     rest = tuple(item for item in folders if posixpath.normpath(item or ".") != folder)
     return DropPath("LD_LIBRARY_PATH", folder, rest) if len(rest) < len(folders) else None
+
+
+def without_library(machine: Snapshot, path: str) -> Remedy | None:
+    """Drop the setting that makes the loader take this file; None if no setting names it."""
+    folder = posixpath.dirname(path)
+    without = search_without(machine, folder)
+    if without is not None:
+        return Remedy(
+            f"Take {folder} out of LD_LIBRARY_PATH: the library there replaces that of the system "
+            "or of the environment.",
+            without,
+        )
+    preloaded = machine.environment.get("LD_PRELOAD")
+    files = preloaded.value.replace(" ", ":").split(":") if isinstance(preloaded, Known) else []
+    if path not in files:
+        return None
+    return Remedy(
+        f"Take {path} out of LD_PRELOAD: it replaces the library of the system or of the "
+        "environment.",
+        DropPath("LD_PRELOAD", path, tuple(file for file in files if file != path)),
+    )
 
 
 def dlopen_warning(machine: Snapshot, framework: Framework) -> tuple[Evidence, ...]:

@@ -8,9 +8,9 @@ from typing import Literal
 
 from whygpu.model.derived import keras_backend
 from whygpu.model.finding import Evidence
-from whygpu.model.observed import Known, Observed, need
+from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.outside_text import excerpt
-from whygpu.model.probe import Probe, ProbeName
+from whygpu.model.probe import Probe, ProbeName, ProbeOperation
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName
 
@@ -55,10 +55,12 @@ def fails_like_its_backend(machine: Snapshot, framework: Framework) -> bool:
         ),
         None,
     )
+    if not isinstance(probe, Known) or not isinstance(below, Known):
+        return False
+    if failed_on_cpu(probe.value) and failed_on_cpu(below.value):
+        return True
     return (
-        isinstance(probe, Known)
-        and isinstance(below, Known)
-        and probe.value.ended not in ("finished", "not-started")
+        probe.value.ended not in ("finished", "not-started")
         and probe.value.ended == below.value.ended
         and (
             first_error(probe.value) == first_error(below.value)
@@ -82,6 +84,18 @@ def first_error(probe: Probe) -> str:
     return probe.fact("first exception") or probe.how
 
 
+def failed_on_cpu(probe: Probe) -> ProbeOperation | None:
+    """An operation on the CPU that raised an error, in a framework that was imported."""
+    return next(
+        (
+            operation
+            for operation in probe.operations
+            if operation.kind == "cpu" and isinstance(operation.ran_on, Unknown)
+        ),
+        None,
+    )
+
+
 def message_in(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
     """A message in a probe: in its error first, then in its facts and log."""
     facts = (text for _, text in probe.facts)
@@ -89,11 +103,14 @@ def message_in(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
 
 
 def failure_message(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
-    """The message with which an import failed.
+    """The message with which an import, or then an operation on the CPU, failed.
 
     If an exception ended it, only the exception counts: a message that the framework printed
     before is not the reason. If native code ended it, only its log is available.
     """
+    operation = failed_on_cpu(probe)
+    if operation is not None and isinstance(operation.ran_on, Unknown):
+        return message.search(operation.ran_on.reason)
     if probe.ended == "finished" or imported(probe):
         return None
     return _find(message, _error_lines(probe) if probe.ended == "exception" else probe.log)
