@@ -533,6 +533,17 @@ def test_time_for_which_the_thread_may_have_waited_for_a_core_is_not_named() -> 
     assert "waited for input for 40 %" in found.headline
 
 
+def test_threads_that_waited_for_a_core_may_hide_what_else_takes_time() -> None:
+    """PyTorch computed for 90 %, because each of its operations waited for its slowest thread."""
+    profile = made.profile([(made.COMPUTING, 18), (made.own("rewards"), 2)])
+    for waited, verdict in ((0.2, "computing"), (0.6, "unclear")):
+        curve = WorkerUse(0, profile.times, tuple(waited * time for time in profile.times))
+        found = answer(profile._replace(threads_waited=curve))
+        assert found.verdict == verdict
+    assert "what took 10 % here may take up to 25 %" in found.headline
+    assert any("fewer threads may be faster" in note for note in found.notes)
+
+
 def test_what_took_processor_time_is_named_on_a_crowded_machine_too() -> None:
     profile = made.profile([(made.COMPUTING, 6), (made.own("rewards"), 4)])
     crowded = waiting_for_cores(profile, 0.9)

@@ -139,6 +139,8 @@ class ProcessProfile(NamedTuple):
     workers: tuple[WorkerUse, ...] = ()
     waited: WorkerUse | None = None
     """For how long the main thread was ready and waited for a core, by the scheduler."""
+    threads_waited: WorkerUse | None = None
+    """The same of the framework's threads: of the one that waited longest at each moment."""
     idle: WorkerUse | None = None
     """For how long the cores of the machine had nothing to do, all of them together."""
     compilations: tuple[Compilation, ...] = ()

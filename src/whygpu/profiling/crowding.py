@@ -28,6 +28,8 @@ class Crowding(NamedTuple):
     """How many cores had nothing to do; None if it is not known."""
     used: float = 0.0
     """How many cores the program used, with the processes that it started."""
+    threads_waited: float = 0.0
+    """The share of the time in which a thread of the framework was ready and waited for a core."""
 
     @property
     def is_full(self) -> bool:
@@ -38,6 +40,12 @@ class Crowding(NamedTuple):
             yield (
                 f"for {percent_text(self.waited)} of the time the main thread waited for a free "
                 f"core: {self._who_has_the_cores}"
+            )
+        if self.threads_waited >= CROWDED:
+            yield (
+                f"for {percent_text(self.threads_waited)} of the time a thread of the framework "
+                "waited for a free core, and others may have waited for it: on such a machine, fewer "
+                "threads may be faster (OMP_NUM_THREADS, torch.set_num_threads())"
             )
         if self.is_full:
             yield (
@@ -76,12 +84,27 @@ class Crowding(NamedTuple):
             f"the main thread waited for a free core for {waited} of the time, and that may be why"
         )
 
+    def hides(self, largest: float, computing: float, least: float) -> str:
+        """Why something that takes the share `largest` may take more than `least` elsewhere; empty
+        if it does not: threads that compute together wait for the last of them, and that may be
+        all of what its wait for a core took."""
+        elsewhere = largest / max(1 - min(self.threads_waited, computing), 0.01)
+        if self.threads_waited < CROWDED or not largest < least <= elsewhere:
+            return ""
+        return (
+            f"a thread of the framework waited for a free core for "
+            f"{percent_text(self.threads_waited)} of the time, and computing may have taken longer "
+            f"because of that: what took {percent_text(largest)} here may take up to "
+            f"{percent_text(min(elsewhere, 1.0))} on a free machine"
+        )
+
 
 def crowding_of(profile: ProcessProfile, steps: StepsFound) -> Crowding:
     free = rate(profile.idle, steps) if profile.idle is not None else None
     waited = rate(profile.waited, steps) if profile.waited is not None else None
     used = sum(rate(each, steps) or 0.0 for each in (_own_time(profile), *profile.workers))
-    return Crowding(profile.cores, min(waited or 0.0, 1.0), free, used)
+    threads = rate(profile.threads_waited, steps) if profile.threads_waited is not None else None
+    return Crowding(profile.cores, min(waited or 0.0, 1.0), free, used, min(threads or 0.0, 1.0))
 
 
 def _own_time(profile: ProcessProfile) -> WorkerUse:

@@ -160,7 +160,11 @@ def _answer(
     )
     notable = _without_usual_input(shares, sources)
     verdict = _verdict(notable, effective, margin, on_gpu=on_gpu, timed=device is not None)
-    doubt = _doubt(notable, spent_by(divided), sources, crowding) if verdict == "waiting" else ""
+    doubt = ""
+    if verdict == "waiting":
+        doubt = _doubt(notable, spent_by(divided), sources, crowding)
+    elif verdict == "computing" and device is None:
+        doubt = _hidden(notable, crowding)
     if verdict in ("computing", "waiting"):
         without_training = forward_only.seconds_without_training(profile, steps, samples)
         if without_training >= WORTH_NAMING * steps.window.seconds:
@@ -438,6 +442,13 @@ def _doubt(
         sum(each.seconds for each in spent.values()),
         of_own_threads=largest == "input" and set(sources) == {"keras arrays"},
     )
+
+
+def _hidden(shares: Sequence[TimeShare], crowding: Crowding) -> str:
+    """Why something may take a noticeable share on another machine; empty if it does not."""
+    largest = max((each.share for each in shares if each.category not in _HARMLESS), default=0.0)
+    computing = sum(each.share for each in shares if each.category == "computing")
+    return crowding.hides(largest, computing, WORTH_NAMING)
 
 
 def _scaled(spent: Spent, count: int) -> Spent:

@@ -318,6 +318,7 @@ def _found(device: "dict[str, Any]") -> "dict[str, Any]":
         "marks": [_marks_of(key, each, taken) for key, each in list(_state["marks"].items())],
         "workers": _state["children"].found(),
         "waited": _state["children"].waited,
+        "threads_waited": _state["children"].threads_waited,
         "idle": _state["children"].idle,
         "compilations": list(_state["compilations"]),
         "data_adapters": sorted(_state["data_adapters"]),

@@ -1,8 +1,8 @@
 """The processor time of child processes, such as the workers of a DataLoader, from /proc, and for
 how long they waited for a core.
 
-And for how long the program's own thread was ready to run and had to wait for a free core, and the
-cores of the machine had nothing to do.
+And for how long the program's own thread, and the framework's threads, were ready to run and had to
+wait for a free core, and the cores of the machine had nothing to do.
 """
 
 import os
@@ -16,6 +16,9 @@ MOST_CHILDREN = 256
 SHORTEST_PERIOD = 0.3
 """Seconds: reading /proc more often would cost more than it shows."""
 MOST_POINTS = 1000
+MOST_THREADS = 256
+THREADS_PERIOD = 1.0
+"""Seconds: there are more threads than children."""
 
 
 class Workers:
@@ -27,6 +30,10 @@ class Workers:
         self._due = 0.0
         self.waited: "dict[str, Any]" = {"pid": os.getpid(), "times": [], "seconds": []}
         self.idle: "dict[str, Any]" = {"pid": 0, "times": [], "seconds": []}
+        self.threads_waited: "dict[str, Any]" = {"pid": 0, "times": [], "seconds": []}
+        self._threads_due = 0.0
+        self._threads: "dict[int, float]" = {}
+        self._longest_waits = 0.0
 
     def look(self, now: float) -> None:
         """Note how much processor time each child has taken up to now."""
@@ -35,6 +42,9 @@ class Workers:
         self._due = now + SHORTEST_PERIOD
         _add(self.waited, now, _seconds_waited())
         _add(self.idle, now, self._seconds_idle())
+        if now >= self._threads_due:
+            self._threads_due = now + THREADS_PERIOD
+            _add(self.threads_waited, now, self._framework_waited())
         for pid in self._children():
             known = self._found.get(pid)
             if known is None and len(self._found) < MOST_CHILDREN:
@@ -42,6 +52,26 @@ class Workers:
                 self._found[pid] = known
             if known is not None:
                 _add(known, now, self._seconds(pid), _seconds_waited(pid, pid) or 0.0)
+
+    def _framework_waited(self) -> "float | None":
+        """For how long the framework's threads have waited for a core: between two looks, the one
+        that waited longest counts, because the others wait for it."""
+        # Before Python 3.8, its own threads cannot be told from those of the framework.
+        python = {getattr(thread, "native_id", None) for thread in threading.enumerate()}
+        own = getattr(threading, "get_native_id", lambda: None)()
+        found: "dict[int, float]" = {}
+        try:
+            numbers = [int(name) for name in os.listdir("/proc/self/task")]
+        except (OSError, ValueError):
+            return None
+        if None in python or own is None or len(numbers) > MOST_THREADS:
+            return None
+        for number in set(numbers) - python - {own}:
+            found[number] = _seconds_waited("self", number) or 0.0
+        grown = [found[number] - self._threads.get(number, found[number]) for number in found]
+        self._threads = found
+        self._longest_waits += max(grown, default=0.0)
+        return self._longest_waits
 
     def _children(self) -> "list[int]":
         """The children of Python's threads: a framework has hundreds more, which start none."""
