@@ -44,8 +44,8 @@ class Crowding(NamedTuple):
         if self.threads_waited >= CROWDED:
             yield (
                 f"for {percent_text(self.threads_waited)} of the time a thread of the framework "
-                "waited for a free core, and others may have waited for it: on such a machine, fewer "
-                "threads may be faster (OMP_NUM_THREADS, torch.set_num_threads())"
+                "waited for a free core, and others may have waited for it: on such a machine, "
+                "fewer threads may be faster (OMP_NUM_THREADS, torch.set_num_threads())"
             )
         if self.is_full:
             yield (

@@ -30,7 +30,7 @@ from whygpu.profiling.attribution import (
     shares_of,
     spent_by,
 )
-from whygpu.profiling.crowding import CROWDED, SURELY, Crowding, crowding_of, rate
+from whygpu.profiling.crowding import SURELY, Crowding, crowding_of, rate
 from whygpu.profiling.device_costs import DeviceCosts, device_costs
 from whygpu.profiling.device_notes import device_notes, with_device_details
 from whygpu.profiling.device_time import DeviceTime, part
@@ -38,9 +38,19 @@ from whygpu.profiling.device_time import divided as divided_by_device
 from whygpu.profiling.evaluation_calls import evaluating_stacks
 from whygpu.profiling.evaluation_mode import with_evaluation_mode
 from whygpu.profiling.gains import computing_gains, predicted_gains
+from whygpu.profiling.input_pipelines import (
+    input_detail,
+    input_sources,
+    input_work,
+    is_parallel,
+    tf_data_source,
+    with_framework_profile,
+    with_known_data,
+    with_restarts,
+)
 from whygpu.profiling.recompilation import why_recompiled
 from whygpu.profiling.spans import Lookup, common, joined, seconds_of
-from whygpu.profiling.stack_kinds import KERAS_ARRAYS, OF_EVALUATION, StackKind
+from whygpu.profiling.stack_kinds import OF_EVALUATION, StackKind
 from whygpu.profiling.step_costs import StepCosts
 from whygpu.profiling.steps import (
     SLOWED_DOWN,
@@ -55,8 +65,6 @@ from whygpu.profiling.tf_data_profile import python_stage
 LARGEST_UNKNOWN = 0.25
 WORTH_NAMING = 0.15
 """A smaller share of the time is no bottleneck."""
-_OWN_SOURCES = ("a generator", "a function")
-"""Data that the program itself prepares, and no pipeline of a framework."""
 ARRAYS_WORTH_NAMING = 1 / 3
 """Taking batches out of arrays in memory belongs to what a step of Keras costs. No other input
 pipeline would be faster, so that a smaller share, as short steps have it, is no bottleneck."""
@@ -122,16 +130,16 @@ def _answer(
         effective = _effective_samples(device.recorded)
         device, steps = _without_recording(device, steps, profile)
         samples = device.taken
-    divided = _with_framework_profile(samples, profile) if device is None else device.samples
+    divided = with_framework_profile(samples, profile) if device is None else device.samples
     device_step = _device_costs(profile, steps, device)
     divided, steps = _with_backlog(divided, steps, device_step)
     crowding = crowding_of(profile, steps)
     notes = (*notes, *crowding.notes())
-    divided = _with_known_data(_with_restarts(divided), profile)
-    sources = _input_sources(divided)
+    divided = with_known_data(with_restarts(divided), profile)
+    sources = input_sources(divided)
     workers = _worker_use(profile.workers, steps)
     waited = fmean(_worker_use([each.waiting for each in profile.workers], steps) or [0.0])
-    shares = shares_of(divided, steps.window, _input_detail(sources, workers, waited, profile))
+    shares = shares_of(divided, steps.window, input_detail(sources, workers, waited, profile))
     shares = tuple(
         share._replace(detail=recompiled.text) if share.category == "compilation" else share
         for share in shares
@@ -147,7 +155,7 @@ def _answer(
         workers_waited=waited,
         free_cores=math.inf if crowding.free is None else crowding.free,
         crowded=crowding.waited,
-        parallel_stages=_is_parallel(profile),
+        parallel_stages=is_parallel(profile),
         python_stage=python_stage(profile, sources.get("tf.data", 0.0), steps.window.seconds),
         compiled_calls=sum(
             each.seconds for each in profile.compilations if steps.begin <= each.end <= steps.end
@@ -155,7 +163,7 @@ def _answer(
         / count,
         own_code=_in_own_code(divided) / count + margin * steps.window.step_seconds,
         compilation_cure=recompiled.cure(steps.family),
-        input_work=_scaled(_input_work(samples, divided), count),
+        input_work=_scaled(input_work(samples, divided), count),
         device=device_step,
     )
     notable = _without_usual_input(shares, sources)
@@ -292,7 +300,7 @@ def _device_time(
     found = divided_by_device(
         samples,
         profile.device,
-        inner_source=_tf_data_source(profile),
+        inner_source=tf_data_source(profile),
         slowed=max(slowdown(steps, profile.recording) or 1.0, 1.0),
     )
     return found if _effective_samples(found.recorded) >= FEWEST_SAMPLES else None
@@ -343,16 +351,6 @@ def _backend(profile: ProcessProfile, steps: StepsFound) -> str:
         return ""
     name = profile.recording.profiler.partition("'")[0]
     return {"PyTorch": "torch", "JAX": "jax"}.get(name, "tensorflow")
-
-
-def _input_work(samples: Sequence[Sample], divided: Sequence[Sample]) -> Spent:
-    """What the thread spent on input: all of it, or what waited for it inside a function."""
-    nothing = Spent(0.0, 0.0, 0.0)
-    return max(
-        spent_by(samples).get("input", nothing),
-        spent_by(divided).get("input", nothing),
-        key=lambda spent: spent.seconds,
-    )
 
 
 def _without_single_compilation(
@@ -467,66 +465,6 @@ def _seconds_by_call(profile: ProcessProfile) -> Mapping[str, float]:
     return found
 
 
-def _with_framework_profile(samples: list[Sample], profile: ProcessProfile) -> list[Sample]:
-    """Computing inside a compiled function is divided as the framework's own profiler saw it."""
-    seen = profile.framework
-    if seen is None or seen.seconds <= 0 or seen.input_seconds <= 0:
-        return samples
-    waiting = min(seen.input_seconds / seen.seconds, 1.0)
-    divided = []
-    for sample in samples:
-        if sample.kind.category != "computing":
-            divided.append(sample)
-            continue
-        kind = sample.kind._replace(category="input", source=_tf_data_source(profile))
-        divided += [part(sample, 1 - waiting), part(sample._replace(kind=kind), waiting)]
-    return divided
-
-
-def _tf_data_source(profile: ProcessProfile) -> str:
-    """Keras passes arrays, and the batches of a PyDataset or a generator, through tf.data too."""
-    if not profile.data_adapters and _samples_show_arrays(profile):
-        return "keras arrays"
-    stages = profile.framework.stages if profile.framework is not None else ()
-    from_python = bool(stages) and "Generator" in stages[0].name
-    return "keras data" if from_python else "tf.data"
-
-
-def _with_known_data(samples: list[Sample], profile: ProcessProfile) -> list[Sample]:
-    """Keras passes arrays through tf.data or a DataLoader, depending on its backend."""
-    if set(profile.data_adapters) != {"ArrayDataAdapter"}:
-        return samples
-    return [
-        sample._replace(kind=sample.kind._replace(source="keras arrays"))
-        if sample.kind.category == "input" and sample.kind.source not in _OWN_SOURCES
-        else sample
-        for sample in samples
-    ]
-
-
-def _samples_show_arrays(profile: ProcessProfile) -> bool:
-    """For Keras 2, whose adapters are not recorded; the samples may miss it."""
-    return any(place.file.startswith(KERAS_ARRAYS) for place in profile.places)
-
-
-def _with_restarts(samples: list[Sample]) -> list[Sample]:
-    """Worker processes that start again have no batch yet: waiting for the first is due to that."""
-    found = []
-    restarted = False
-    for sample in samples:
-        if sample.kind.category != "input":
-            restarted = False
-        elif sample.kind.source == _RESTART:
-            restarted = True
-        elif restarted and sample.kind.source == "workers":
-            sample = sample._replace(kind=sample.kind._replace(source=_RESTART))
-        found.append(sample)
-    return found
-
-
-_RESTART = "starting workers"
-
-
 def _in_own_code(samples: Sequence[Sample]) -> float:
     """Seconds in the function with most of the program's own code, whatever it does there."""
     own: dict[tuple[str, str], float] = {}
@@ -542,56 +480,10 @@ def _in_own_code(samples: Sequence[Sample]) -> float:
     return whole[max(own, key=lambda function: own[function])] if own else 0.0
 
 
-def _input_sources(samples: Sequence[Sample]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for sample in samples:
-        if sample.kind.category == "input":
-            found[sample.kind.source] = found.get(sample.kind.source, 0.0) + sample.seconds
-    return found
-
-
 def _worker_use(workers: Sequence[WorkerUse], steps: StepsFound) -> tuple[float, ...]:
     """The share of a core that each child process used in the window."""
     rates = (rate(worker, steps) for worker in workers)
     return tuple(each for each in rates if each is not None)
-
-
-def _input_detail(
-    sources: Mapping[str, float],
-    workers: Sequence[float],
-    waited: float,
-    profile: ProcessProfile,
-) -> str:
-    if not sources:
-        return ""
-    source = max(sources, key=lambda name: sources[name])
-    if source == "workers" and workers:
-        busy = 100 * sum(workers) / len(workers)
-        count = f"{len(workers)} worker processes" if len(workers) > 1 else "one worker process"
-        use = f"{count} of the DataLoader, busy {busy:.0f} % of the time"
-        return use if waited < CROWDED else f"{use}, waiting for a core {100 * waited:.0f} %"
-    if source == "tf.data" and profile.framework is not None and profile.framework.stages:
-        stage = profile.framework.stages[0]
-        return f"tf.data: most of it in the stage {stage.name}"
-    return _DETAILS.get(source, source)
-
-
-_DETAILS = {
-    "one process": "the DataLoader has no worker processes",
-    "workers": "the DataLoader's worker processes are too slow",
-    "starting workers": "the DataLoader starts its worker processes again",
-    "tf.data": "tf.data",
-    "keras data": "Keras takes the data from Python",
-    "keras arrays": "Keras takes batches out of arrays in memory",
-    "another thread": "another thread or process prepares it",
-    "a generator": "a generator of the program",
-    "a function": "a function of the program that loads data, by its name",
-}
-
-
-def _is_parallel(profile: ProcessProfile) -> bool:
-    seen = profile.framework
-    return seen is not None and bool(seen.stages) and "Parallel" in seen.stages[0].name
 
 
 def _notes(recorded: Sequence[ProcessProfile], on_gpu: bool) -> tuple[str, ...]:
