@@ -23,6 +23,12 @@ from whygpu.readers.log import read_text
         ("is False normal on a Mac?", "macos"),
         ("Python 3.10.11 [MSC v.1929 64 bit (AMD64)] on win32", "windows"),
         ("PS C:\\> python a.py", "windows"),
+        # platform.platform()
+        ("Windows-10-10.0.19045-SP0", "windows"),
+        ("Linux-6.8.0-45-generic-x86_64-with-glibc2.35", "linux"),
+        ("Linux-5.15.90.1-microsoft-standard-WSL2-x86_64-with-glibc2.35", "linux"),
+        ("macOS-14.2-arm64-arm-64bit", "macos"),
+        ("OS: Microsoft Windows 11 Pro", "windows"),
         ("MPS needs macOS 12.3+ or a newer one", "macos"),
         ("this needs macOS 12.3+", "unknown"),
         # The program may not run in the system that a person names.

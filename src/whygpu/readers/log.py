@@ -49,16 +49,23 @@ _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], 
         late(
             r"\b[A-Za-z]:\\\\?\w|(?<![\w/])[A-Za-z]:/\w|(?<![\w/])/c/Users/|\.dll\b|\[WinError"
             r"|win_amd64|\.pyd\b|\b[A-Z]:\\>|\bon win32\b|\bMSC v\.\d{4}|\btensorflow[-_]intel\b"
+            # platform.platform() of Python, and collect_env of PyTorch
+            r"|\bWindows-\w{1,12}-\d|\bOS: Microsoft Windows \d"
         ),
     ),
     (
         "macos",
         late(
-            r"\.dylib\b|(?<![\w:])/Users/|macosx_\d|Darwin|arm64-apple"
+            r"\.dylib\b|(?<![\w:])/Users/|macosx_\d|Darwin|arm64-apple|\bmacOS-\d"
             r"|\bMPS\b(?! (?:client|server|control))"
         ),
     ),
-    ("linux", late(r"\.so\b|/home/|/usr/|/opt/|/proc/|/mnt/[a-z]/|manylinux|\bld\.so|NVRM:")),
+    (
+        "linux",
+        late(
+            r"\.so\b|/home/|/usr/|/opt/|/proc/|/mnt/[a-z]/|manylinux|\bld\.so|NVRM:|\bLinux-\d\S{1,80}-with-"
+        ),
+    ),
 )
 _NAMED_PLATFORMS: tuple[tuple[Literal["windows", "macos"], re.Pattern[str]], ...] = (
     ("windows", late(r"\b[Ww]in(?:dows)? ?(?:7|8(?:\.1)?|1[01])(?![0-9A-Za-z])")),
