@@ -814,3 +814,16 @@ def test_a_lone_line_about_an_operator_is_not_certain() -> None:
 def test_the_version_of_other_software_is_no_requirement_either() -> None:
     log = "RuntimeError: CUDA > 11 is supported by a@0.0.0\npython 3.9 of conda"
     assert "cuda-version-mismatch" not in causes(log)
+
+
+@each("told", ["GPU is A100, cuda=10.0", "显卡是A100，cuda=10.0", "GPUはRTX 3090です"])
+def test_a_gpu_is_recognised_without_a_blank_before_its_name(told: str) -> None:
+    text = f"Blas GEMM launch failed : m=2, n=100\ntensorflow-gpu=1.13.1, {told}\n"
+    assert causes(text)[0] == "compute-capability-too-new"
+
+
+@each("needed", ["sm75 or higher", "sm_80", "compute capability at least 8.0"])
+def test_a_library_that_needs_a_newer_gpu(needed: str) -> None:
+    assert causes(f"RuntimeError: FastKernels requires GPUs with {needed}\n") == [
+        "compute-capability-too-old"
+    ]

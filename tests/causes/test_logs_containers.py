@@ -311,3 +311,25 @@ def test_an_optimizer_that_metal_cannot_compile_has_remedies_of_its_own() -> Non
     assert "not all" in root.remedies[0].text
     other = "RuntimeError: MPS: Unsupported Border padding mode"
     assert "legacy" not in str(explained(other).root_causes[0].remedies)
+
+
+NO_DEVICE = (
+    "2019-08-13 11:02:51.856630: E tensorflow/stream_executor/cuda/cuda_driver.cc:300] failed call "
+    "to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n"
+)
+
+
+@each(
+    "told",
+    [
+        "It is the same with docker and conda.",
+        "It happens both inside docker and on the host.",
+        "This runs without docker, directly on the server.",
+        "I am not using a container.",
+    ],
+)
+def test_a_sentence_that_speaks_of_containers_and_of_other_places_is_no_container(
+    told: str,
+) -> None:
+    assert "docker-no-gpu-runtime" not in causes(f"{told}\n{NO_DEVICE}")
+    assert causes(f"I run it in docker.\n{NO_DEVICE}")[0] == "docker-no-gpu-runtime"

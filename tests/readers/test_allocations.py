@@ -212,3 +212,20 @@ def test_advice_for_the_case_that_memory_runs_out_is_no_failure() -> None:
 def test_the_code_for_lack_of_memory_is_a_refused_request() -> None:
     found = only("cuMemAlloc_v2(&pointer, size) failed with error 2")
     assert (found.place, found.final, found.of) == ("gpu", True, "cuda")
+
+
+NODE = (
+    '\t [[Node: avg/sub_1 = Sub[T=DT_FLOAT, _class=["loc:@a"], '
+    '_device="/job:localhost/replica:0/task:0/{}:0"](a, b)]]\n'
+)
+REFUSED = "Resource exhausted: OOM when allocating tensor with shape[2304,384]\n"
+
+
+@each(("device", "place"), [("cpu", "host"), ("device:CPU", "host"), ("gpu", "gpu")])
+def test_tensorflow_1_names_the_device_of_the_operation_below_the_message(
+    device: str, place: str
+) -> None:
+    record = f"2017-07-20 13:58:20.791379: W tensorflow/core/op_kernel.cc:1158] {REFUSED}"
+    raised = REFUSED.replace("Resource exhausted", "ResourceExhaustedError")
+    log = read_text(record + "step 3\n" + raised + NODE.format(device))
+    assert [each.place for each in log.allocations] == [place, place]

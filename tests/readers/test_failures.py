@@ -306,3 +306,20 @@ def test_an_assertion_of_native_code_does_not_say_why() -> None:
     shown = _NATIVE.replace("outs = fun(*args)", "assert outs is None")
     (failure,) = read_text(shown).failures
     assert failure.says_why
+
+
+@each("name", ["'Layer'", "Layer"])
+def test_an_import_that_names_no_package_gives_no_reason_without_its_frames(name: str) -> None:
+    said = f"ImportError: cannot import name {name}\n"
+    (bare,) = read_text(said).failures
+    assert not bare.says_why
+    frame = '  File "/srv/models/base.py", line 3, in <module>\n    from .layers import Layer\n'
+    (whole,) = read_text(f"Traceback (most recent call last):\n{frame}{said}").failures
+    assert whole.says_why
+    (named,) = read_text("ImportError: cannot import name 'Layer' from 'layers'\n").failures
+    assert named.says_why
+
+
+def test_a_fence_ends_the_message_of_an_exception() -> None:
+    (failure,) = read_text("```\nKeyError: 'a'\n````\nIt is always the same.\n").failures
+    assert failure.text == "KeyError: 'a'"

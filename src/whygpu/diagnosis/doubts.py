@@ -6,6 +6,7 @@ log without a failure may still show, or lack. The first one that holds takes th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from whygpu.diagnosis.for_people import (
 from whygpu.diagnosis.guidance import (
     for_idle_gpu,
     for_lost_numbers,
+    for_report,
     for_slow_steps,
     for_two_answers,
     for_work_without_gpu,
@@ -26,9 +28,20 @@ from whygpu.diagnosis.guidance import (
 from whygpu.diagnosis.log_findings import lines_of, reason_for_cpu
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Finding
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
+from whygpu.readers.markdown import around_output
 from whygpu.readers.work_progress import lost_numbers
 
+_MOST_TOLD = 6
+"""So many lines at the start may tell what is wrong; output follows them."""
+_OF_MESSAGES = late(
+    r"(?<!\w)(?<!no )(?<!without )(?:messages?|warn(?:ings?|s)|errors?|log lines|logs an?)(?!\w)"
+    r"|警告|报错|报的错|提示|信息|경고|오류|메시지|メッセージ|エラー|предупрежден|ошибк|сообщени|Meldung|Fehler"
+    r"|mensaje|advertencia|avertissement|erreur",
+    re.IGNORECASE,
+)
+"""What somebody calls the lines that they ask about."""
 _SLOW_STEPS = ("files-read-in-training-process", "slow-small-or-input-bound")
 """If a library itself warns that the steps may be slow, a log without a failure is not fine."""
 
@@ -50,14 +63,28 @@ def doubt_about(
     whether or not it is a root.
     """
     seen = _Seen(log, roots, noise)
+    on_cpu = reason_for_cpu(roots) is not None
     doubt = next(filter(None, (judge(seen) for judge in _OF_THE_OUTPUT)), None)
-    if doubt is None and reason_for_cpu(roots) is None:
+    if doubt is None and not on_cpu:
         doubt = next(filter(None, (judge(seen) for judge in _OF_THE_DEVICE)), None)
-    if doubt is not None or not fine or noise:
+    if doubt is not None or not fine or _is_about_messages(seen):
         return doubt
-    # A GPU that is only listed does not answer somebody who reports trouble. Where lines are
-    # harmless, the report may be about these.
-    return (None if has_findings else for_reported_fault(log)) or for_told_trouble(log)
+    # A GPU that is only listed does not answer somebody who reports trouble.
+    form = None if has_findings or noise else for_reported_fault(log)
+    return form or for_told_trouble(log) or (None if on_cpu else for_report(log))
+
+
+def _is_about_messages(seen: _Seen) -> bool:
+    """Whether a person writes about messages, where the log has some that are harmless."""
+    shown = lines_of(seen.noise)
+    if not shown:
+        return False
+    written = around_output(seen.log.lines) or seen.log.lines[:_MOST_TOLD]
+    return any(
+        line.number in shown or _OF_MESSAGES.search(line.text)
+        for line in written
+        if line.level == "none"
+    )
 
 
 def _numbers_are_lost(seen: _Seen) -> Guidance | None:

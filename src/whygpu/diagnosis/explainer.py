@@ -13,6 +13,7 @@ have left it, and may change the verdict:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -38,11 +39,23 @@ from whygpu.diagnosis.log_verdict import (
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import Evidence, Finding
-from whygpu.model.log import Failure, Log
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Failure, Line, Log
 from whygpu.readers.cut_off import cut_off
+from whygpu.readers.markdown import around_output
 from whygpu.readers.test_results import all_tests_passed
+from whygpu.tables.gpu_vocabulary import message_is_about_gpu
+from whygpu.tables.sentences import is_of_a_person
 
 _MOST_UNEXPLAINED = 8
+_MOST_TOLD = 6
+"""So many lines at the start may tell what is wrong; output follows them."""
+_HAS_NONE = late(
+    r"\b(?:no|without(?: an?| any)?|(?:not|n['’]t) (?:have|need|want|own)(?: an?| any)?)"
+    r"(?: \w{2,12})? (?:GPUs?|CUDA|cards?)\b",
+    re.IGNORECASE,
+)
+"""Somebody without a GPU, or who does not need one."""
 
 
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
@@ -157,10 +170,23 @@ def _unless_in_doubt(case: _Case) -> _Case:
 
 def _if_work_was_on_cpu(case: _Case) -> _Case:
     reason = reason_for_cpu(case.roots) if case.verdict == "nothing-wrong" else None
-    if reason is not None and case.tests_passed is None and wants_gpu(case.log):
+    if reason is not None and case.tests_passed is None and _is_unwanted(case.log):
         # It worked, but not as its user wants it to.
         return case._replace(verdict="found")
     return case._replace(on_cpu_because=reason)
+
+
+def _is_unwanted(log: Log) -> bool:
+    """Whether a person wants the GPU, or writes about theirs around what they show."""
+    return wants_gpu(log) or any(
+        message_is_about_gpu(line.text) and not _HAS_NONE.search(line.text)
+        for line in _of_a_person(log)
+    )
+
+
+def _of_a_person(log: Log) -> Sequence[Line]:
+    head = (line for line in log.lines[:_MOST_TOLD] if line.level == "none")
+    return around_output(log.lines) or [line for line in head if is_of_a_person(line.text)]
 
 
 def _without_what_is_beside_the_point(case: _Case) -> _Case:

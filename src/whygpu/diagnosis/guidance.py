@@ -10,6 +10,7 @@ from whygpu.causes.evidence.log_subjects import excerpt, framework_title
 from whygpu.causes.evidence.log_utilisation import Utilisation
 from whygpu.diagnosis.for_people import for_description, for_own_words
 from whygpu.diagnosis.fragments import causes_with_words_of
+from whygpu.diagnosis.health import health
 from whygpu.diagnosis.unseen_gpu import (
     IS_IT_LISTED,
     IS_IT_THERE,
@@ -23,8 +24,10 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Log
 from whygpu.model.remedy import command_line, shell_script
+from whygpu.readers.markdown import around_output
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
+from whygpu.tables.sentences import reports_trouble
 from whygpu.tables.words_of_people import CHECK, PROFILE, WHOLE_OUTPUT
 
 _WHERE_IT_CRASHES = Remedy(
@@ -259,6 +262,23 @@ def crashed_in(log: Log) -> str:
     return ""
 
 
+def for_report(log: Log) -> Guidance | None:
+    """For output that a person shows and writes about, and in which nothing is wrong. Nobody
+    reports a program that does what it should."""
+    written = around_output(log.lines)
+    if not written:
+        return None
+    told = next((line for line in written if reports_trouble(line.text)), written[0])
+    works = health(log)
+    return Guidance(
+        f"line {told.number} is of a person who reports something "
+        f"({excerpt(told.text.strip(), 80)}), and no message shows a fault"
+        f"{'; ' + works if works else ''}",
+        ask="What did the program do that it should not have done?",
+        steps=(WHOLE_OUTPUT, CHECK),
+    )
+
+
 def for_two_answers(log: Log) -> Guidance | None:
     """For a log in which the same question was answered with no and with yes, and in which nothing
     was done with the GPU: which of the two holds now is not known."""
@@ -266,6 +286,10 @@ def for_two_answers(log: Log) -> Guidance | None:
         return None
     for question in ("gpu-there", "other-gpu-there"):
         values = {shown.value: shown.line for shown in log.shown_of(question)}
+        if question == "gpu-there" and "False" in values:
+            # The report of an environment has the same answer in other words.
+            seen = [report.line for report in log.reports if report.says == "gpu"]
+            values |= {"True": seen[-1]} if seen else {}
         if {"True", "False"} <= values.keys():
             return Guidance(
                 f"line {values['False']} says that there is no GPU, and line {values['True']} "

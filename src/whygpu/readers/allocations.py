@@ -33,10 +33,21 @@ _WIDEST = 400
 """Characters of a line that are joined with its neighbour."""
 
 
+_NODE_ON_CPU = re.compile(r"\s{0,8}\[\[Node: [^\n]{1,600}_device=\"[^\"\n]{0,80}\b(?:cpu|CPU):\d")
+"""The operation that TensorFlow 1 names below its message, if it is one of the CPU."""
+
+
 def allocations(lines: Sequence[Line]) -> tuple[Allocation, ...]:
+    found = [each for index, line in enumerate(lines) for each in _of_line(line, lines, index)]
+    on_host = {each.shape for each in found if each.place == "host" and each.shape}
+    # The record that comes before the exception does not say where the operation is.
     return tuple(
-        found for index, line in enumerate(lines) for found in _of_line(line, lines, index)
+        each._replace(place="host") if _is_same_request(each, on_host) else each for each in found
     )
+
+
+def _is_same_request(allocation: Allocation, shapes: set[str]) -> bool:
+    return allocation.of == "tensorflow" and allocation.total is None and allocation.shape in shapes
 
 
 def by_status(statuses: Sequence[Status], known: Sequence[Allocation]) -> tuple[Allocation, ...]:
@@ -70,9 +81,11 @@ def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocati
         number, found = wrapped
     form, match = found
     sizes = _sizes(match)
+    following = lines[index + 1].text if index + 1 < len(lines) else ""
+    of_cpu = form.of == "tensorflow" and _NODE_ON_CPU.match(following) is not None
     yield Allocation(
         number,
-        form.place,
+        "host" if of_cpu else form.place,
         final=form.outcome == "refused",
         requested=sizes.get("asked"),
         free=sizes.get("free"),

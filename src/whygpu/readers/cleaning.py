@@ -84,6 +84,21 @@ _TEXT_KEYS = ("message", "msg", "log", "text", "line", "MESSAGE", "content", "te
 _REASON_KEYS = ("error", "err", "reason")
 """Servers write what failed as the message, and why under a key of its own."""
 _TRACE_KEYS = ("exc_info", "exception", "traceback", "stack_trace", "stacktrace", "exc_text")
+_LEVEL_KEYS = ("level", "lvl", "levelname", "log_level")
+_LEVELS = {
+    **dict.fromkeys(("debug", "trace", "10", "20"), "DEBUG"),
+    **dict.fromkeys(("info", "notice", "30"), "INFO"),
+    **dict.fromkeys(("warn", "warning", "40"), "WARNING"),
+    **dict.fromkeys(("error", "err", "50"), "ERROR"),
+    **dict.fromkeys(("fatal", "critical", "60"), "CRITICAL"),
+}
+"""As a program gives it to its own record. What a collector calls severity only says from which
+stream a line came."""
+_HAS_OWN_HEAD = re.compile(
+    r"[^\n]{0,80}(?:\b[IWEF] {1,4}\S{1,200}:\d{1,6}\]|\b(?:DEBUG|INFO|WARN|ERROR|CRITICAL))"
+    r"|(?:[\w.]{1,80}(?:Error|Exception)\b|Traceback \()"
+)
+"""A message that shows its own level, or is an exception."""
 _JSON_STRING = re.compile(r'^\s{0,80}"((?:[^"\\]|\\.){0,65536})"\s{0,8},?')
 _ESCAPED = re.compile(r"\\([nrt\"])")
 _UNESCAPED = {"n": "\n", "r": "\n", "t": "\t", '"': '"'}
@@ -161,9 +176,22 @@ def _messages_in_json(text: str) -> Iterator[str]:
             message = next(
                 (mapping[key] for key in keys if isinstance(mapping.get(key), str)), None
             )
-            if message is not None:
-                yield f"{message.rstrip()}: {reason}" if reason and keys is _TEXT_KEYS else message
-                break
+            if message is None:
+                continue
+            if keys is _TEXT_KEYS:
+                message = message.rstrip()
+                message = f"{message}: {reason}" if reason else _with_level(message, record)
+            yield message
+            break
+
+
+def _with_level(message: str, record: dict[str, Any]) -> str:
+    """The message as a logger of plain text writes it, with the level of its record."""
+    word = next((record[key] for key in _LEVEL_KEYS if key in record), "")
+    level = _LEVELS.get(str(word).lower())
+    if level is None or "\n" in message or _HAS_OWN_HEAD.match(message):
+        return message
+    return f"[{level}] {message}"
 
 
 def _outputs_of_notebook(cells: list[Any]) -> Iterator[str]:

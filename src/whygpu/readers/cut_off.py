@@ -1,4 +1,4 @@
-"""Detects a log that was cut in the middle of a traceback, so that the final error is missing."""
+"""Detects a log that was cut in the middle of an error, so that what it says is missing."""
 
 from __future__ import annotations
 
@@ -24,8 +24,21 @@ _ABOVE = 2
 """The most lines from such a message to its traceback."""
 
 
+_HEAD_OF_RECORD = re.compile(
+    r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\.\d{1,9}: [EF](?: [\w./-]{0,120}(?::\d{0,6})?)?$"
+    r"|[EF]\d{4} \d\d:\d\d:[\d.]{2,20} {1,4}\d{1,8}(?: [\w./-]{0,120}(?::\d{0,6})?)?$"
+)
+"""How an error of TensorFlow or glog begins, without its message."""
+
+
 def cut_off(log: Log) -> str:
-    """What is missing, as a sentence without a full stop; empty if every traceback is complete."""
+    """What is missing, as a sentence without a full stop; empty if every error is complete."""
+    if log.lines and _HEAD_OF_RECORD.match(log.lines[-1].text):
+        return "it ends in the middle of an error; the message itself is missing"
+    return _cut_traceback(log)
+
+
+def _cut_traceback(log: Log) -> str:
     start = _last_traceback(log)
     if start is None:
         return ""

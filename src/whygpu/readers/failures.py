@@ -219,6 +219,8 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, raised: Raised | None) -
     return follows_code and any(code_is_about_gpu(line.text) for line in code)
 
 
+_NAMES_NO_PACKAGE = re.compile(r"ImportError: cannot import name '?\w{1,80}'?")
+"""As Python before 3.7 writes it."""
 _HEADER_ENDS = "Traceback (most recent call last)"
 
 
@@ -231,6 +233,8 @@ def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[
             text = f"{exception.type}: {exception.message}".rstrip(": ")
             # The header of IPython's traceback names the exception; its message was cut off.
             whole = not lines[place].text.endswith(_HEADER_ENDS)
+            # Nor does an import say of which package it speaks, without its frames.
+            whole = whole and (bool(exception.frames) or not _NAMES_NO_PACKAGE.fullmatch(text))
             yield Failure(exception.line, lines[last].number, "exception", text, says_why=whole)
 
 

@@ -55,6 +55,10 @@ _ROWS: tuple[tuple[ShownOf, str, str], ...] = (
 """What an expression asks for, the expression as a pattern, and the form of its value."""
 
 
+_TYPED = {_TRUTH: r"[Tt]rue|[Ff]alse"}
+"""How people type what a program prints."""
+
+
 class ValueRow(NamedTuple):
     of: ShownOf
     expression: re.Pattern[str]
@@ -72,7 +76,7 @@ EXPRESSIONS = tuple(
         re.compile(expression),
         form,
         re.compile(rf"(?<![\w.])(?:{expression})"),
-        re.compile(rf"(?:{form})(?![\w-])(?!\.\w)"),
+        re.compile(rf"(?:{_TYPED.get(form, form)})(?![\w-])(?!\.\w)"),
     )
     for of, expression, form in _ROWS
 )

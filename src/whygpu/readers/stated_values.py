@@ -27,12 +27,12 @@ _VERB = (
     r"|retorna|é|restituisce|возвращает|выда[её]т|показывает|zwraca"
     r"|返回(?:的是|为|了)?|输出(?:的是|为|了)?|显示(?:的是|为|了)?|是|为|結果は|结果是|[がはも는은이가])"
 )
-_SIGN = r"(?:=(?!=)|:|->|=>|→|：|＝)"
+_SIGN = r"(?:-{1,3}>|={1,2}>|=(?!=)|:|→|：|＝)"
 _BETWEEN = re.compile(
     rf"{_MARKS}(?: {{1,2}}(?:call|function|command|check|output))?[ ,，]{{0,3}}{_FILLER}"
     rf"(?:{_VERB}|{_SIGN})[ :：]{{0,2}}{_FILLER}[`'\"“‘«*(]{{0,3}}"
 )
-_DIRECTLY = re.compile(r"[`'\"*]{0,2} {1,2}[`'\"*]{0,2}(?=True\b|False\b|None\b|\[\])")
+_DIRECTLY = re.compile(r"[`'\"*]{0,2} {1,2}[`'\"*]{0,2}(?=[Tt]rue\b|[Ff]alse\b|None\b|\[\])")
 """Why is torch.cuda.is_available() False?"""
 _CONDITION = late(
     r"(?:\b(?:(?:if|when|whenever|once|wenn|quand|cuando|если)(?!,? (?:I|we|ich|je|yo|\w+ing)\b)"
@@ -110,13 +110,16 @@ def _value(text: str, expression: re.Match[str], row: ValueRow) -> str | None:
         if value is None and row.of in ("gpu-list", "devices"):
             value = _EMPTY.match(text, gap.end())
         if value is not None and not _CONDITION_BEHIND.match(text, value.end()):
-            opposite = _OPPOSITE.get(value[0])
+            opposite = _OPPOSITE.get(value[0].capitalize())
             return None if opposite and opposite.match(text, value.end()) else _written(value)
     return None
 
 
 def _written(value: re.Match[str]) -> str:
-    return "[]" if value.re is _EMPTY else value[0].strip("'\"").rstrip(".")
+    if value.re is _EMPTY:
+        return "[]"
+    written = value[0].strip("'\"").rstrip(".")
+    return written.capitalize() if written in ("true", "false") else written
 
 
 def _conditional(text: str, match: re.Match[str]) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from whygpu.model.log import Line, Raised
+from whygpu.readers.markdown import FENCE
 from whygpu.readers.work_progress import shows_work
 
 _NAME = (
@@ -237,5 +238,7 @@ def _quotes_another(lines: Sequence[Line], start: int) -> bool:
 
 
 def _ends_message(text: str) -> bool:
+    if FENCE.match(text):
+        return True
     others = (_OTHER_END, _NCCL_RECORD, _FRAME, _HEADER, _IPYTHON_HEADER, _CHAINED, _LAST, _IGNORED)
     return shows_work(text) or any(pattern.match(text) for pattern in (*others, _PROMPT))

@@ -241,7 +241,7 @@ STATEMENTS = late(
     r"|\(Compute Capability [\d.]{1,4}\) or newer architecture is required"
     r"|[Dd]evice with compute capability lower than"
     r"|is only supported on (?:GPUs|devices) with compute capability (?:of at least|>=) ?[\d.]+"
-    r"|requires? (?:a )?(?:GPU|device) with compute capability (?:of )?(?:at least |>=? ?)[\d.]+"
+    r"|requires? (?:an? )?(?:GPU|device)s? with (?:compute capability (?:of )?(?:at least |>=? ?)|sm_?)\d"
     r"|compute capability \S{1,12} is (?:not supported|too low|lower than)"
     r"|is of insufficient compute capability: [\d.]+ required"
     r"|\bGPU is too old\b[^\n]{0,20}Compute Capability"

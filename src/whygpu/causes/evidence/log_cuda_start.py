@@ -86,6 +86,14 @@ _CONTAINER = late(
     r"|\bnvcr\.io/|^== [A-Z][\w -]{2,40} ==$|^NVIDIA Release \d\d\.\d\d|/opt/pytorch/pytorch/",
     re.MULTILINE,
 )
+_NOT_ITS_PLACE = late(
+    r"\b(?:both|either|without|outside(?: of)?|instead of|not (?:use|using|in|inside|with|a)|no)"
+    r"(?: \w{1,10}){0,2} (?:docker|containers?|podman|singularity|apptainer)\b"
+    r"|\b(?:docker|podman|container) (?:and|or|as well as) (?:\w{1,10} )?(?:conda|local\w{0,2}|host|pip"
+    r"|venv|native\w{0,2}|bare|outside|without)\b",
+    re.IGNORECASE,
+)
+"""A sentence that says that the program also runs elsewhere, or does not run in a container."""
 _NOT_PASSED_IN = late(
     r"[Cc]ould not find any nv (?:files|libraries|binaries) on this host"
     r"|The NVIDIA Driver was not detected\.\s{1,3}GPU functionality will not be available"
@@ -153,7 +161,9 @@ class Story(NamedTuple):
 
 @lru_cache(maxsize=1)
 def story_of(log: Log) -> Story:
-    container = lines_with(log, _CONTAINER)
+    container = in_order(
+        match.line for match in log.find(_CONTAINER) if not _NOT_ITS_PLACE.search(match.text)
+    )
     wsl = lines_with(log, _WSL)
     settings = [(match.line, _value(match.groups["value"])) for match in log.find(_SETTING)]
     hiding = {*lines_with(log, _SET_HIDING), *(line for line, value in settings if _hides(value))}

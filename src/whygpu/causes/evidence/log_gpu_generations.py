@@ -18,10 +18,13 @@ from whygpu.tables.versions import release_numbers
 Age = Literal["too-new", "too-old", "fits", "unknown"]
 
 _NAMED = late(
-    r"\b(?:GeForce |NVIDIA |Tesla |Quadro ){0,2}(?P<name>"
-    r"(?:RTX|GTX|rtx|gtx|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[MmDd]?(?: ?Ti)?\b"
+    # Not \b: in Chinese and Japanese, no blank stands between a word and a name.
+    r"(?<![A-Za-z0-9_])(?:GeForce |NVIDIA |Tesla |Quadro ){0,2}(?P<name>"
+    r"(?:RTX|GTX|rtx|gtx|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[MmDd]?(?: ?Ti)?"
+    r"(?![A-Za-z0-9_])"
     r"|RTX A\d{4}"
-    r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}(?=[cmst]?\b)|Quadro [A-Z]{0,3} ?\d{3,4})"
+    r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}(?=[cmst]?(?![A-Za-z0-9_]))"
+    r"|Quadro [A-Z]{0,3} ?\d{3,4})"
 )
 _SMALL_LETTERS = re.compile(r"[rg]tx")
 _SERIES = dict(
