@@ -313,7 +313,7 @@ QUIET = {
     ),
     "variable after the import, which is early enough": (
         "import os\nimport torch\nprint(torch.cuda.device_count())\n"
-        "os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
+        "os.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
     ),
     "jax's memory after the import": (
         "import os\nimport jax\nos.environ['XLA_PYTHON_CLIENT_PREALLOCATE'] = 'false'\n"
@@ -324,11 +324,11 @@ QUIET = {
     ),
     "only in the other branch": (
         OS_TF + "if x:\n    tf.config.list_physical_devices()\nelse:\n"
-        "    os.environ['CUDA_VISIBLE_DEVICES'] = ''\n"
+        "    os.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
     ),
     "a look that may not have happened": (
         OS_TF + "def look():\n    tf.config.list_physical_devices()\n"
-        "os.environ['CUDA_VISIBLE_DEVICES'] = ''\nlook()\n"
+        "os.environ['CUDA_VISIBLE_DEVICES'] = '0'\nlook()\n"
     ),
     "the log level of TensorFlow 1": (
         "# TensorFlow 1.15\n" + OS_TF + "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\ntf.Session()\n"

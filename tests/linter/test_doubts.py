@@ -200,7 +200,7 @@ def test_a_constant_that_switches_the_code_off_makes_a_note() -> None:
 
 LATE = (
     "import torch\nprint(torch.cuda.is_available())",
-    "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'",
+    "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'",
 )
 
 

@@ -580,6 +580,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'c813f554200': ('build files have been written to',),
     'c8dedb976320': (' cannot be accessed from triton (cpu tensor?)', ' on device', ' on the same ', ' tensor to numpy', ' tensors are not at the same device', ' to be on the same device', "' device type for generator but found '", 'argument', 'argument should be a 1d cpu int64 tensor, but got 1d cuda', 'arguments are located on different gpus', 'expected ', 'expected all tensors to be on the same device', 'expected device ', 'implicit conversion to a numpy array is not allowed', 'indices should be either on cpu or on the same device as the indexed tensor', 'input', 'must have its parameters and buffers on device', 'parameter', 'received incompatible devices for jitted computation', 'tensor', 'tensor for ', 'tensors on conflicting devices', 'torch.cuda.'),
     'c8e2f6231e10': (' support', 'available', "can't", 'cannot', 'error', 'failed', 'failure', 'found', 'supported', 'suspended', 'too old', 'unable', 'unsupported'),
+    'c8ed88f8660': ('cuda.device(', 'cuda:', 'deepspeed', 'device_ids', 'gpu', 'local', 'rank', 'set_device'),
     'c913b689291': ('alpine', 'apk add', 'musl', 'musllinux'),
     'c96c3e0e2c0': ('runtimewarning: numpy.',),
     'c981388d820': ('version jax was built against: ',),

@@ -323,10 +323,10 @@ def conditions(event: Event) -> list[tuple[ast.AST, int]]:
 
 def is_conditional(event: Event) -> bool:
     """Whether it may not happen when the file is run as a program."""
-    return any(frame.kind in CONDITIONAL and not _asks_for_main(frame) for frame in event.context)
+    return any(frame.kind in CONDITIONAL and not asks_for_main(frame) for frame in event.context)
 
 
-def _asks_for_main(frame: Frame) -> bool:
+def asks_for_main(frame: Frame) -> bool:
     """if __name__ == "__main__":"""
     test = frame.test if frame.arm == 0 else None
     return (

@@ -134,6 +134,45 @@ The GPU is hidden on purpose, and the program works.
 Epoch 1/5 loss: 0.3211
 ```
 
+## Fires on (code)
+
+```python
+import os
+import torch
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+```
+
+A machine with three or fewer GPUs has no GPU of this number, and then the program has none.
+
+```python
+import os
+import tensorflow as tf
+
+def main():
+    os.environ["CUDA_VISIBLE_DEVICES"] = "3"
+    train()
+```
+
+## Quiet on (code)
+
+CUDA stops at the first number that does not exist.
+
+```python
+import os
+import torch
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"
+```
+
+```python
+import os
+import torch
+
+if options.cpu:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+```
+
 ## Fires on (setup)
 
 ```
@@ -216,17 +255,22 @@ from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.container_advice import runtime_of
 from whygpu.causes.evidence.cuda_start_suspects import suspected
+from whygpu.causes.evidence.device_code import text_of
 from whygpu.causes.evidence.driver_state import CONSEQUENCES, withheld_at_start
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.runtime_starts import MOMENTS
 from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
 from whygpu.model.deployment import Question, Setup, SetupFinding, VariableSetting
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.environment import GpuSelection
+from whygpu.model.events import Setting
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, Unknown, need
+from whygpu.model.program import Program, asks_for_main
 from whygpu.model.remedy import (
     SetVariable,
     UnsetVariable,
@@ -235,6 +279,7 @@ from whygpu.model.remedy import (
     shell_script,
 )
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.variable_moments import ROWS
 
 CAUSE = cause("WG401", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
 
@@ -422,6 +467,63 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         severity=suspect.severity,
         effect="broken" if suspect.severity == "error" else "cpu",
         ask=suspect.ask,
+    )
+
+
+_SETS = "CUDA_VISIBLE_DEVICES"
+_FRAMEWORKS = frozenset({"torch", "tensorflow", "keras", "jax"})
+
+
+@CAUSE.on_code(_SETS, needs=("environ", "putenv"))
+def detect_in_code(program: Program) -> Iterator[CodeFinding]:
+    """A note: whether the author means it is not in the program, but it decides for everybody."""
+    settings = [each for each in program.settings() if each.path == _SETS]
+    if program.imports.isdisjoint(_FRAMEWORKS):
+        return
+    if len({program.place(each.node) for each in settings}) != 1:
+        return
+    for setting in settings:
+        value = text_of(setting.value)
+        if value is None or setting.default or setting.unset or _is_chosen(setting):
+            continue
+        if _is_too_late(program, setting):
+            continue
+        first = value.split(",")[0].strip()
+        if first in _HIDES_ALL:
+            effect = "hides every GPU from this program: it computes on the CPU"
+        elif first.isdecimal() and int(first) > 0:
+            effect = (
+                f"hides every GPU on a machine with {'one' if first == '1' else f'{first} or fewer'}"
+                ", where the program then computes on the CPU"
+            )
+        else:
+            continue
+        yield CAUSE.in_code(
+            program,
+            setting.node,
+            subject=MACHINE,
+            message=f'CUDA_VISIBLE_DEVICES="{value}" {effect}',
+            fix="Remove the line, and set the variable in the shell that starts the program.",
+            severity="info",
+        )
+        return
+
+
+def _is_chosen(setting: Setting) -> bool:
+    """An option or a condition decides."""
+    return any(
+        frame.kind in ("if", "case", "handler") and not asks_for_main(frame)
+        for frame in setting.context
+    )
+
+
+def _is_too_late(program: Program, setting: Setting) -> bool:
+    """variable-set-too-late reports it, and nothing is hidden."""
+    return any(
+        program.surely_before(start, setting)
+        for row in ROWS
+        if row.variable == _SETS
+        for start in MOMENTS[row.moment](program)
     )
 
 

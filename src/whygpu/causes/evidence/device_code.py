@@ -140,3 +140,12 @@ def device_scopes(event: Event) -> Iterator[tuple[ast.AST, Call]]:
             for value in frame.values:
                 if isinstance(value, Result) and tf_name(value.call.path) == "device":
                     yield frame.node, value.call
+
+
+def takes_current_gpu(call: Call) -> bool:
+    """x.cuda() and x.to("cuda") name no number: they use the first GPU, or that of set_device."""
+    if call.path or not isinstance(call.node.func, ast.Attribute):
+        return False
+    if call.method == "cuda":
+        return not call.node.args and not call.node.keywords
+    return call.method == "to" and text_of(call.argument(0, "device")) == "cuda"

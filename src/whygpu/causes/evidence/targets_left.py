@@ -17,6 +17,8 @@ _MOVED_ELSEWHERE = late(
     r"accelerat(?:e|or)|lightning|[Ff]abric|collate_fn|[Pp]refetch|set_default_(?:device|tensor)"
 )
 """Whoever makes the batches may put them on the GPU."""
+_MOVES_IN_PLACE = frozenset({"torch_geometric", "transformers", "tokenizers", "detectron2", "mmcv"})
+"""Their batches are objects, whose own .to() changes them."""
 _LOSS_CLASS = late(r"\w{0,60}Loss")
 _LOSS_FUNCTION = late(r"cross_entropy|binary_cross_entropy\w*|\w{1,30}_loss")
 _FUNCTIONAL = frozenset({"F", "functional"})
@@ -57,22 +59,26 @@ def _in_loop(program: Program, loop: TrainingLoop) -> Iterator[TargetLeft]:
                     yield TargetLeft(call, target.id, source)
 
 
-def discarded_moves(program: Program) -> Iterator[ast.Call]:
-    """y.cuda() alone, below x = x.cuda(), for the parts x and y of one batch."""
-    if not uses_gpu(program):
+class DiscardedMove(NamedTuple):
+    call: ast.Call
+    is_sure: bool
+    """Another part of the batch is moved by x = x.cuda(), so this is a tensor as well."""
+
+
+def discarded_moves(program: Program) -> Iterator[DiscardedMove]:
+    """y.cuda() alone, for the parts x and y of one batch, which the step then uses."""
+    if not uses_gpu(program) or not _MOVES_IN_PLACE.isdisjoint(program.imports):
         return
     for loop in training_loops(program):
         batch, _ = _batch_names(loop)
         assigned = _assignments(loop)
-        kept = {
-            name for name in batch if name in assigned and _moves(program, assigned[name], name)
-        }
-        for statement in loop.every_step if kept else ():
+        kept = any(name in assigned and _moves(program, assigned[name], name) for name in batch)
+        for statement in loop.every_step:
             call = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(call, ast.Call) and any(
                 _moves(program, call, name) for name in batch - assigned.keys()
             ):
-                yield call
+                yield DiscardedMove(call, kept)
 
 
 def _batch_names(loop: TrainingLoop) -> tuple[set[str], ast.stmt | None]:

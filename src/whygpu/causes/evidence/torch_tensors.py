@@ -122,6 +122,8 @@ def tensor_device(value: Value) -> Device | None:
         if "device" in call.keywords:
             return _device(call.keywords["device"])
         return "cpu" if not _spreads(call) else None
+    if not call.path and call.arguments and _moved_to(call.target) == "cuda":
+        return "cuda" if _moved_to(call.arguments[0]) == "cuda" else None
     if call.path or tensor_device(call.receiver) is None:
         return None
     if call.method == "cuda":
@@ -158,6 +160,14 @@ def may_be_on_cuda(value: Value) -> bool:
     )
 
 
+def _moved_to(value: Value) -> Device | None:
+    """The device of the `x` of x = x.to("cuda"), whatever it was before."""
+    call = value.call if isinstance(value, Result) else None
+    if call is None or call.path or call.method not in ("to", "cuda"):
+        return None
+    return "cuda" if call.method == "cuda" else _device(call.argument(0, "device"))
+
+
 def _is_moved_module(target: Value) -> bool:
     """The model of `model = model.to(device)`, which is called as a function."""
     call = target.call if isinstance(target, Result) else None
@@ -181,7 +191,21 @@ def _spreads(call: Call) -> bool:
     return any(keyword.arg is None for keyword in call.node.keywords)
 
 
+_RANGES = frozenset(f"torch.{name}" for name in ["arange", "linspace", "from_numpy"])
+
+
+def makes_axes(call: Call) -> bool:
+    """It makes a tensor on the CPU that is no single number, which every device accepts."""
+    if {"device", None} & {keyword.arg for keyword in call.node.keywords}:
+        return False
+    if call.path == "torch.tensor":
+        return isinstance(call.node.args[0] if call.node.args else None, ast.List | ast.Tuple)
+    return call.path in _RANGES or (call.path in _SIZED and bool(call.node.args))
+
+
 def _has_axis(call: Call) -> bool:
+    if len(call.node.args) > 1:
+        return True
     sizes = call.arguments[0] if call.arguments else call.keywords.get("size")
     if isinstance(sizes, Several):
         return True

@@ -15,14 +15,14 @@ _LOOPS = (ast.For, ast.While)
 _APART = (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-may_train = has_line(("backward",), late(r"\w\.backward\("))
+may_train = has_line(("backward",), late(r"[\w)]\.backward\("))
 """Whether a text may have a training loop. Many texts only define a method of this name."""
 
 
 class TrainingLoop(NamedTuple):
     node: ast.For | ast.While
     losses: frozenset[str]
-    """The variables on which backward() is called."""
+    """The variables on which backward() is called; none for criterion(out, y).backward()."""
     every_step: tuple[ast.stmt, ...]
     """The statements that run in each step: not those below an `if`, or in an inner loop."""
 
@@ -43,16 +43,17 @@ def _training_loops(tree: ast.Module) -> Iterator[TrainingLoop]:
         if not isinstance(node, _LOOPS):
             continue
         every_step = tuple(_every_step(node.body))
-        losses = frozenset(
-            call.func.value.id
+        of = [
+            call.func.value
             for statement in every_step
             for call in ast.walk(statement)
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
             and call.func.attr == "backward"
-            and isinstance(call.func.value, ast.Name)
-        )
-        if losses:
+            and isinstance(call.func.value, ast.Name | ast.Call)
+        ]
+        if of:
+            losses = frozenset(each.id for each in of if isinstance(each, ast.Name))
             yield TrainingLoop(node, losses, every_step, _results(losses, every_step))
 
 

@@ -164,7 +164,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from whygpu.causes.evidence.device_code import catches, text_of, tf_name
+from whygpu.causes.evidence.device_code import catches, takes_current_gpu, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call, Setting
@@ -249,7 +249,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     if not numbers or max(numbers) == 0:
         return
     numbers |= _listed_numbers(program)
-    numbers |= {0} if any(map(_takes_first, program.calls())) else set()
+    numbers |= {0} if any(map(takes_current_gpu, program.calls())) else set()
     hidden = _visible(program)
     if hidden is None and _fits(program, numbers):
         return
@@ -328,15 +328,6 @@ def _called_name(call: ast.Call) -> str:
     if isinstance(call.func, ast.Attribute):
         return call.func.attr
     return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def _takes_first(call: Call) -> bool:
-    """x.cuda() and x.to("cuda") are about the first GPU."""
-    if call.path or not isinstance(call.node.func, ast.Attribute):
-        return False
-    if call.method == "cuda":
-        return not call.node.args and not call.node.keywords
-    return call.method == "to" and text_of(call.argument(0, "device")) == "cuda"
 
 
 def _fits(program: Program, numbers: set[int]) -> bool:

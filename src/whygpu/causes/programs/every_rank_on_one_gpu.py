@@ -26,7 +26,34 @@ torch.distributed.init_process_group("nccl")
 model = DDP(torch.nn.Linear(2, 2).cuda(), device_ids=[0])
 ```
 
+```python
+import torch
+
+def worker(rank, size):
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=size)
+    torch.cuda.set_device(0)
+    return torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+```
+
+Nothing chooses a GPU.
+
+```python
+import torch
+
+torch.distributed.init_process_group("nccl")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2).to("cuda"))
+```
+
 ## Quiet on (code)
+
+```python
+import torch
+
+def worker(rank, size):
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=size)
+    torch.cuda.set_device(rank)
+    return torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+```
 
 ```python
 import os
@@ -86,9 +113,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.device_code import takes_current_gpu
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
+from whygpu.model.finding import Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
 from whygpu.model.values import Constant, Several
@@ -99,28 +128,59 @@ _ONE_GPU_EACH = late(
     r"CUDA_VISIBLE_DEVICES|SLURM_|world_size\s{0,3}=\s{0,3}1\b|WORLD_SIZE['\"]\]\s?=\s?"
 )
 """Who starts the processes may give each of them one GPU, as Slurm can."""
+_CHOOSES = late(
+    r"set_device|device_ids|(?i:local_?rank)|cuda\.device\(|cuda:|\(\s{0,9}(?:self\.)?(?:gpu|rank)|deepspeed"
+)
+_REPLICAS = (
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel",
+)
+_JOINS = "torch.distributed.init_process_group"
+_BRANCHES = frozenset({"if", "case", "handler"})
 
 
 @CAUSE.on_code("DistributedDataParallel")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if _ONE_GPU_EACH.search(program.text):
         return
-    for call in program.calls(
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.nn.parallel.distributed.DistributedDataParallel",
-    ):
+    replicas = list(program.calls(*_REPLICAS))
+    if not replicas:
+        return
+    joins = list(program.calls(_JOINS))
+    for call in replicas:
         number = _fixed_number(call)
-        if number is None:
-            continue
-        yield CAUSE.in_code(
-            program,
-            call.node,
-            subject="torch",
-            message=f"device_ids=[{number}] is the same in every process, so all processes of a "
-            f"machine use GPU {number} and the other GPUs stay idle",
-            fix='Use the number in os.environ["LOCAL_RANK"], for set_device as well.',
-            confidence="likely",
-        )
+        if number is not None:
+            yield _finding(program, call, f"device_ids=[{number}]", number)
+    for call in program.calls("torch.cuda.set_device") if joins else ():
+        given = call.argument(0, "device")
+        number = given.value if isinstance(given, Constant) else None
+        if type(number) is int and not any(frame.kind in _BRANCHES for frame in call.context):
+            yield _finding(program, call, f"set_device({number})", number)
+    first = joins[0] if joins else None
+    if (
+        first
+        and first.argument(0, "backend") == Constant("nccl")
+        and not _CHOOSES.search(program.text)
+    ):
+        for call in program.calls():
+            if takes_current_gpu(call):
+                yield _finding(program, call, "the current GPU", 0, severity="info")
+                return
+
+
+def _finding(
+    program: Program, call: Call, chosen: str, number: int, severity: Severity | None = None
+) -> CodeFinding:
+    return CAUSE.in_code(
+        program,
+        call.node,
+        subject="torch",
+        message=f"{chosen} is the same in every process, so all processes of a "
+        f"machine use GPU {number} and the other GPUs stay idle",
+        fix='Use the number in os.environ["LOCAL_RANK"], for set_device as well.',
+        confidence="likely",
+        severity=severity,
+    )
 
 
 def _fixed_number(call: Call) -> int | None:

@@ -28,6 +28,16 @@ if not tf.test.is_built_with_cuda:
     raise SystemExit("no CUDA build")
 ```
 
+In a variable that is only tested.
+
+```python
+import torch
+
+def move(model, no_cuda=False):
+    use_cuda = not no_cuda and torch.cuda.is_available
+    return model.cuda() if use_cuda else model
+```
+
 ## Quiet on (code)
 
 ```python
@@ -106,11 +116,25 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         )
 
 
-def _is_tested(program: Program, node: ast.AST) -> bool:
-    """It is used as a condition: in an if, a while, an assert, or with and, or, not."""
+def _is_tested(program: Program, node: ast.AST, *, kept: bool = False) -> bool:
+    """It is a condition: in an if, a while, an assert, with and, or, not, or in a variable.
+
+    The variable is not called, and not `kept` in another one.
+    """
     parent = program.parent(node)
     if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
         return parent.test is node
     if isinstance(parent, ast.BoolOp):
-        return parent.values[-1] is not node or _is_tested(program, parent)
+        return parent.values[-1] is not node or _is_tested(program, parent, kept=kept)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and not kept:
+        uses = _uses(program, parent.targets[0].id)
+        return bool(uses) and all(_is_tested(program, use, kept=True) for use in uses)
     return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+
+
+def _uses(program: Program, name: str) -> list[ast.Name]:
+    return [
+        node
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]

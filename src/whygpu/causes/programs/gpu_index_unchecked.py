@@ -163,6 +163,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 else f"on a machine with {needed - 1 if needed > 1 else 'no'} or fewer"
             )
             + " this raises IndexError",
+            # Without any GPU, the error itself says so, and the program may be for machines with one.
+            severity="info" if needed == 1 else None,
             fix=f"Check first: if len({name}) > {needed - 1}:"
             if "(" not in name
             else f"Keep the list and check its length: it may have {has}.",

@@ -64,6 +64,20 @@ device = torch.device("gpu")
 ```python
 import torch
 
+def choose(options):
+    return torch.device("gpu" if options.fast else "cpu")
+```
+
+```python
+import torch
+
+device = "gpu" if torch.cuda.is_available() else "cpu"
+model = torch.nn.Linear(2, 2).to(device)
+```
+
+```python
+import torch
+
 model = torch.nn.Linear(2, 2)
 model.to("gpu:0")
 ```
@@ -190,7 +204,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Raised
 from whygpu.model.program import Edit, Program, handlers_around
-from whygpu.model.values import Value
+from whygpu.model.values import Either
 from whygpu.tables.device_names import BEFORE, right_jax_option, right_name
 
 CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
@@ -304,8 +318,7 @@ def _jax_options(program: Program) -> Iterator[CodeFinding]:
 def _device_strings(program: Program) -> Iterator[CodeFinding]:
     """torch.device("gpu"), x.to("gpu:0"), tf.device("/cuda:0")."""
     for call in program.calls():
-        for node, value in _devices_given(call):
-            word = text_of(value) or ""
+        for node, word in _devices_given(call):
             in_tensorflow = tf_name(call.path) == "device"
             lacks = _TENSORFLOW_LACKS if in_tensorflow else _TORCH_LACKS
             if not lacks.fullmatch(word) or any(handlers_around(call)):
@@ -350,22 +363,26 @@ def _device_types(program: Program) -> Iterator[CodeFinding]:
         )
 
 
-def _devices_given(call: Call) -> Iterator[tuple[ast.expr, Value]]:
-    """What a call gives as a device, if it is a string in this very place."""
+def _devices_given(call: Call) -> Iterator[tuple[ast.expr, str]]:
+    """What a call gives as a device, if it is written here, or one of two that a variable has."""
     first = call.node.args[0] if call.node.args else None
     takes_first = (
         call.path == "torch.device"
         or tf_name(call.path) == "device"
         or (call.method == "to" and not call.path and len(call.node.args) == 1)
     )
-    if isinstance(first, ast.Constant) and takes_first:
-        yield first, call.arguments[0]
+    given = [(first, call.arguments[0])] if first is not None and takes_first else []
     if call.path.startswith("torch."):
-        for keyword in call.node.keywords:
-            if keyword.arg in ("device", "map_location") and isinstance(
-                keyword.value, ast.Constant
-            ):
-                yield keyword.value, call.keywords[keyword.arg]
+        given += [
+            (keyword.value, call.keywords[keyword.arg])
+            for keyword in call.node.keywords
+            if keyword.arg in ("device", "map_location")
+        ]
+    for node, value in given:
+        if isinstance(value, Either):
+            yield from ((node, text_of(each) or "") for each in value.values)
+        elif isinstance(node, ast.Constant):
+            yield node, text_of(value) or ""
 
 
 def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit, ...]:

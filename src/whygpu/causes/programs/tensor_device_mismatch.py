@@ -138,7 +138,52 @@ import torch
 shown = np.array(torch.zeros(5).to("cuda:0"))
 ```
 
+What a model computes is where the model is.
+
+```python
+import torch
+
+def step(net, batch):
+    device = torch.device("cuda")
+    net = net.to(device)
+    batch = batch.to(device)
+    return net(batch) + torch.rand(batch.size(0), 10)
+```
+
+A plain attribute stays behind when the module is moved.
+
+```python
+import torch
+
+class Scaled(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.scale = torch.ones(dim)
+
+    def forward(self, x):
+        return x * self.scale
+
+model = Scaled(16).cuda()
+```
+
 ## Quiet on (code)
+
+A buffer moves with its module, and forward moves the other one itself.
+
+```python
+import torch
+
+class Scaled(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(dim))
+        self.shift = torch.zeros(dim)
+
+    def forward(self, x):
+        return x * self.scale + self.shift.to(x.device)
+
+model = Scaled(16).cuda()
+```
 
 The module is made on its device.
 
@@ -264,6 +309,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.plain_attributes import tensors_left_behind
 from whygpu.causes.evidence.targets_left import targets_left
 from whygpu.causes.evidence.torch_tensors import (
     Device,
@@ -423,6 +469,18 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             if module and tensor and module != tensor:
                 what = f"the module is on {module}, the tensor on {tensor}"
                 yield _finding(program, event.node, what)
+    for stays in tensors_left_behind(program):
+        yield CAUSE.in_code(
+            program,
+            stays.node,
+            subject="torch",
+            message=f"{program.source(stays.attribute)} is no parameter or buffer of {stays.owner}, "
+            f"so {stays.owner} leaves it on the CPU when it is moved: on the GPU this raises "
+            "RuntimeError: Expected all tensors to be on the same device",
+            fix=f'Write self.register_buffer("{stays.attribute.attr}", ...) in __init__.',
+            confidence="likely",
+            severity=None if stays.is_moved else "info",
+        )
     for found in targets_left(program):
         yield CAUSE.in_code(
             program,

@@ -45,6 +45,16 @@ for images, labels in loader:
     loss.backward()
 ```
 
+```python
+import torch
+
+def run(net, loader, criterion):
+    net.cuda()
+    for images, labels in loader:
+        images.cuda(non_blocking=True)
+        criterion(net(images), labels.cuda()).backward()
+```
+
 ## Quiet on (code)
 
 ```python
@@ -107,7 +117,7 @@ _DEVICE = late(r"device|cuda|cpu|gpu", re.IGNORECASE)
 
 @CAUSE.on_code(*_WORDS, needs=("torch",), possible=has_line(_WORDS, _STATEMENT))
 def detect(program: Program) -> Iterator[CodeFinding]:
-    of_batches = frozenset(discarded_moves(program))
+    of_batches = {move.call: move for move in discarded_moves(program)}
     for call in program.calls():
         if call.method not in ("to", "cuda", "cpu") or call.path:
             continue
@@ -124,15 +134,19 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         name = moved.id
         if _may_move_in_place(call.receiver) or name in _unpacked_names(program):
             continue
+        move = of_batches.get(call.node)
+        is_sure = move is None or move.is_sure or is_tensor(call.receiver)
         start = program.place(statement).start
         yield CAUSE.in_code(
             program,
             call.node,
             subject="torch",
             message=f".{call.method}() returns a copy of a tensor, but the result is not used: "
-            f"{name} stays {'on its device' if _moves(program, call) else 'as it was'}",
+            f"{name} stays {'on its device' if _moves(program, call) else 'as it was'}"
+            + ("" if is_sure else ", if it is a tensor"),
             fix=f"Keep the result: {name} = {program.source(call.node)}",
             edits=(Edit(Place(start, start), f"{name} = "),),
+            severity=None if is_sure else "info",
         )
 
 
