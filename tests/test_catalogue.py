@@ -94,6 +94,7 @@ def the_code_belongs_to_the_family_of_its_folder(cause: Cause) -> None:
 
 def it_is_found_by_code_and_by_name(cause: Cause) -> None:
     assert find_cause(cause.code.lower()) is cause
+    assert find_cause(cause.code[2:]) is cause
     assert find_cause(cause.slug) is cause
 
 

@@ -176,6 +176,13 @@ def test_a_folder_is_no_log(tmp_path: pathlib.Path, capsys: pytest.CaptureFixtur
     assert "is a folder" in capsys.readouterr().err
 
 
+def test_a_program_is_for_lint(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("print(1)\n")
+    assert main(["explain", str(program)]) == 4
+    assert f"`whygpu lint {program}` reads programs" in capsys.readouterr().err
+
+
 def test_one_unreadable_file_does_not_hide_the_others(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,7 @@ def estimate(*words: str) -> int:
         (("program.py:absent",), "program.py has no 'absent'"),
         (("program.py",), "which function of it? expected program.py:function"),
         (("model.keras",), "model.keras does not exist"),
+        (("absent.py",), "absent.py does not exist"),
         (("program.py:nothing", "--gpu", "Voodoo"), "--gpu Voodoo: whygpu does not know"),
         (("program.py:nothing", "--limit", "some"), "--limit some: expected"),
         (("program.py:nothing", "--limit", "1GiB", "--batch", "-3"), "--batch -3: expected 1"),

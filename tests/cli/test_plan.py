@@ -154,6 +154,15 @@ def test_a_file_that_cannot_be_judged_is_wrong_usage(words: list[str]) -> None:
         run(*words, *H200)
 
 
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [("absent", "No such file or directory"), (".", "is a folder; name a file in it, such as")],
+)
+def test_a_wrong_path_is_not_called_a_wrong_kind_of_file(path: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        run("--from", path, *H200)
+
+
 def test_a_file_in_place_of_a_framework_is_met_with_its_option(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "my requirements.txt"
     path.write_text("jax\n", encoding="utf-8")

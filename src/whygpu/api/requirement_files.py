@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from typing import TYPE_CHECKING
 
 from whygpu.api.arguments import THIS_PYTHON, checked
@@ -34,12 +36,26 @@ def plan_from(
     """
     from whygpu.api.plans import basis_of
     from whygpu.planner.file_judgement import judge_file
-    from whygpu.readers.requirement_files import format_of, read_requirements
+    from whygpu.readers.requirement_files import read_requirements
 
-    format_of(path)
+    _require_file(path)
     file = read_requirements(path, _load)
     basis = basis_of(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     return judge_file(file, basis.spec, basis.table)
+
+
+def _require_file(path: str) -> None:
+    """A wrong path is the mistake to report, and not the kind of file that its name describes."""
+    from whygpu.errors import UsageError
+
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot read {path}: {why}") from None
+    if is_folder:
+        example = os.path.join(path, "requirements.txt")
+        raise UsageError(f"{path} is a folder; name a file in it, such as {example}")
 
 
 def _load(path: str) -> str:

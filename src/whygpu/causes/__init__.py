@@ -70,9 +70,10 @@ def _imported(left_out: frozenset[str]) -> tuple[Cause, ...]:
 
 
 def find_cause(name: str) -> Cause | None:
-    """The cause with this code or slug, in any case."""
+    """The cause with this code, its number (203 for WG203) or its slug, in any case."""
     wanted = name.strip().lower()
     for entry in catalogue():
-        if wanted in (entry.code.lower(), entry.slug):
+        code = entry.code.lower()
+        if wanted in (code, code.removeprefix("wg"), entry.slug):
             return entry
     return None

@@ -39,6 +39,7 @@ EXIT_CODES = {
     "4": "cannot tell",
 }
 UNREADABLE = 2
+UNDECIDED = 4
 _STATUS = re.compile(r"[A-Z]{3,20}(?:_[A-Z0-9]{1,20}){1,8}")
 _FILE_ENDING = re.compile(r"\w\.[a-z]{2,5}\d?$")
 
@@ -98,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
             continue
         if not options.sarif:
             _show(explanation, options, several=len(names) > 1, first=not codes)
+        if explanation.exit_code == UNDECIDED and name.endswith(".py"):
+            output.say(f"{name} is a program; `whygpu lint {shlex.quote(name)}` reads programs")
         codes.append(explanation.exit_code)
         explanations.append(explanation)
     if options.sarif:
@@ -106,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         html_file.write(explanations[0])
     else:
         html_file.write_several(f"What {len(explanations)} logs mean", explanations)
-    return next((code for code in (UNREADABLE, 1, 4) if code in codes), 0)
+    return next((code for code in (UNREADABLE, 1, UNDECIDED) if code in codes), 0)
 
 
 def _explained(name: str, here: Snapshot | None) -> Explanation:

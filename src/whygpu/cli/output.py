@@ -185,8 +185,7 @@ def save(
         sys.stdout.flush()
         write_file(path, content)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise UsageError(f"cannot write {path}: {why}; choose another file") from error
+        raise UsageError(f"cannot write {path}: {_why_not_writable(path, error)}") from error
 
 
 def require_writable(option: str, path: str | None) -> str | None:
@@ -198,15 +197,18 @@ def require_writable(option: str, path: str | None) -> str | None:
     try:
         check_writable(path)
     except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            why = f"there is no folder {os.path.dirname(os.path.abspath(path))}"
-        elif isinstance(error, IsADirectoryError):
-            why = "this is a folder; expected a file"
-        else:
-            why = f"it cannot be written ({error.strerror}); choose another file"
-        raise UsageError(f"{option} {path}: {why}") from error
+        raise UsageError(f"{option} {path}: {_why_not_writable(path, error)}") from error
     # The program may change the current folder; the file must not move with it.
     return os.path.abspath(path)
+
+
+def _why_not_writable(path: str, error: OSError) -> str:
+    folder = os.path.dirname(os.path.abspath(path))
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    if isinstance(error, IsADirectoryError):
+        return "this is a folder; expected a file"
+    return f"{error.strerror or error}; choose another file"
 
 
 def is_something_else(path: str, start: bytes) -> bool:

@@ -48,11 +48,11 @@ def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
         what = What("script", os.path.abspath(text))
     else:
         raise UsageError(f"{text!r}{_state(text)}: {_expected(allowed)}{_hint(text)}")
-    if what.kind not in allowed:
-        raise UsageError(_not_allowed(text, what, allowed))
     if not os.path.isfile(what.path):
         state = "is a folder" if os.path.isdir(what.path) else "does not exist"
         raise UsageError(f"{text!r}: {os.path.relpath(what.path)} {state}; {_expected(allowed)}")
+    if what.kind not in allowed:
+        raise UsageError(_not_allowed(text, what, allowed))
     if what.kind == "function":
         _check_name(what)
     if what.kind == "model-file":

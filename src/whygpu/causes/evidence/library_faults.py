@@ -25,6 +25,14 @@ LibraryFault = Literal[
     "library-file-broken",
 ]
 
+NO_LIBRARY_CONSEQUENCES = (
+    "gpu-unused",
+    "gpu-index-unchecked",
+    "keras-backend-without-gpu",
+    "framework-import-fails",
+    "device-placement-nonexistent",
+)
+"""What follows if a framework cannot load a library of CUDA."""
 _SYSTEM_VERSIONS = ("GLIBC_", "GLIBCXX_", "CXXABI_", "GCC_")
 """Symbol versions of the system's own libraries, which glibc-too-old reports."""
 

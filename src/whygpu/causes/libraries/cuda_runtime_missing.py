@@ -137,17 +137,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import gpu_build_in_log
 from whygpu.causes.evidence.library_faults import (
-    consequence,
-    effect_on,
-    failures,
-    no_copy,
-    to_install,
+    NO_LIBRARY_CONSEQUENCES,
 )
-from whygpu.causes.evidence.library_installs import install_remedies
-from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
 from whygpu.causes.evidence.log_driver_works import driver_works
 from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_libraries import (
@@ -171,11 +164,11 @@ from whygpu.causes.evidence.log_subjects import (
     framework_title,
     subject_of,
 )
+from whygpu.causes.evidence.missing_library_findings import missing_library_findings
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.observed import Known
 from whygpu.model.remedy import (
     PYTHON,
     Install,
@@ -184,7 +177,6 @@ from whygpu.model.remedy import (
     shell_script,
 )
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import Framework
 
 CAUSE = cause(
     "WG201",
@@ -193,42 +185,13 @@ CAUSE = cause(
     severity="error",
     effect="cpu",
     # A package that contains the CUDA libraries of a release contains its cuDNN as well.
-    explains=(
-        "cudnn-missing",
-        "device-placement-nonexistent",
-        "device-placement-no-gpu-kernel",
-        "gpu-unused",
-        "gpu-index-unchecked",
-        "keras-backend-without-gpu",
-        "framework-import-fails",
-    ),
+    explains=(*NO_LIBRARY_CONSEQUENCES, "device-placement-no-gpu-kernel", "cudnn-missing"),
 )
 
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    for item in failures(machine, "cuda-runtime-missing"):
-        if isinstance(item, Gap):
-            yield item
-            continue
-        framework, failing = item
-        where, confidence = no_copy(machine, failing)
-        yield CAUSE.finding(
-            subject=framework.name,
-            effect=effect_on(framework),
-            message=(
-                f"{titled(framework)}{_built_for(framework)} needs {listed(failing)}, but "
-                f"{where}; {consequence(framework, failing)}"
-            ),
-            evidence=requests_seen(failing) + dlopen_warning(machine, framework),
-            remedies=install_remedies(machine, framework, to_install(machine, framework)),
-            confidence=confidence,
-        )
-
-
-def _built_for(framework: Framework) -> str:
-    cuda = framework.build.cuda
-    return f" (built for CUDA {cuda.value})" if isinstance(cuda, Known) else ""
+    yield from missing_library_findings(CAUSE, machine, "cuda-runtime-missing")
 
 
 _STATEMENTS = late(

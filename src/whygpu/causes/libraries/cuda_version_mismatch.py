@@ -134,6 +134,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import pytorch_index
 from whygpu.causes.evidence.library_faults import (
+    NO_LIBRARY_CONSEQUENCES,
     consequence,
     copies_or_none,
     effect_on,
@@ -188,15 +189,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=(
-        "cudnn-missing",
-        "device-placement-nonexistent",
-        "device-placement-no-gpu-kernel",
-        "gpu-unused",
-        "gpu-index-unchecked",
-        "keras-backend-without-gpu",
-        "framework-import-fails",
-    ),
+    explains=(*NO_LIBRARY_CONSEQUENCES, "device-placement-no-gpu-kernel", "cudnn-missing"),
 )
 
 

@@ -92,17 +92,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import gpu_build_in_log
 from whygpu.causes.evidence.library_faults import (
-    consequence,
-    effect_on,
-    failures,
-    no_copy,
-    to_install,
+    NO_LIBRARY_CONSEQUENCES,
 )
-from whygpu.causes.evidence.library_installs import install_remedies
-from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
 from whygpu.causes.evidence.log_cuda_wheels import install_cudnn
 from whygpu.causes.evidence.log_libraries import (
     NO_DLOPEN,
@@ -115,6 +108,7 @@ from whygpu.causes.evidence.log_libraries import (
     other_cudnn,
 )
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
+from whygpu.causes.evidence.missing_library_findings import missing_library_findings
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
@@ -128,36 +122,13 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=(
-        "gpu-unused",
-        "gpu-index-unchecked",
-        "keras-backend-without-gpu",
-        "framework-import-fails",
-        "device-placement-nonexistent",
-        "device-placement-no-gpu-kernel",
-    ),
+    explains=(*NO_LIBRARY_CONSEQUENCES, "device-placement-no-gpu-kernel"),
 )
 
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    for item in failures(machine, "cudnn-missing"):
-        if isinstance(item, Gap):
-            yield item
-            continue
-        framework, failing = item
-        where, confidence = no_copy(machine, failing)
-        yield CAUSE.finding(
-            subject=framework.name,
-            effect=effect_on(framework),
-            message=(
-                f"{titled(framework)} needs {listed(failing)}, but {where}; "
-                f"{consequence(framework, failing)}"
-            ),
-            evidence=requests_seen(failing) + dlopen_warning(machine, framework),
-            remedies=install_remedies(machine, framework, to_install(machine, framework)),
-            confidence=confidence,
-        )
+    yield from missing_library_findings(CAUSE, machine, "cudnn-missing")
 
 
 _STATEMENTS = late(

@@ -117,6 +117,7 @@ from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
 from whygpu.causes.evidence.library_faults import (
+    NO_LIBRARY_CONSEQUENCES,
     consequence,
     copies_or_none,
     copy_at,
@@ -178,14 +179,10 @@ CAUSE = cause(
     severity="error",
     effect="cpu",
     explains=(
+        *NO_LIBRARY_CONSEQUENCES,
         "cudnn-copy-differs",
         # This finding shows that cuDNN does not lack memory.
         "cudnn-init-failed-oom",
-        "device-placement-nonexistent",
-        "gpu-unused",
-        "gpu-index-unchecked",
-        "keras-backend-without-gpu",
-        "framework-import-fails",
     ),
 )
 

@@ -125,6 +125,7 @@ from collections.abc import Iterator, Sequence
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import gpu_build_of
 from whygpu.causes.evidence.library_faults import (
+    NO_LIBRARY_CONSEQUENCES,
     Failure,
     base_name,
     consequence,
@@ -164,14 +165,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=(
-        "cuda-init-failed",
-        "device-placement-nonexistent",
-        "gpu-unused",
-        "gpu-index-unchecked",
-        "keras-backend-without-gpu",
-        "framework-import-fails",
-    ),
+    explains=(*NO_LIBRARY_CONSEQUENCES, "cuda-init-failed"),
 )
 
 
