@@ -4,10 +4,11 @@ import sys
 
 
 def _import_whygpu_from(file: str) -> None:
-    """Import this copy, whichever other is installed, and look for its dependencies beside it.
+    """Import the copy of whygpu that contains this file, even if another copy is installed.
 
-    The folder may hold modules of any name, so that it comes last afterwards. The same holds for
-    PYTHONPATH, which is looked at only if this copy is on it, and its dependencies may be.
+    Afterwards its folder is the last entry of sys.path, so that its dependencies are found there,
+    but no other module in it hides one of Python's. If the folder is on PYTHONPATH, the
+    dependencies may be in other folders of PYTHONPATH, which are added behind it.
     """
     import os
 

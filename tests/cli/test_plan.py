@@ -67,6 +67,11 @@ def test_why_not_judges_one_release(capsys: pytest.CaptureFixture[str]) -> None:
     assert "✗  python" in capsys.readouterr().out
 
 
+def test_the_matrix_as_json_is_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("torch", "--matrix", "--json", *H200) == 0
+    assert json.loads(capsys.readouterr().out)["candidates"]
+
+
 def test_the_matrix_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     run("tensorflow", *H200, "--matrix", "--color", "never")
     assert capsys.readouterr().out.startswith("release")

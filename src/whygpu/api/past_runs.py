@@ -94,8 +94,8 @@ def since_good_check(report: Report) -> SinceGood | None:
     """
     machine = _public(report.snapshot)
     if report.verdict == "cpu":
-        # "cpu" is said only of a machine that has a GPU. One without is nothing to compare it with:
-        # a login node, or a job that did not ask for a GPU.
+        # Only a machine with a GPU gets the verdict "cpu". It is not compared with one without: a
+        # login node, or a job that did not ask for a GPU.
         good = _last_good(machine, None, ("gpu",))
     else:
         good = _last_good(machine, None)

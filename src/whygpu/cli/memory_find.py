@@ -132,8 +132,8 @@ def _done_in_words(progress: Progress) -> str:
 
 
 def _in_words(progress: Progress) -> str:
-    done = _done_in_words(progress)
     number = len(progress.trials) + 1
-    so_far = f"; so far {done}" if done else ""
+    fitting = max((trial.batch for trial in progress.trials if trial.outcome == "fits"), default=0)
+    so_far = f"; {fitting} fits" if fitting else ""
     where = "GPU" if progress.on_gpu else "main"
     return f"{where} memory, trial {number}, batch {progress.batch}: {progress.stage}{so_far}"

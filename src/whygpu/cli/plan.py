@@ -150,7 +150,10 @@ def _update() -> None:
 def _show(answer: PlanAnswer, options: argparse.Namespace) -> None:
     from whygpu.render import plan_json, plan_text
 
-    if options.matrix:
+    if options.json:
+        # It lists every release, also without --matrix.
+        output.data(answer, plan_json.render)
+    elif options.matrix:
         from whygpu.planner.matrix import matrix
 
         output.page(
@@ -158,8 +161,6 @@ def _show(answer: PlanAnswer, options: argparse.Namespace) -> None:
             lambda rows, width, color: plan_text.render_matrix(rows, color=color),
             color=options.color,
         )
-    elif options.json:
-        output.data(answer, plan_json.render)
     else:
         output.page(answer, plan_text.render, color=options.color)
 

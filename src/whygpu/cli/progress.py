@@ -51,8 +51,10 @@ class _StatusLine:
 
     def _write(self) -> None:
         passed = int(time.monotonic() - self._began)
-        line = self._text + (f" ({passed} s)" if passed else "")
-        output.say_own(f"\r\033[K{line[: output.width(sys.stderr) - 1]}")
+        clock = f" ({passed} s)" if passed else ""
+        # The clock is what shows that the work goes on, so a long text is cut before it.
+        text = self._text[: output.width(sys.stderr) - 1 - len(clock)]
+        output.say_own(f"\r\033[K{text}{clock}")
 
 
 @contextmanager

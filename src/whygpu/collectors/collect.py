@@ -88,7 +88,7 @@ def collect_for_plan(
     """The facts that decide which releases fit.
 
     The interpreter and the driver are not queried if the user has given their facts. The frameworks
-    are examined only if `needs_frameworks` says so of the installed packages.
+    are examined only if `needs_frameworks` returns true for the installed packages.
     """
     asked = Background(lambda: _for_plan(host, python, needs_frameworks)) if asks_python else None
     machine = system.collect(host)

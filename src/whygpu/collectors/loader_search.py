@@ -202,7 +202,7 @@ class Searcher:
         folder."""
         known = self._expanded.get((owner.origin, written))
         if known is None:
-            # TensorFlow's list has hundreds of entries, of which about a dozen differ.
+            # TensorFlow's list has hundreds of entries; about a dozen of them differ.
             texts = (self.expand(text, owner) for text in dict.fromkeys(written))
             known = tuple(
                 dict.fromkeys(text.rstrip("/") or ("/" if text else "") for text in texts)

@@ -22,7 +22,7 @@ FUNCTION_NOT_FOUND = 13
 UNREADABLE = 999
 
 MOST_PAIRED = 32
-"""GPUs of which each two are compared; no machine has more."""
+"""GPUs that are compared in pairs; no machine has more."""
 MOST_LINKS = 36
 """NVLinks of one GPU; the largest has 18."""
 

@@ -150,8 +150,9 @@ def _may_share_library(one: Lane, other: Lane) -> bool:
 def _far_beyond(
     pair: PairVerdict, against: PairVerdict, agreed: PairVerdict
 ) -> tuple[str, float, float] | None:
-    """The first output of which two pairs differ far more than the pair that agrees, which rounded
-    differently: so the program does not amplify rounding that much. Also the roundings of both.
+    """The first output in which two pairs differ far more than the pair that agrees. That pair
+    rounded differently, so the program does not amplify rounding that much. Also the roundings of
+    both.
 
     Results that are identical, bit for bit, show nothing: neither lane may have rounded."""
     apart, again, close = (

@@ -1,9 +1,9 @@
 """Whether results depend on random numbers that the program does not seed itself.
 
-Every lane is given the same seed, so that a program without one is comparable at all. But devices
-and backends have generators of their own, which make other numbers of the same seed: what differs
-then is the numbers drawn, and not what the device makes of them. One more run with another seed
-tells.
+Every lane gets the same seed, because without it two runs of a program that sets none could not be
+compared. But each device and backend has its own generator, which makes other numbers from the same
+seed. Then the lanes differ in the random numbers, and not in how they compute with them. One more
+run with another seed shows whether results depend on random numbers.
 """
 
 from __future__ import annotations

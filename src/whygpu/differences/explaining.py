@@ -41,7 +41,7 @@ class Question(NamedTuple):
 
 
 class Explainer:
-    """Answers the questions about two machines, of which the reports are given."""
+    """Answers the questions about two machines, from their reports."""
 
     def __init__(
         self, bench: Bench, before: Report, after: Report, causes: Sequence[Cause]

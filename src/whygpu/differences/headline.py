@@ -196,7 +196,7 @@ def _same_verdict(sides: tuple[Side, Side]) -> str:
 
 
 def _unclear_text(unclear: Sequence[FrameworkChange]) -> str:
-    """What is known about frameworks of which only one side could be judged."""
+    """What is known about frameworks that could be judged on one side only."""
     now = [item for item in unclear if item.after != "unknown"]
     if not now:
         names = and_list([display_name(item.name) for item in unclear])

@@ -71,7 +71,7 @@ class Leaf(NamedTuple):
 
 
 class _Fields(NamedTuple):
-    """A record of which some fields differ."""
+    """A record in which some fields differ."""
 
     before: Any
     after: Any

@@ -1,4 +1,4 @@
-"""What would let an installer that works in the copy change something outside of it."""
+"""Settings with which an installer that works in the copy would change something outside of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SETTING = re.compile(r"^(?:global|install|uninstall)\.(target|prefix|root|pytho
 
 
 def pip_setting(python: str, environ: Mapping[str, str]) -> str:
-    """The line of pip's configuration files that leads it elsewhere; empty if there is none."""
+    """The line of pip's configuration that makes it install elsewhere; empty if there is none."""
     try:
         listed = subprocess.run(
             [python, "-m", "pip", "config", "list"],
@@ -34,8 +34,8 @@ def pip_setting(python: str, environ: Mapping[str, str]) -> str:
 def user_packages(interpreter: Interpreter) -> str:
     """The folder of the user's own packages, if pip would change them from this environment.
 
-    In a virtual environment pip leaves alone what is outside of it. In one of conda it does not:
-    it removes a package of the user before it installs another version.
+    In a virtual environment, pip changes nothing outside of it. In a conda environment, it removes
+    a package of the user before it installs another version.
     """
     site = interpreter.user_site
     if os.path.exists(os.path.join(interpreter.prefix, "pyvenv.cfg")) or not isinstance(

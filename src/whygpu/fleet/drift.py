@@ -73,7 +73,7 @@ def _compared(
         return None
     compared = sum(map(len, values.values()))
     most = max(values, key=lambda value: len(values[value]))
-    # In a fleet of which one half is new, neither half is the odd one.
+    # If one half of a fleet is new, neither half is the odd one.
     usual = most if 3 * len(values[most]) >= 2 * compared else None
     others = [
         OddValue(value, tuple(sorted(nodes))) for value, nodes in values.items() if value != usual

@@ -239,7 +239,7 @@ def _visible(policy: DevicePolicy, seen: Look | None, environ: Mapping[str, str]
 
 
 def settings_of(plan: LaunchPlan) -> RunSettings:
-    """What every process below the run is told."""
+    """The settings that every process of the run gets."""
     return RunSettings(
         calls=tuple(CallSetting(call.framework, call.name, call.arguments) for call in plan.calls),
         readings=tuple(

@@ -289,7 +289,7 @@ def _judged(
 
 
 def machine_with(python: str) -> MachineSpec:
-    """A Linux machine of which nothing else is known."""
+    """A Linux machine about which nothing else is known."""
     unknown = Unknown("the file does not say it")
     return MachineSpec(
         Known(python, "the base image") if python else unknown,

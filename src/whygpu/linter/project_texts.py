@@ -112,7 +112,7 @@ def _on_disk(top: str, folder: str) -> _Texts:
 
 
 def _from_disk(path: str) -> str | None:
-    """Not kept like the files that others name, of which there are few."""
+    """Not cached, unlike the few files that other files name."""
     try:
         content = read_start(path, _LARGEST + 1)
     except (OSError, ValueError):

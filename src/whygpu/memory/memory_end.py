@@ -27,20 +27,21 @@ from whygpu.readers.allocator_state import allocator_states
 from whygpu.readers.memory_errors import shortage_in_text
 
 _FRAMEWORKS = {"xla": ("jax", "tensorflow"), "tensorflow": ("tensorflow",), "torch": ("torch",)}
-"""Whose allocator a refusal is of, by who tells of it; of others it may be anybody's."""
+"""The frameworks whose allocator may have refused, by the software that reported the refusal."""
 _GPU_NUMBER = late(r"\bGPU[ _:](?P<number>\d+)|\bon device (?P<of_xla>\d+)")
 _NO_TORCH_POOL = frozenset({"jax", "tensorflow"})
-"""Frameworks that reserve all they may use at once: what is free within is no sign of gaps."""
+"""Frameworks that reserve their whole share at once: free memory in it does not show gaps."""
 _ENDED_BY_KERNEL = Shortage("kernel", "host", None, None, None, None, "Killed")
 _MOST_HOLDERS = 3
 _PLENTY = 0.25
-"""Of the computer's memory: with so much left, it was not that which ran out."""
+"""If more than this part of main memory was available, main memory did not run out."""
 _TELLING = 0.9
-"""Of a batch: to hear that a little less might do helps nobody."""
+"""An upper bound for the batch is reported only if it is at most this part of the batch."""
 _ALL = 0.98
-"""Of a GPU's memory: what CUDA calls the total is a little less than what the driver does."""
+"""A limit above this part of a GPU's memory is the GPU itself: the total that CUDA reports is a
+little less than the driver's."""
 _CONTEXT = 1 << 29
-"""What a process has on a GPU beside its tensors, about: context, kernels, workspaces."""
+"""Approximate memory of a process on a GPU besides its tensors: context, kernels, workspaces."""
 
 
 _GPU_LIMITS: dict[LimitKind, str] = {
@@ -51,17 +52,17 @@ _GPU_LIMITS: dict[LimitKind, str] = {
 
 
 class Run(NamedTuple):
-    """What is left of a run that failed."""
+    """What is known about a run after it failed."""
 
     error_text: str
-    """The two ends of its standard error."""
+    """The beginning and the end of its standard error."""
     records: tuple[ProcessRecord, ...]
     host: HostMemory
     policy: DevicePolicy
     progress: int = 0
-    """Lines of its output that tell of work done."""
+    """How many lines of its output report finished work."""
     gpus: tuple[Gpu, ...] = ()
-    """As the driver describes them now, after its end."""
+    """As the driver describes them after the run."""
     shared_total: int | None = None
     """The size of /dev/shm."""
     limit_overruled: bool = False
@@ -69,12 +70,12 @@ class Run(NamedTuple):
 
 
 def memory_end(run: Run) -> MemoryEnd | None:
-    """How memory ended the run; None where nothing says that it did."""
+    """How lack of memory ended the run; None if nothing shows that it did."""
     shortage, record = _found(run)
     if shortage is None:
         return None
     if shortage.place == "gpu" and shortage.of == "xla" and not _on_gpu(run.records):
-        # XLA has the same words for the computer's memory.
+        # XLA uses the same words for main memory.
         shortage = shortage._replace(place="host")
     if shortage.place == "gpu":
         return _on_the_gpu(run, shortage, record)
@@ -87,7 +88,7 @@ def memory_end(run: Run) -> MemoryEnd | None:
 
 
 def _found(run: Run) -> tuple[Shortage | None, ProcessRecord | None]:
-    """What was refused, and the record of the process that it was refused to."""
+    """The refused request, and the record of the process that made it."""
     for record in reversed(run.records):
         shortage = shortage_in_text(record.memory.error) if record.memory.error else None
         if shortage is not None:
@@ -161,7 +162,7 @@ def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None)
     if own is not None and (limit is None or own.limit < limit):
         limit, limit_is = own.limit, f"{own.name} of the process"
         limit_kind = "address-space" if own.name == "RLIMIT_AS" else "data"
-        # By the time a process can tell, what it needed for the step that failed is free again.
+        # When the process reports its memory, that of the failed step has been freed.
         held = max(own.in_use, min(own.limit, run.host.peak or 0))
         free = max(0, own.limit - held)
     elif limit is not None and limit_kind == "control-group" and held is not None:
@@ -169,7 +170,7 @@ def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None)
     if shortage is not _ENDED_BY_KERNEL and free is not None and limit is not None:
         plenty = limit if own is not None else int(_PLENTY * limit)
         if free > (plenty if shortage.asked is None else shortage.asked):
-            # Then this limit is not what refused it: an allocator of the framework's has its own.
+            # With so much free, this limit is not the reason: the allocator has its own limit.
             limit, limit_is, limit_kind = None, "", "unknown"
     course = Course(
         shortage.place,
@@ -219,7 +220,8 @@ def _judged(course: Course, shortage: Shortage, record: ProcessRecord | None) ->
 
 
 def with_bound(end: MemoryEnd, batch: int | None) -> MemoryEnd:
-    """What is certain of the batch that would fit: the step was not done, so it needs no less."""
+    """Add an upper bound for the batch that fits: the failed step needed at least what it held and
+    requested."""
     end = end._replace(batch=batch)
     if end.reason != "too-big" or None in (batch, end.limit, end.held, end.asked):
         return end
@@ -242,7 +244,7 @@ def _named_device(text: str) -> str | None:
 
 
 def _allocator(memory: ProcessMemory, shortage: Shortage) -> Allocator | None:
-    """The one that refused: of the framework and the GPU that the words name, else the fullest."""
+    """The fullest allocator of the framework and the GPU that the message names: it refused."""
     framework = _FRAMEWORKS.get(shortage.of)
     device = _named_device(shortage.text)
     fitting = [
@@ -264,7 +266,7 @@ def _curve_on(memory: ProcessMemory, device: str, allocator: Allocator | None) -
 
 
 def _state_of(text: str, shortage: Shortage) -> AllocatorState | None:
-    """What TensorFlow last reported about the GPU, if it was TensorFlow that was refused.
+    """The last report of TensorFlow's allocator about the GPU, if TensorFlow made the request.
 
     XLA in TensorFlow takes its memory from the same allocator.
     """
@@ -280,8 +282,8 @@ def _held_at_refusal(
 ) -> int | None:
     """What was in use when memory ran out; None if the allocator was asked too late to know.
 
-    An exception in TensorFlow frees the tensors of the step that failed: if the request would fit
-    beside what is left, that is not what it was refused for.
+    An exception in TensorFlow frees the tensors of the failed step. If the request would fit into
+    what is free now, the memory in use now is less than it was at the refusal.
     """
     if allocator.of != "tensorflow" or asked is None or limit is None:
         return allocator.live
@@ -330,9 +332,9 @@ def _unused(allocator: Allocator | None) -> int | None:
 
 
 def _of_its_own_limit(others: int | None, limit: int | None, total: int | None) -> int | None:
-    """How much of what this process may have others hold: nothing, where the GPU has room for all.
+    """How much of this process's limit other processes hold.
 
-    A process with a limit of its own runs out beside others that take nothing from it.
+    It is 0 if the GPU has enough memory for the others and for the whole limit.
     """
     if others is None or limit is None or total is None:
         return others
@@ -340,7 +342,7 @@ def _of_its_own_limit(others: int | None, limit: int | None, total: int | None) 
 
 
 def _others(allocator: Allocator | None, gpu: Gpu | None) -> int | None:
-    """What was not this process's when it died, or as near as can be what is in use after it."""
+    """The memory of other processes when this one died; if unknown, what is in use afterwards."""
     if allocator is not None and allocator.total and allocator.free is not None:
         rest = allocator.total - allocator.free - (allocator.reserved or allocator.live)
         return rest - _CONTEXT if rest > 2 * _CONTEXT else 0
@@ -358,8 +360,7 @@ def _value(observed: Observed[int]) -> int | None:
 
 
 def part_of(curve: Curve, start: float | None, end: float | None) -> Curve:
-    """The part of a curve that is the program's work: after its imports, and before it is taken
-    down."""
+    """The part of a curve between these times: after the imports, and before the process ends."""
     first = start - curve.began if start is not None else 0.0
     last = end - curve.began if end is not None else math.inf
     kept = [point for point in curve.points if first <= point.seconds <= last]

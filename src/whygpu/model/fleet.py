@@ -125,12 +125,12 @@ class VerdictCount(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A fact that all nodes of a group have, and no other node of which it is known."""
+    """A fact that all nodes of a group have in common, and no other node whose value is known."""
 
     fact: FactName
     value: str
     unknown: int
-    """Other nodes of which it is not known."""
+    """Other nodes whose value is not known."""
 
 
 class Example(NamedTuple):
@@ -168,14 +168,14 @@ class Drift(NamedTuple):
     among: str
     """What makes the nodes comparable: their GPUs, or their processor."""
     compared: int
-    """Nodes of which the fact is known."""
+    """Nodes whose value is known."""
     usual: str | None
     """The value of two thirds of them; None if no value has that many."""
     usual_nodes: int
     others: tuple[OddValue, ...]
     """Rarest first. Without a usual value: all values."""
     unknown: int
-    """Comparable nodes of which the fact is not known."""
+    """Comparable nodes whose value is not known."""
 
 
 class Uncheckable(NamedTuple):

@@ -39,7 +39,7 @@ class TableUpdate(NamedTuple):
     gone: tuple[str, ...]
     """Releases that the index no longer has."""
     unread: tuple[str, ...]
-    """Releases of which the index does not say for which CUDA release and GPUs they are built."""
+    """Releases for which the index does not say what CUDA release and GPUs they are built for."""
 
 
 class Wish(NamedTuple):

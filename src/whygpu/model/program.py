@@ -243,7 +243,7 @@ class Program:
         return Origin(self._followed[function].path, getattr(node, "lineno", 1))
 
     def only_here(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-        """The edits, unless one is for a line of another file, of which only the call is here."""
+        """The edits; none if one of them is for another file, which this file only calls."""
         calls = {self.place(followed.call) for followed in self._followed.values()}
         return () if any(edit.place in calls for edit in edits) else edits
 

@@ -75,7 +75,7 @@ _MANYLINUX = re.compile(r"(?:manylinux_(\d+)_(\d+)|(manylinux\d+))_x86_64")
 
 
 def names_nvidia(package: str) -> bool:
-    """Whether a package is one of NVIDIA's own, of which the page says enough."""
+    """Whether a package is one of NVIDIA's own: its page says enough about it."""
     return package.startswith(("nvidia-", "cuda-", "tensorrt"))
 
 

@@ -1,4 +1,4 @@
-"""A wheel on a web server as a zip archive, of which no more is fetched than is looked at."""
+"""A wheel on a web server as a zip archive; only the parts that are read are fetched."""
 
 from __future__ import annotations
 

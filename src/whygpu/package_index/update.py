@@ -40,7 +40,7 @@ _BUILDS = frozenset(
         "jax-cuda13-plugin",
     )
 )
-"""Packages with GPU code of which only the wheel shows how it was built."""
+"""Packages with GPU code; only their wheels show how it was built."""
 
 Progress = Callable[[str], None]
 T = TypeVar("T")

@@ -216,7 +216,7 @@ def _is_unknown(found: Candidate | Problem) -> bool:
 def _on_torch_index(
     requirement: PinnedRequirement, tag: str, context: FileContext
 ) -> Candidate | Problem:
-    """The newest release in the range of which the index has a build for the machine."""
+    """The newest release in the range that has a build for the machine on the index."""
     specifier = public_range(requirement.specifier)
     limited = context.range_of(requirement)
     rows = [r for r in reversed(context.table.versions("torch")) if contains(limited, r.version)]

@@ -30,7 +30,7 @@ from whygpu.tables.versions import release_numbers
 
 _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,6}){0,3}")
 _CUDA_ELSEWHERE = ("onnxruntime",)
-"""Frameworks of which no release includes the CUDA libraries."""
+"""Frameworks whose releases never include the CUDA libraries."""
 _OWN_BUILD = ("torch",)
 """Frameworks whose plain package is the GPU build, without an extra."""
 

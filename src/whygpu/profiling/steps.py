@@ -49,7 +49,7 @@ class StepsFound(NamedTuple):
     def step_name(self) -> str:
         """The function whose calls are the steps; empty if they are something else."""
         name = _name(self.marks) if self.family in ("tensorflow", "jax") else ""
-        # Of a method, as it stands in the program: tape.gradient(...).
+        # A method has its receiver too, as the program writes it: tape.gradient(...).
         return name.rpartition(".")[2]
 
 

@@ -20,7 +20,7 @@ IN_BETWEEN = 8
 KEPT = 2 * AT_EACH_END + IN_BETWEEN
 
 _BARS = re.compile("[\u2500-\u259f]{1,200}")
-"""The characters of which progress bars are drawn."""
+"""The characters that progress bars consist of."""
 _NOT_WORDS = bytes(
     byte for byte in range(128) if not (65 <= byte <= 90 or 97 <= byte <= 122) and byte != ord("\n")
 )

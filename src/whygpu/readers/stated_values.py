@@ -56,7 +56,7 @@ _EMPTY = re.compile(
     r"(?:(?:an |eine |une |una )?(?:empty|leere|liste vide|lista vac[ií]a)"
     r"(?: (?:list|tuple|Liste))?|nothing|no GPUs?|空列表|空)(?!\w)"
 )
-"""The words for [], of which a person leaves out the brackets."""
+"""What people write instead of []."""
 _LONGEST = 2_000
 _MOST_VALUES = 12
 _WORDS = (

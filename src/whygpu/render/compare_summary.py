@@ -93,7 +93,7 @@ def _each_of(names: Sequence[str]) -> str:
 
 
 def remarks(lanes: Sequence[LaneResult]) -> list[Remark]:
-    """Remarks on single lanes, worst first; what holds for several lanes is said once."""
+    """Remarks on single lanes, worst first; a remark that holds for several lanes is made once."""
     wrong: dict[tuple[str, str], list[str]] = {}
     slower: dict[str, list[str]] = {}
     other: dict[str, list[str]] = {}

@@ -197,7 +197,7 @@ def usual_text(drift: Drift) -> str:
 
 
 def unknown_text(drift: Drift) -> str:
-    """A majority is one of the nodes of which the value is known."""
+    """The majority is counted among the nodes whose value is known."""
     return f", not counting {drift.unknown:,} where it is unknown" if drift.unknown else ""
 
 

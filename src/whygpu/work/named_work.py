@@ -36,7 +36,7 @@ _OTHERS = {
 
 
 def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
-    """UsageError where there is no such thing, or it is of a kind that does not serve here."""
+    """Raises UsageError if it does not exist, or is of a kind that this verb does not take."""
     path, colon, name = text.rpartition(":")
     if colon and not name and path.endswith(".py"):
         raise UsageError(f"{text!r}: which function of it? expected {path}:function")
@@ -72,7 +72,7 @@ def _expected(allowed: Collection[WhatKind]) -> str:
 
 
 def _state(text: str) -> str:
-    """What there is of that name, where it is no file that could be meant."""
+    """What exists under that name, if it is no file that the verb takes."""
     path = text if os.path.exists(text) else text.rpartition(":")[0] or text
     if os.path.isdir(path):
         return f": {path} is a folder" if path != text else " is a folder"
@@ -89,7 +89,7 @@ def _hint(text: str) -> str:
 
 
 def _check_model(what: What) -> None:
-    """What a download or a copy that went wrong leaves behind is told before Keras is started."""
+    """Report the remains of a failed download or copy, before Keras is started."""
     try:
         with open(what.path, "rb") as file:
             start = file.read(64)

@@ -374,7 +374,7 @@ def _by_generation(log: Log) -> Iterator[Finding]:
         if started is not None:
             yield _from_log(log, [gpu.line, started.line], what, "likely")
         elif (said := complaints(log, *ABOUT_USE)) and log.version_of(log.framework or ""):
-            # The versions and the GPU are only told, and not all that is told is in use.
+            # A person names the versions and the GPU; the program may use others.
             yield _from_log(log, sorted({gpu.line, said[0]}), what, "possible")
     elif not lines:
         yield from _beside_work(log)

@@ -370,7 +370,7 @@ _SINCE_1_15 = late(
 
 
 def _placed_without(log: Log, refused: Match) -> Finding:
-    """TensorFlow says so of its build; before 1.15, builds with CUDA said it as well."""
+    """TensorFlow states that its build has no CUDA; before 1.15, builds with CUDA stated it too."""
     return CAUSE.finding(
         subject="tensorflow",
         effect="broken",

@@ -232,7 +232,7 @@ _NEEDS: dict[BuildKind, str] = {
 
 
 def _of_other_makers(machine: Snapshot) -> Iterator[Gap]:
-    """Builds for GPUs that need another driver than NVIDIA's, of which WSL shows nothing."""
+    """Builds for GPUs with another driver than NVIDIA's, about which WSL shows nothing."""
     for framework in need_or(machine.target.frameworks, ()):
         kind = framework.build.kind
         needs = _NEEDS.get(kind.value) if isinstance(kind, Known) else None

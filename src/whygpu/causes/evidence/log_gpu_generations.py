@@ -43,7 +43,7 @@ _TOOLKIT = late(
 NO_KERNELS_FOR = late(
     r"not built with CUDA kernel binaries compatible with compute capability (?P<capability>[\d.]*\d)"
 )
-"""TensorFlow says so of the GPU that it uses."""
+"""TensorFlow's words for the GPU that it uses."""
 REFUSED_AND_OLD = late(
     r"invalid value for --gpu-architecture[^\n]{0,40}(?:\n[^\n]{0,400}){1,6}?"
     r"-arch[= ](?:compute|sm)_[1-4]\d\b"

@@ -50,7 +50,7 @@ _REPORTED = re.compile(r"\n[\w ()./-]{2,40}: v?\d[\w.+-]{0,40}(?=\n|$)")
 """Below a message, people write which versions they have."""
 _PATH = re.compile(r"\S{0,400}[/\\]\S{0,400}")
 _ALTERNATIVE = re.compile(r"(?:, | or | and |, or )(?:CUDA )?", re.IGNORECASE)
-"""Between two releases of which either is good."""
+"""What stands between two releases if either of them is accepted."""
 _LONGEST = 600
 _MOST_VERSIONS = 4
 

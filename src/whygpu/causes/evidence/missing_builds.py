@@ -79,7 +79,7 @@ class Reason(NamedTuple):
 _TORCH_FAMILY = ("torch", "torchvision", "torchaudio")
 _CUDA_PACKAGE = late(r"nvidia-|cupy-cuda|jax-cuda|tensorflow-gpu$|onnxruntime-gpu$")
 _ALL_KNOWN = ("tensorflow", "tensorflow-gpu", "torch")
-"""Packages of which the release table has every final release."""
+"""Packages whose final releases are all in the release table."""
 _NO_CUDA_ON_ARM_BEFORE = (2, 4)
 """PyTorch's first CUDA builds for Linux on aarch64 (https://download.pytorch.org/whl/cu124/)."""
 

@@ -1,4 +1,4 @@
-"""Findings about libraries of which the machine has no copy: those of CUDA, and cuDNN."""
+"""Findings about libraries that the machine has no copy of: those of CUDA, and cuDNN."""
 
 from __future__ import annotations
 

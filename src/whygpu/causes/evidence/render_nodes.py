@@ -18,7 +18,7 @@ _NOBODY = ("root", "nobody", "nogroup")
 
 
 def unusable(nodes: Sequence[DeviceNode]) -> str | None:
-    """Why none of these files, of which one is enough, can be opened; None if one can, or if there
+    """Why none of these files can be opened, when one is enough; None if one can, or if there
     is none."""
     if not nodes or any(node.usable for node in nodes):
         return None

@@ -180,7 +180,7 @@ def _pip(arguments: list[_Word], python: str) -> PackageInstall:
             continue
         elif text == "." or text.startswith(("./", "../", "/", ".[")):
             if (wheel := wheel_of(text)) is not None:
-                # Perhaps an own build, of which the release says little.
+                # It may be a build of the user's own: then its release says little about it.
                 requirements.append(PinnedRequirement(wheel[0], (), "", "", place, url=text))
             elif not text.endswith(".whl"):
                 projects.append(text.partition("[")[0])

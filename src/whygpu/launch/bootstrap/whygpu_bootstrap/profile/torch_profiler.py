@@ -53,7 +53,7 @@ class Profiler:
         try:
             activities = [torch.profiler.ProfilerActivity.CUDA]
             with warnings.catch_warnings():
-                # Some releases warn about cycles, of which there is one here.
+                # Some releases warn about reference cycles; there is one here.
                 warnings.simplefilter("ignore")
                 self._running = torch.profiler.profile(activities=activities)
                 self._running.start()

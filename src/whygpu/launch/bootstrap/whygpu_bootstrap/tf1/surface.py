@@ -25,7 +25,7 @@ _state: "dict[str, Any]" = {}
 _NOTHING = object()
 
 KERAS_INSIDE = "2.6.0"
-"""The release of Keras of which TensorFlow 2 contains a copy."""
+"""The release of Keras that TensorFlow 2 contains a copy of."""
 
 
 def get() -> "Any":

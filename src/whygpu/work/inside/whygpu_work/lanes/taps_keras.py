@@ -28,7 +28,7 @@ def tapped(keras: "Any", model: "Any", on_step: "Callable[..., Any]") -> "Iterat
     """
     taps = _Taps(keras, model, on_step)
     classes = [keras.layers.Layer]
-    if hasattr(keras, "Operation"):  # Keras 3, of which layers are one kind
+    if hasattr(keras, "Operation"):  # Keras 3, where a layer is one kind of operation
         classes.append(keras.Operation)
     originals = [cls.__call__ for cls in classes]
     for cls, original in zip(classes, originals):

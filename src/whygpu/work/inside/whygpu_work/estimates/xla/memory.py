@@ -78,7 +78,7 @@ def _kernels(
 
 
 def _beside(graph: "Graph", written: "set[Node]") -> "dict[Node, list[Node]]":
-    """Arrays of which the same kernel also stores a transposed copy."""
+    """Arrays that the same kernel also stores as a transposed copy."""
     own = WRITTEN + ("parameter", "part", "transpose")
     turned = {
         node: [
