@@ -279,27 +279,17 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
 
 
 def _instead(verdict: RequirementVerdict, wanted: str, setup: Setup) -> str:
-    if verdict.kind == "removed" and "==" not in verdict.requirement.specifier:
-        # Nothing says which release the program was made for, except what is around it.
-        return _instead_of_removed(verdict, wanted, setup)
+    from whygpu.causes.evidence.agreeing_tensorflow import advice, around, pinned
+
+    requirement, base = verdict.requirement, setup.base
+    if requirement.name in ("tensorflow", "tensorflow-gpu"):
+        if verdict.kind == "removed" and base is not None and base.framework == "tensorflow":
+            return f"Remove {requirement.name}: {base.reference} has TensorFlow."
+        return advice(pinned(requirement.specifier), around(setup))
+    if verdict.kind == "no-release-fits" and wanted:
+        # Nothing says whether the program runs with another release than the one that it pins.
+        return (
+            "Use a Python that it has wheels for. Or, if the program runs with another release, "
+            f"write {wanted}."
+        )
     return f"Write {wanted}." if wanted else verdict.advice or "Choose another release."
-
-
-def _instead_of_removed(verdict: RequirementVerdict, wanted: str, setup: Setup) -> str:
-    from whygpu.causes.evidence.older_tensorflow import older_tensorflow
-
-    name = verdict.requirement.name
-    base = setup.base
-    if base is not None and base.framework == "tensorflow" and base.uses_gpu:
-        return f"Remove {name}: {base.reference} has TensorFlow with support for GPUs."
-    older = older_tensorflow(setup.requirements, base, setup.python)
-    if older is not None:
-        first, *others = older.releases
-        choice = "".join(f" (or =={row.version} for TensorFlow 2)" for row in others)
-        wheels = f"It has wheels for Python {first.pythons[0]} to {first.pythons[-1]}."
-        return f"Write {name}=={first.version}{choice}, {older.because}. {wheels}"
-    newest = f"For a program that runs with TensorFlow 2, write {wanted}. " if wanted else ""
-    return (
-        f"{newest}For an older one, pin the release of {name} that it was made for, up to 2.11, and "
-        "use a Python and a CUDA that it was built for."
-    )

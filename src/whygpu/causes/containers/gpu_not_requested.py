@@ -378,7 +378,8 @@ def detect(setup: Setup) -> Iterator[SetupFinding]:
                 subject=MACHINE,
                 message=f"{setup.title} asks for {grant.text}, but gets no GPU: {grant.refused}",
                 fix=f"Write {grant.edits[0].replacement}." if grant.edits else fix,
-                rests_on=("gpus",) if setup.kind == "service" else (),
+                # A line that is refused is wrong whatever else gives a GPU.
+                rests_on=("gpus",) if grant.text.startswith("runtime") else (),
                 edits=grant.edits,
             )
             return

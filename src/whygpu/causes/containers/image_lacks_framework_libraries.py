@@ -178,6 +178,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.agreeing_tensorflow import Around, advice, around, pinned
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.cause import cause
 from whygpu.model.deployment import BaseImage, CudaModule, Setup, SetupFinding
@@ -229,7 +230,7 @@ def _in_image(image: Setup, reason: str) -> Iterator[SetupFinding]:
             message=f"TensorFlow {verdict.version} needs CUDA {build.cuda} and cuDNN "
             f"{build.cudnn}, but the image {base.reference} ({where}) {lack}: it will find no GPU "
             f"({reason}){doubt}",
-            fix=_fix(verdict, build),
+            fix=_fix(verdict, image),
             rests_on=("purpose", "packages", "arguments"),
             confidence="possible" if doubt else "likely",
             severity="info" if doubt else None,
@@ -258,8 +259,11 @@ def _in_job(job: Setup, module: CudaModule) -> Iterator[SetupFinding]:
             message=f"TensorFlow {verdict.version} (line {verdict.requirement.place.line} of "
             f"{verdict.requirement.place.file}) needs CUDA {build.cuda} and cuDNN {build.cudnn}, "
             f"but the job loads {lack}: it will find no GPU",
-            fix=f"Load modules of CUDA {build.cuda} and cuDNN {build.cudnn}, or write "
-            f"{wanted_instead(verdict) or 'another release'}.",
+            fix=advice(
+                pinned(verdict.requirement.specifier),
+                Around(cuda=module.cuda, cudnn=module.cudnn, named=f"CUDA {module.cuda}"),
+                "modules of",
+            ),
             rests_on=("packages",),
             confidence="likely",
         )
@@ -293,12 +297,12 @@ def _lack(base: BaseImage, build: TensorflowBuild, has_own_cudnn: bool) -> str:
     return f"has cuDNN {base.cudnn}" if base.cudnn != build.cudnn else ""
 
 
-def _fix(verdict: RequirementVerdict, build: TensorflowBuild) -> str:
-    wanted = wanted_instead(verdict)
-    if "and-cuda" in wanted:
-        return f"Write {wanted}, which brings its libraries."
-    minor = ".".join(build.cuda.split(".")[:2])
-    return f"Choose a base image with CUDA {minor} and cuDNN {build.cudnn}, as nvidia/cuda has it."
+def _fix(verdict: RequirementVerdict, image: Setup) -> str:
+    given = around(image)
+    if not given.cudnn and not image.has_own_cudnn:
+        # No release finds all of its libraries there.
+        given = given._replace(cuda="", named="")
+    return advice(pinned(verdict.requirement.specifier), given)
 
 
 def _defective(setup: Setup) -> Iterator[SetupFinding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.evidence.older_tensorflow import needs_another_cuda, older_tensorflow
+from whygpu.causes.evidence.agreeing_tensorflow import advice, agrees, around, pinned
 from whygpu.causes.evidence.setup_requirements import already_in_base, wanted_instead
 from whygpu.model.deployment import Setup
 from whygpu.model.lazy_regex import late
@@ -69,13 +69,8 @@ def _ask_for_cuda(requirement: PinnedRequirement) -> str:
 
 def _gpu_build_for(image: Setup, wanted: str) -> str:
     """The planner does not know the CUDA of the image, which TensorFlow uses."""
-    if needs_another_cuda(wanted, image.base):
-        others = [each for each in image.requirements if "tensorflow" not in each.name]
-        older = older_tensorflow(others, image.base, image.python)
-        if older is not None:
-            row = older.releases[0]
-            return f"Write {row.package}=={row.version}, {older.because}."
-    return f"Write {wanted}."
+    version, given = pinned(wanted) if "tensorflow" in wanted else "", around(image)
+    return f"Write {wanted}." if agrees(version, given) else advice(version, given)
 
 
 def _other_user(image: Setup) -> str:
