@@ -302,3 +302,44 @@ def test_only_libraries_on_the_lines_of_a_cause_are_spoken_of_and_never_the_driv
     log = "\n".join(map(MISSES.format, libraries))
     (root,) = weighed([suggests("WG598", "missing")], [], COPIES, log).root_causes
     assert root.message == f"missing of machine{said}"
+
+
+PINNED = (
+    "2020-01-01 10:00:00.000001: E tensorflow/stream_executor/cuda/cuda_driver.cc:318] failed call "
+    "to cuInit: UNKNOWN ERROR (303)\n"
+    "InvalidArgumentError: Cannot assign a device for operation w: node w was explicitly assigned "
+    "to /device:GPU:0 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]. "
+    "Make sure the device specification refers to a valid device.\n"
+)
+NO_GPU = """
+start = "no-gpu"
+"""
+
+
+CONTAINER = """
+[system.container]
+runtime = "docker"
+driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
+"""
+
+
+def test_on_a_machine_without_a_gpu_the_program_that_requires_one_is_the_cause() -> None:
+    assert explain(read_text(PINNED), catalogue()).root_causes[0].cause == "no-nvidia-driver"
+    after = here(PINNED, NO_GPU)
+    assert [root.cause for root in after.root_causes] == ["device-placement-nonexistent"]
+    assert after.root_causes[0].confidence == "certain"
+    assert "This machine has no GPU" in after.headline
+    assert any("allow_soft_placement" in each.text for each in after.root_causes[0].remedies)
+    assert "no-nvidia-driver" in [symptom.cause for symptom in after.symptoms]
+
+
+def test_on_a_machine_without_a_gpu_a_log_without_one_needs_no_repair() -> None:
+    after = here(PINNED.splitlines()[0], NO_GPU)
+    assert [root.cause for root in after.root_causes] == ["no-nvidia-driver"]
+    assert after.root_causes[0].ask is None
+    assert "This machine has no GPU, so that is expected" in after.headline
+
+
+def test_a_container_may_hide_the_gpu_of_its_host() -> None:
+    after = here(PINNED, NO_GPU + CONTAINER)
+    assert after.root_causes[0].cause == "no-nvidia-driver"

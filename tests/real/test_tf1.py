@@ -79,6 +79,7 @@ def test_every_answer_is_that_of_tensorflow_1() -> None:
     [
         ("contrib module", ["ModuleNotFoundError", "contrib.factorization", "no counterpart"]),
         ("contrib name", ["ImportError", "cannot import name 'nothing_of_that_name'"]),
+        ("contrib name inside", ["ImportError", "cannot import name 'nothing_of_that_name'"]),
         ("keras layer", ["AttributeError", "LocallyConnected2D", "pip install tf_keras"]),
         ("estimator", ["AttributeError", "BoostedTreesClassifier", "2.15"]),
         ("TensorFlow 2 only", ["AttributeError", "without --tf1"]),

@@ -233,6 +233,8 @@ def test_why_nothing_ran_in_tensorflow(tmp_path: pathlib.Path, name: str) -> Non
     assert traced.trace["ops"] == []
     assert traced.trace["nothing_because"] == [why]
     assert traced.device == "none"
+    reasons = [each["reason"] for each in traced.trace["on_cpu_because"]]
+    assert reasons == (["no GPU visible"] if traced.trace["folded"] else [])
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,32 @@ def cells_of_contrib():
 
 
 @check
+def linear_maps_of_own_cells():
+    from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _Linear, _linear
+
+    first, second = (tf.constant(images(2, 4, 1)[:, row, :, 0], tf.float32) for row in (0, 1))
+    with tf.variable_scope("linear", initializer=wave):
+        sums = [_linear([first, second], 3, True)]
+        with tf.variable_scope("other"):
+            sums.append(_Linear(first, 2, False)(first))
+    return [evaluated(sums), names()]
+
+
+@check
+def normal_distributions_of_contrib():
+    distributions = tf.contrib.distributions
+    mean = tf.constant([[0.5, -1.0], [2.0, 0.0]])
+    one = distributions.MultivariateNormalDiag(mean, tf.constant([0.5, 2.0]))
+    other = distributions.MultivariateNormalDiag(loc=mean * 2.0, scale_diag=tf.ones_like(mean))
+    drawn = one.sample(5)
+    numbers = [one.log_prob(mean + 0.3), one.prob(mean), one.entropy(), one.mean(), one.stddev()]
+    numbers += [one.mode(), one.covariance(), one.variance(), one.kl_divergence(other)]
+    numbers += [distributions.kl_divergence(other, one), distributions.softplus_inverse(2.0)]
+    shapes = [drawn.shape.as_list(), one.batch_shape.as_list(), one.event_shape.as_list()]
+    return [evaluated(numbers), shapes]
+
+
+@check
 def sequences():
     x = tf.constant(images(2, 3, 1).reshape(2, 3, 3), tf.float32)
     targets = tf.constant([[0, 1, 2], [2, 1, 0]])
@@ -908,7 +934,12 @@ def names_inside_the_package():
 @check
 def values_of_a_module():
     found = vars(tf.logging)["INFO"], tf.logging.__dict__["WARN"]
-    return found, "exponential_decay" in vars(tf.train)
+    cells = [
+        each.__name__
+        for each in tf.contrib.rnn.__dict__.values()
+        if isinstance(each, type) and issubclass(each, tf.contrib.rnn.RNNCell)
+    ]
+    return found, "exponential_decay" in vars(tf.train), {"GRUCell", "MultiRNNCell"} <= {*cells}
 
 
 def refusals():
@@ -927,6 +958,9 @@ def refusals():
     def contrib_name():
         from tensorflow.contrib.layers import nothing_of_that_name  # noqa: F401
 
+    def inner_name():
+        from tensorflow.contrib.rnn.python.ops.rnn import nothing_of_that_name  # noqa: F401
+
     def wrong_name():
         from tensorflow.python.ops.array_ops import scalar  # noqa: F401
 
@@ -939,6 +973,7 @@ def refusals():
         "wrong name inside": refused(wrong_name),
         "contrib module": refused(contrib_module),
         "contrib name": refused(contrib_name),
+        "contrib name inside": refused(inner_name),
         "keras layer": refused(lambda: tf.keras.layers.LocallyConnected2D),
         "estimator": refused(lambda: tf.estimator.BoostedTreesClassifier),
         "TensorFlow 2 only": refused(lambda: tf.optimizers),

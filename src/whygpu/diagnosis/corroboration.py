@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from whygpu.causes.evidence.illegal_instructions import SIGNAL, looked_at
 from whygpu.diagnosis.other_machine import other_machine
 from whygpu.model.cause import Cause
-from whygpu.model.derived import and_list
+from whygpu.model.derived import and_list, usable_gpu
 from whygpu.model.explanation import Explanation
-from whygpu.model.finding import MACHINE, Evidence, Finding, seen
+from whygpu.model.finding import MACHINE, Evidence, Finding, Remedy, seen
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.log import LibraryEvent, Log
-from whygpu.model.observed import Known
+from whygpu.model.observed import Absent, Known
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
+
+_GPU_NOT_REACHED = frozenset(("no-nvidia-driver", "docker-no-gpu-runtime"))
+"""What a log without a GPU suggests to somebody who may have one."""
 
 _LASTING = frozenset("12368")
 """Families of faults that stay until somebody fixes them. Memory use and programs change."""
@@ -30,6 +33,8 @@ def corroborate(
     by_code = {cause.code: cause for cause in causes}
     if explanation.verdict == "unknown":
         return _from_machine_alone(explanation, log, report)
+    if _has_no_gpu(report.snapshot):
+        explanation = _without_gpu(explanation)
     confirmed: list[Finding] = []
     open_still: list[Finding] = []
     refuted: list[Finding] = []
@@ -54,6 +59,41 @@ def corroborate(
         roots = [*confirmed, *open_still]
         return _with_roots(explanation, roots, [*explanation.symptoms, *symptoms])
     return _with_roots(explanation, [*open_still, *refuted], explanation.symptoms)
+
+
+def _has_no_gpu(machine: Snapshot) -> bool:
+    """A container or WSL may hide one that the host has."""
+    facts = (usable_gpu(machine), machine.system.container, machine.system.wsl)
+    return all(isinstance(fact, Absent) for fact in facts)
+
+
+def _without_gpu(explanation: Explanation) -> Explanation:
+    """What reached no GPU has no other reason here; what the program did then is the cause."""
+    missed = [root for root in explanation.root_causes if root.cause in _GPU_NOT_REACHED]
+    if not missed:
+        return explanation
+    first, codes = missed[0], {root.code for root in missed}
+    ended = [
+        symptom._replace(
+            explained_by=None,
+            message=f"{symptom.message}. This machine has no GPU",
+            confidence="certain",
+            ask=None,
+        )
+        for symptom in explanation.symptoms
+        if symptom.explained_by in codes and symptom.effect == "broken"
+    ]
+    alone = first._replace(
+        message=f"{first.message}. This machine has no GPU, so that is expected",
+        remedies=(Remedy("Let the program run on the CPU, or use a machine with a GPU."),),
+        confidence="certain",
+        ask=None,
+    )
+    others = [root for root in explanation.root_causes if root.code not in codes]
+    kept = [symptom for symptom in explanation.symptoms if symptom.explained_by not in codes]
+    if ended:
+        kept.append(alone._replace(explained_by=ended[0].code))
+    return _with_roots(explanation, [*ended, *others] if ended else [alone, *others], kept)
 
 
 def _not_compared(explanation: Explanation, differences: Sequence[str]) -> Explanation:

@@ -216,4 +216,5 @@ def _remedies(log: Log, without: list[Placement]) -> Iterator[Remedy]:
     if _ONLY_XLA.search(has):
         yield from _LIBRARIES
     yield soft
-    yield Remedy("Or use a device that exists; a single GPU is /gpu:0.")
+    there = "such as /cpu:0" if has else "a single GPU is /gpu:0"
+    yield Remedy(f"Or use a device that exists, {there}.")

@@ -8,6 +8,7 @@ here. Nothing is loaded before the program asks for it.
 
 import builtins
 import importlib
+import importlib.util
 import os
 import sys
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAMES = ("tensorflow", "keras")
+
+ESTIMATOR = "tensorflow_estimator"
+"""The package behind tf.estimator; newer releases of TensorFlow do not install it."""
 
 SCIPY = "scipy"
 """Its names are restored before the program imports it; the import itself is Python's."""
@@ -67,13 +71,15 @@ def _wrapped(original: "Any", maker: str) -> "Any":
 def _decided(name: "Any", globals: "Any", fromlist: "Any", level: "Any") -> "Any":
     """What an import by the program gives; None for an import that is none of our business."""
     first = name.partition(".")[0]
-    if level != 0 or (first not in NAMES and first != SCIPY):
+    if level != 0 or (first not in NAMES and first not in (SCIPY, ESTIMATOR)):
         return None
     caller = sys._getframe(2).f_globals if globals is None else globals
     if not is_program(caller):
         return None
     if first == SCIPY:
         _restore_scipy(name, fromlist)
+        return None
+    if first == ESTIMATOR and importlib.util.find_spec(ESTIMATOR) is not None:
         return None
     surface = _surface()
     return None if surface is None else surface.imported(name, fromlist)

@@ -74,7 +74,7 @@ def _public_path(root: "Any", module: "Any", name: str) -> "str | None":
     Names are short: tensor_shape.scalar is not tf.summary.scalar.
     """
     if not _public_names:
-        _collect(vars(root)["_base"], "tf", set())
+        _collect(root._base, "tf", set())
     package = module.__name__.rpartition(".")[0]
     found = [
         (path, value)

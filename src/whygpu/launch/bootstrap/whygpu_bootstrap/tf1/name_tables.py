@@ -46,7 +46,7 @@ _KERAS_3 = "python:keras."
 
 SOURCES = {
     "tf.layers": ("own:layers", "python:tensorflow.python.layers.layers"),
-    "tf.nn.rnn_cell": ("python:tensorflow.python.ops.rnn_cell_impl",),
+    "tf.nn.rnn_cell": ("python:tensorflow.python.ops.rnn_cell_impl", "own:contrib.linear"),
     "tf.keras": ("python:tensorflow.python.keras",),
     "tf.keras.activations": (_KERAS + "activations",),
     "tf.keras.backend": (_KERAS + "backend",),
@@ -92,10 +92,17 @@ SOURCES = {
     "tf.keras.regularizers": (_KERAS + "regularizers",),
     "tf.keras.utils": (_KERAS + "utils.all_utils",),
     "tf.contrib": (),
+    "tf.contrib.autograph": ("tf.autograph",),
     "tf.contrib.cluster_resolver": ("tf.distribute.cluster_resolver",),
     "tf.contrib.data": ("own:contrib.data", "tf.data.experimental", "tf.data"),
     "tf.contrib.distribute": ("tf.distribute",),
-    "tf.contrib.distributions": ("tf.distributions",),
+    "tf.contrib.distributions": (
+        "own:contrib.distributions",
+        "tf.distributions",
+        "python:tensorflow.python.ops.distributions.util",
+        "python:tensorflow_probability.distributions",
+    ),
+    "tf.contrib.distributions.bijectors": ("python:tensorflow_probability.bijectors",),
     "tf.contrib.eager": ("own:contrib.eager",),
     "tf.contrib.framework": ("own:contrib.framework", "own:contrib.scope"),
     "tf.contrib.framework.nest": ("python:tensorflow.python.util.nest",),
@@ -201,9 +208,31 @@ RENAMED = {
     "tf.keras.layers.Input": "python:tensorflow.python.keras.engine.input_layer:Input",
     # Names from before release 1.0, which later releases kept as aliases.
     "tf.all_variables": "tf.global_variables",
+    "tf.audio_summary": "tf.summary.audio",
+    "tf.batch_cholesky": "tf.cholesky",
+    "tf.batch_cholesky_solve": "tf.cholesky_solve",
+    "tf.batch_fft": "tf.fft",
+    "tf.batch_fft2d": "tf.fft2d",
+    "tf.batch_ifft": "tf.ifft",
+    "tf.batch_ifft2d": "tf.ifft2d",
     "tf.batch_matmul": "tf.matmul",
+    "tf.batch_matrix_band_part": "tf.matrix_band_part",
+    "tf.batch_matrix_determinant": "tf.matrix_determinant",
+    "tf.batch_matrix_diag": "tf.matrix_diag",
+    "tf.batch_matrix_diag_part": "tf.matrix_diag_part",
+    "tf.batch_matrix_inverse": "tf.matrix_inverse",
+    "tf.batch_matrix_set_diag": "tf.matrix_set_diag",
+    "tf.batch_matrix_solve": "tf.matrix_solve",
+    "tf.batch_matrix_solve_ls": "tf.matrix_solve_ls",
+    "tf.batch_matrix_transpose": "tf.matrix_transpose",
+    "tf.batch_matrix_triangular_solve": "tf.matrix_triangular_solve",
+    "tf.batch_self_adjoint_eig": "tf.self_adjoint_eig",
+    "tf.batch_self_adjoint_eigvals": "tf.self_adjoint_eigvals",
+    "tf.batch_svd": "tf.svd",
     "tf.complex_abs": "tf.abs",
+    "tf.concat_v2": "tf.concat",
     "tf.histogram_summary": "tf.summary.histogram",
+    "tf.image.per_image_whitening": "tf.image.per_image_standardization",
     "tf.image_summary": "tf.summary.image",
     "tf.inv": "tf.reciprocal",
     "tf.listdiff": "tf.setdiff1d",
@@ -217,6 +246,7 @@ RENAMED = {
     "tf.pack": "tf.stack",
     "tf.scalar_summary": "tf.summary.scalar",
     "tf.select": "tf.where",
+    "tf.split_v": "tf.split",
     "tf.sub": "tf.subtract",
     "tf.train.SummaryWriter": "tf.summary.FileWriter",
     "tf.unpack": "tf.unstack",
@@ -227,15 +257,20 @@ _HOMES = (
     (re.compile(r"^tf\.app\.flags(?=\.|$)"), "tf.flags"),
     # tensorflow.contrib.learn.python.learn.datasets -> tensorflow.contrib.learn.datasets
     (re.compile(r"^(tf\.contrib\.(\w+))\.python\.\2(?=\.datasets|\.preprocessing)"), r"\1"),
+    (re.compile(r"^tf\.contrib\.slim\.python\.slim\.nets(?=\.|$)"), "tf.contrib.slim.nets"),
     (re.compile(r"^(tf\.contrib\.\w+)\.python(\.\w+)*$"), r"\1"),
+    (re.compile(r"^tf\.contrib\.rnn\.core_rnn_cell(_impl)?$"), "tf.contrib.rnn"),
+    (re.compile(r"^tf\.python\.ops\.rnn_cell(?=\._(linear|Linear)$)"), "tf.nn.rnn_cell"),
+    (re.compile(r"^tf\.python\.ops\.rnn_cell_impl(?=\._(linear|Linear)$)"), "tf.nn.rnn_cell"),
     (re.compile(r"^tf\.python\.estimator\.(inputs|export)(\.\w+)*$"), r"tf.estimator.\1"),
     (
         re.compile(
-            r"^tf\.python\.estimator(\.(estimator|exporter|model_fn|run_config|training"
-            r"|canned(\.\w+)?))?$"
+            r"^tf\.python\.estimator(\.(estimator|estimator_lib|exporter|model_fn|run_config|training"
+            r"|canned(\.\w+)?|api(\.\w+)*))?$"
         ),
         "tf.estimator",
     ),
+    (re.compile(r"^tf\.python\.estimator\.tpu(\.\w+)*$"), "tf.contrib.tpu"),
     (re.compile(r"^tf\.python\.layers\.normalization$"), "tf.layers"),
     (re.compile(r"^tf\.python\.ops\.constant_op$"), "tf.python.framework.constant_op"),
     (re.compile(r"^tf\.python\.tpu\.tpu_(config|estimator)$"), "tf.contrib.tpu"),
@@ -252,6 +287,12 @@ _HOMES = (
     (re.compile(r"^tf\.keras\.utils\.(np|generic|io|data|layer|vis)_utils$"), "tf.keras.utils"),
 )
 
+_DEEP = re.compile(r"^tensorflow\.contrib\.\w+\.python\.(\w+\.)*(?P<last>\w+)$")
+_FOLDERS = re.compile(
+    r"^(bijectors|data|datasets|estimators?|feature_column|framework|layers|learn|learn_io|losses"
+    r"|metrics|nets|ops|preprocessing|python|rnn|slim|summary|training|utils?)$"
+)
+
 _NO_COUNTERPART = "TensorFlow 2 has no counterpart of it"
 
 _REASONS = (
@@ -262,7 +303,8 @@ _REASONS = (
     ),
     (
         "tf.contrib.slim.nets",
-        "the model definitions of slim are in the tf_slim package (`pip install tf_slim`)",
+        "copy the folder research/slim/nets of github.com/tensorflow/models, tag v1.13.0, next to "
+        "the program and import it from there (`from nets import resnet_v1`)",
     ),
     ("tf.keras.applications", "the models of tf.keras need tf_keras: `pip install tf_keras`"),
     (
@@ -273,6 +315,10 @@ _REASONS = (
     (
         "tf.layers",
         "this TensorFlow no longer has TensorFlow 1 layers; `pip install tf_keras` adds them",
+    ),
+    (
+        "tf.contrib.distributions",
+        "tensorflow-probability has it: `pip install tensorflow-probability tf_keras`",
     ),
     ("tf.contrib.tensorboard", "it is a part of TensorBoard: `pip install tensorboard`"),
     ("tf.contrib", _NO_COUNTERPART + ": tf.contrib was removed in TensorFlow 2.0"),
@@ -285,6 +331,12 @@ def home_of(path: str) -> "Any":
     for pattern, home in _HOMES:
         path = pattern.sub(home, path)
     return path
+
+
+def holds_no_modules(name: str) -> bool:
+    """Whether it is a file inside tf.contrib: what a program imports from it is no module."""
+    deep = _DEEP.match(name)
+    return deep is not None and _FOLDERS.match(deep.group("last")) is None
 
 
 def is_package(path: str) -> bool:

@@ -120,9 +120,9 @@ class Surface:
         self.root = View(self, "tf", v1)
         self.views["tf"] = self.root
         for name in ("__version__", "__file__", "__path__", "__spec__", "__doc__"):
-            vars(self.root)[name] = getattr(tensorflow, name, None)
+            setattr(self.root, name, getattr(tensorflow, name, None))
         for name in ("__git_version__", "__compiler_version__"):
-            vars(self.root)[name] = getattr(v1, name, None)
+            setattr(self.root, name, getattr(v1, name, None))
 
     def imported(self, name: "Any", fromlist: "Any") -> "Any":
         """What an import statement gives."""
@@ -132,7 +132,7 @@ class Surface:
         for item in fromlist:
             if item != "*" and not hasattr(module, item):
                 self._import_below(module, name, item)
-            self._serve(vars(module).get(item), _path_of(name) + "." + item)
+            self._serve(getattr(module, item, None), _path_of(name) + "." + item)
         return module
 
     def module(self, name: "Any") -> "Any":
@@ -160,6 +160,8 @@ class Surface:
     def _import_below(self, module: "Any", name: "Any", item: "Any") -> None:
         """`from a.b import c` where c is a module that b has no attribute for yet."""
         try:
+            if name_tables.holds_no_modules(name):
+                raise ModuleNotFoundError(name)
             found = self.module(name + "." + item)
         except ModuleNotFoundError:
             try:
@@ -169,7 +171,7 @@ class Surface:
                 raise ImportError(text, name=name) from None
         else:
             if isinstance(module, View):
-                vars(module)[item] = found
+                setattr(module, item, found)
 
     def inside(self, path: str) -> "Any":
         """A module inside the TensorFlow package that is no part of its public surface."""
@@ -186,8 +188,7 @@ class Surface:
     def view(self, path: str, base: "Any") -> "Any":
         """The module at a path below tf; one object for each."""
         if path not in self.views:
-            view = self.views[path] = View(self, path, base)
-            vars(view).update(_values_of(base, path))
+            self.views[path] = View(self, path, base)
         return self.views[path]
 
     def resolve(self, target: "Any") -> "Any":
@@ -211,7 +212,7 @@ class Surface:
 def _path_of(name: "Any") -> "Any":
     """tensorflow.nn -> tf.nn, keras.layers -> tf.keras.layers, and old homes to new ones."""
     first, _, rest = name.partition(".")
-    path = "tf" if first == "tensorflow" else "tf.keras"
+    path = "tf.keras" if first == "keras" else "tf"
     whole = path + "." + rest if rest else path
     return name_tables.home_of(whole)
 
@@ -225,19 +226,6 @@ def _is_inside(path: str) -> bool:
     return _whole(path).startswith(name_tables.INSIDE)
 
 
-def _values_of(base: "Any", path: str) -> "dict[str, Any]":
-    """What TensorFlow 2 keeps in a module, for programs that look into tf.logging.__dict__."""
-    if base is None or path.startswith(name_tables.KERAS_2_ONLY):
-        return {}
-    return {
-        name: value
-        for name, value in vars(base).items()
-        if not name.startswith("_")
-        and not isinstance(value, types.ModuleType)
-        and path + "." + name not in name_tables.FIRST
-    }
-
-
 def _walk(thing: "Any", words: "Any") -> "Any":
     for word in words:
         thing = getattr(thing, word)
@@ -249,7 +237,20 @@ class View(types.ModuleType):
 
     def __init__(self, surface: "Any", path: str, base: "Any") -> None:
         super().__init__("tensorflow" + path[len("tf") :])
-        vars(self).update(_surface=surface, _path=path, _base=base, __path__=[])
+        self._surface = surface
+        self._path = path
+        self._base = base
+        self.__path__ = []
+
+    _kept: "Any" = vars(types.ModuleType)["__dict__"]
+    """The names that have been looked up."""
+
+    @property
+    def __dict__(self) -> "dict[str, Any]":  # type: ignore[override]
+        """Everything in the module, for programs that search tf.contrib.rnn.__dict__ for cells."""
+        names = [name for name in dir(self) if not name.startswith("__")]
+        values = {name: getattr(self, name, _NOTHING) for name in names}
+        return {name: value for name, value in values.items() if value is not _NOTHING}
 
     def __getattr__(self, name: "Any") -> "Any":
         if name == "__all__":
@@ -261,12 +262,16 @@ class View(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError("module '%s' has no attribute '%s'" % (self.__name__, name))
         value = self._find(name)
-        vars(self)[name] = value
+        setattr(self, name, value)
         return value
 
     def __dir__(self) -> "list[Any]":
-        names = set(vars(self)) - {"_surface", "_path", "_base"}
-        names.update(dir(self._base) if self._base is not None else ())
+        names = set(self._kept) - {"_surface", "_path", "_base"}
+        try:
+            names.update(dir(self._base) if self._base is not None else ())
+        except ImportError:
+            # What TensorFlow 2 loads there from Keras is not in Keras 3.
+            pass
         names.update(name_tables.below(self._path))
         for source in name_tables.SOURCES.get(self._path, ()):
             names.update(_public(self._surface.resolve(source)))

@@ -92,7 +92,10 @@ def result() -> "dict[str, Any]":
             for (source, target), (count, size) in step.moved().items():
                 transfers.add(source, target, count, size)
     with process_record.noted("the reasons for the CPU"):
-        _explain(sights, _gpus(eager, sessions), reasons)
+        gpus = _gpus(eager, sessions)
+        _explain(sights, gpus, reasons)
+        if gpus == [] and folded and not sights:
+            reasons.add(results.EVERYTHING, results.NO_GPU, "TensorFlow has no GPU")
     nothing = ""
     with process_record.noted("why TensorFlow executed nothing"):
         nothing = idle.why_nothing(eager, sessions, _module("framework.ops"))

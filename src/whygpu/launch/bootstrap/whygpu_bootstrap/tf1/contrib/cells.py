@@ -3,18 +3,14 @@
 import tensorflow.compat.v1 as tf
 from tensorflow.python.ops import rnn_cell_impl as cells
 
+from whygpu_bootstrap.tf1.contrib.linear import _linear
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["EmbeddingWrapper", "InputProjectionWrapper", "LSTMBlockCell"]
 __all__ += ["LayerNormBasicLSTMCell", "OutputProjectionWrapper"]
-
-
-def _linear(inputs: "Any", size: "Any") -> "Any":
-    kernel = tf.get_variable("kernel", [inputs.shape.dims[1].value, size], inputs.dtype)
-    bias = tf.get_variable("bias", [size], inputs.dtype, initializer=tf.zeros_initializer())
-    return tf.nn.bias_add(tf.matmul(inputs, kernel), bias)
 
 
 class _Wrapper(cells.RNNCell):
@@ -43,7 +39,7 @@ class OutputProjectionWrapper(_Wrapper):
 
     def call(self, inputs: "Any", state: "Any") -> "tuple[Any, Any]":
         output, state = self._cell(inputs, state)
-        return self._activation(_linear(output, self._size)), state
+        return self._activation(_linear(output, self._size, True)), state
 
 
 class InputProjectionWrapper(_Wrapper):
@@ -62,7 +58,7 @@ class InputProjectionWrapper(_Wrapper):
         self._activation = activation or tf.identity
 
     def call(self, inputs: "Any", state: "Any") -> "Any":
-        return self._cell(self._activation(_linear(inputs, self._size)), state)
+        return self._cell(self._activation(_linear(inputs, self._size, True)), state)
 
 
 class EmbeddingWrapper(_Wrapper):
