@@ -62,6 +62,14 @@ def test_layers_within_rounding_are_rounding_whatever_the_outputs_differ_by() ->
     assert "the model amplifies rounding" in found.pairs[0].reasons[1]
 
 
+def test_a_layer_in_another_type_on_one_lane_is_named_although_it_only_rounds() -> None:
+    half = tensor(rms=1e-4, max_abs=1e-3)._replace(name="dense", dtype_b="float16")
+    layers = [layer("conv", ROUNDED), layer("dense", FINE, tensors=(half,))]
+    (verdict,) = judged([CPU, GPU], [pair("cpu", "gpu", layers)]).pairs
+    assert verdict.verdict == "rounding"
+    assert verdict.reasons[0].startswith("dense is float32 on cpu and float16 on gpu;")
+
+
 def test_the_first_layer_that_parts_and_the_lane_that_is_off() -> None:
     layers = [layer("conv", FINE), layer("norm", WRONG), layer("dense", FINE)]
     found = judged(

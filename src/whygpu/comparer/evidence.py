@@ -228,7 +228,7 @@ def rounding(
     lanes: Lanes,
     witnesses: Sequence[Witness],
 ) -> list[str]:
-    reasons = []
+    reasons = _other_types(judged, measured)
     local = [(each, each.layer.local) for each in judged]
     coarse = [each for each, found in local if found is not None and found.units.own > 1]
     plain = [(found.units.own, each) for each, found in local if found and found.units.own <= 1]
@@ -249,6 +249,24 @@ def rounding(
         )
     made = [each for each in measured.outputs if each.kind == "output"]
     return reasons + all_the_same(made)
+
+
+def _other_types(judged: Sequence[LayerJudgement], measured: PairFound) -> list[str]:
+    """What no rounding explains, although the figures do not exceed that of the coarser type."""
+    other = [
+        (each.layer.layer, tensor)
+        for each in judged
+        for tensor in each.layer.tensors[:1]
+        if tensor.dtype_a and tensor.dtype_b and tensor.dtype_a != tensor.dtype_b
+    ]
+    if not other:
+        return []
+    name, tensor = other[0]
+    more = f", and so are {len(other) - 1:,} more layers" if len(other) > 1 else ""
+    return [
+        f"{name} is {tensor.dtype_a} on {measured.a} and {tensor.dtype_b} on {measured.b}{more}; "
+        "the lanes agree only to the digits of the coarser type"
+    ]
 
 
 def _each_of(count: int, *, other: bool) -> str:
