@@ -827,3 +827,13 @@ def test_a_library_that_needs_a_newer_gpu(needed: str) -> None:
     assert causes(f"RuntimeError: FastKernels requires GPUs with {needed}\n") == [
         "compute-capability-too-old"
     ]
+
+
+@each(("release", "asks"), [("2.15.0", False), ("2.11.0", False), ("2.10.1", True), ("", True)])
+def test_a_release_without_cuda_on_windows_needs_no_cuda(release: str, asks: bool) -> None:
+    (root,) = explained(
+        "ImportError: DLL load failed while importing _pywrap_tensorflow_internal: The specified "
+        f"module could not be found.\nC:\\env\\tensorflow {release and f'tensorflow=={release}'}\n"
+    ).root_causes
+    assert root.cause == "windows-dll-load-failed"
+    assert any("CUDA" in remedy.text for remedy in root.remedies) is asks

@@ -85,6 +85,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import PYTHON, command_line, shell_script
 from whygpu.tables.out_of_memory import PAGING_FILE
+from whygpu.tables.platform_builds import build_without_cuda
 
 CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
 
@@ -192,7 +193,7 @@ def _finding(log: Log, statement: Match) -> Finding:
             *(match.line for match in log.find(STATEMENTS) if _of_a_framework(log, match)),
             *ended_after(log, statement.line),
         ),
-        remedies=_remedies(statement, starts),
+        remedies=_remedies(statement, starts, with_cuda=not _has_no_cuda(log)),
         confidence="certain" if runtime else "likely" if log.says(FRAMEWORKS) else "possible",
         ask=None
         if runtime
@@ -201,7 +202,15 @@ def _finding(log: Log, statement: Match) -> Finding:
     )
 
 
-def _remedies(statement: Match, starts: bool) -> tuple[Remedy, ...]:
+def _has_no_cuda(log: Log) -> bool:
+    """Whether the release of the log has no build with CUDA for Windows."""
+    version = log.version_of("tensorflow")
+    if version is None or log.framework not in ("tensorflow", "keras"):
+        return False
+    return build_without_cuda("tensorflow", version, "win_amd64") is not None
+
+
+def _remedies(statement: Match, starts: bool, *, with_cuda: bool) -> tuple[Remedy, ...]:
     if "zlibwapi" in statement.text:
         return (
             Remedy(
@@ -230,4 +239,7 @@ def _remedies(statement: Match, starts: bool) -> tuple[Remedy, ...]:
         "PATH.",
         shell_script("where.exe cudart64_*.dll cudnn64_*.dll", everywhere=True),
     )
-    return (processor, redistributable, rest) if starts else (redistributable, rest, processor)
+    of_cuda = (rest,) if with_cuda else ()
+    if starts:
+        return (processor, redistributable, *of_cuda)
+    return (redistributable, *of_cuda, processor)
