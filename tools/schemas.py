@@ -15,13 +15,14 @@ from whygpu.model.comparison import ComparisonReport
 from whygpu.model.differences import Basis, Difference, FrameworkChange, Side
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Guidance, LogVerdict
-from whygpu.model.finding import Confidence, Evidence, Finding, Severity
+from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Severity
 from whygpu.model.fix import Applied, CopyFacts
 from whygpu.model.fix import Result as AttemptResult
 from whygpu.model.fleet import FleetReport
 from whygpu.model.fleet_logs import FleetLogs
 from whygpu.model.history import History
 from whygpu.model.holders import HoldersReport
+from whygpu.model.install_plan import FitCheck
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.observed import Known
@@ -43,7 +44,9 @@ from whygpu.render.history_json import HISTORY_SCHEMA
 from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
 from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA
+from whygpu.render.plan_json import PLAN_SCHEMA
 from whygpu.render.requirements_json import PLAN_FROM_SCHEMA
+from whygpu.render.rule_page import RULE_SCHEMA
 
 FOLDER = pathlib.Path(whygpu.__path__[0]) / "schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -201,10 +204,9 @@ def plan_schema() -> dict[str, Any]:
             "reason": text,
         }
     )
-    table = {"date": text, "origin": {"enum": ["shipped", "updated"]}, "unused": perhaps}
     fields = {
         "schema": {"const": 1},
-        "table": {"anyOf": [_object(table), {"type": "null"}]},
+        "table": _TABLE_EDITION,
         "machine": schema_of(MachineSpec, definitions),
         "plan": {"anyOf": [plan, {"type": "null"}]},
         "candidates": {"type": "array", "items": candidate},
@@ -220,6 +222,57 @@ def plan_schema() -> dict[str, Any]:
         **_object(fields),
         "$defs": definitions,
     }
+
+
+_TABLE_EDITION = {
+    "anyOf": [
+        _object(
+            {
+                "date": {"type": "string"},
+                "origin": {"enum": ["shipped", "updated"]},
+                "unused": {"type": ["string", "null"]},
+            }
+        ),
+        {"type": "null"},
+    ]
+}
+
+
+def why_not_schema() -> dict[str, Any]:
+    """What `whygpu plan --why-not RELEASE --json` prints."""
+    definitions: dict[str, Any] = {}
+    fields = {
+        "schema": {"const": PLAN_SCHEMA},
+        "table": _TABLE_EDITION,
+        "machine": schema_of(MachineSpec, definitions),
+        "release": _object({"name": _TEXT, "version": _TEXT}),
+        "files": {"type": "array", "items": _TEXT},
+        "fits": _FLAG,
+        "chain": schema_of(tuple[FitCheck, ...], definitions),
+    }
+    title = "whygpu plan --why-not --json"
+    return {"$schema": DRAFT, "title": title, **_object(fields), "$defs": definitions}
+
+
+def rule_schema() -> dict[str, Any]:
+    """What `whygpu rule --json` prints."""
+    definitions: dict[str, Any] = {}
+    texts = {"type": "array", "items": _TEXT}
+    page = _object(
+        {
+            "code": _TEXT,
+            "cause": _TEXT,
+            "title": _TEXT,
+            "severity": schema_of(Severity, definitions),
+            "effect": schema_of(Effect, definitions),
+            "explains": texts,
+            "page": _TEXT,
+            "examples": _PERHAPS,
+            "proofs": texts,
+        }
+    )
+    fields = {"schema": {"const": RULE_SCHEMA}, "causes": {"type": "array", "items": page}}
+    return {"$schema": DRAFT, "title": "whygpu rule --json", **_object(fields)}
 
 
 _TEXT = {"type": "string"}
@@ -525,7 +578,6 @@ def plan_from_schema() -> dict[str, Any]:
     text = {"type": "string"}
     perhaps = {"type": ["string", "null"]}
     number = {"type": "integer"}
-    table = {"date": text, "origin": {"enum": ["shipped", "updated"]}, "unused": perhaps}
     edit = _object({"file": text, "line": number, "replacement": text})
     place = {"file": text, "line": number, "text": text}
     requirement = _object(
@@ -543,7 +595,7 @@ def plan_from_schema() -> dict[str, Any]:
     )
     fields = {
         "schema": {"const": PLAN_FROM_SCHEMA},
-        "table": {"anyOf": [_object(table), {"type": "null"}]},
+        "table": _TABLE_EDITION,
         "machine": schema_of(MachineSpec, definitions),
         "file": text,
         "format": schema_of(FileFormat, definitions),
@@ -571,6 +623,8 @@ def files() -> dict[str, str]:
         "check.schema.json": check_schema(),
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
+        "plan-why-not.schema.json": why_not_schema(),
+        "rule.schema.json": rule_schema(),
         "diff.schema.json": diff_schema(),
         "history.schema.json": history_schema(),
         "fix.schema.json": fix_schema(),

@@ -19,6 +19,7 @@ import pytest
 from tests.cases import each
 from tests.kit import machine
 from tests.patience import PATIENCE
+from tests.schemas import obeys
 from whygpu.api import pages
 from whygpu.causes import catalogue
 from whygpu.cli import help_page, output, parser
@@ -455,13 +456,28 @@ def test_rule_prints_the_page_and_lists_all(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out)["causes"][0]["code"] == "WG301"
 
 
+def test_a_page_fits_a_terminal_without_colour(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    assert cli.main(["rule", "WG203"]) == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    prose = [line for line in text.partition("## Sources")[0].splitlines() if " " in line.strip()]
+    assert max(map(len, prose)) <= 60
+
+
 def test_a_page_says_what_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rule", "WG401"]) == 0
     text = capsys.readouterr().out.partition("## What is proven\n")[2]
     assert "NVIDIA H200" in text
     assert 'Remedy "Show every GPU": carried out, and the cause is gone.' in text
     assert cli.main(["rule", "--json", "WG401"]) == 0
-    (entry,) = json.loads(capsys.readouterr().out)["causes"]
+    data = json.loads(capsys.readouterr().out)
+    obeys("rule", data)
+    (entry,) = data["causes"]
     assert all(f"- {line}" in text for line in entry["proofs"])
 
 

@@ -150,6 +150,7 @@ def test_the_chain_of_one_release() -> None:
     release = why_not(where, parse("tensorflow==2.20"), (), TABLE)
     assert plan_text.render_chain(release, width=80, color=False) == CHAIN
     data = json.loads(plan_json.render_chain(release))
+    obeys("plan-why-not", data)
     assert data["fits"] is False
     assert {step["constraint"] for step in data["chain"] if step["outcome"] == "breaks"} == {
         "driver"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from whygpu.cli.arguments import add_color_argument
 from whygpu.cli.verb_help import DONE
@@ -52,22 +53,19 @@ def run(options: argparse.Namespace) -> int:
     elif options.name is None or len(chosen) > 1:
         output.own(rule_page.render_list(chosen, width=_list_width()))
     else:
-        color = output.use_color(options.color)
-        shown = rule_page.render(
-            chosen[0],
-            pages.proofs(chosen[0]),
-            width=output.width(),
-            color=color,
-            examples=options.examples,
-        )
+        (cause,) = chosen
+        proven, color = pages.proofs(cause), output.use_color(options.color)
+        style = {"examples": options.examples}
+        if color or sys.stdout.isatty():
+            shown = rule_page.render(cause, proven, width=output.width(), color=color, **style)
+        else:
+            shown = rule_page.page_text(cause, proven, **style)
         output.own(shown)
     return 0
 
 
 def _list_width() -> int:
     """In a pipe, a cause is one line, for grep."""
-    import sys
-
     from whygpu.cli import output
 
     return output.width() if sys.stdout.isatty() else _WHOLE_LINES

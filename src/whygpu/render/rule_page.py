@@ -11,6 +11,8 @@ from whygpu.render.text_page import BOLD, CYAN, Page
 
 _CODE_BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _TITLE_COLUMN = 42
+
+RULE_SCHEMA = 1
 _CODE = re.compile(r"`[^`\n]+`")
 
 
@@ -24,10 +26,8 @@ def page_text(cause: Cause, proofs: Sequence[str], *, examples: bool) -> str:
 def render(
     cause: Cause, proofs: Sequence[str], *, width: int, color: bool, examples: bool = False
 ) -> str:
-    """The page; in colour, it is wrapped to the width as well."""
+    """The page for a terminal: wrapped to its width, and with examples indented."""
     text = page_text(cause, proofs, examples=examples)
-    if not color:
-        return text
     page = Page(width, color)
     for number, part in enumerate(_CODE_BLOCK.split(text)):
         if number % 2:
@@ -74,4 +74,4 @@ def render_json(
         }
         for cause, proven in zip(causes, proofs, strict=True)
     ]
-    return json.dumps({"schema": 1, "causes": entries}, indent=2) + "\n"
+    return json.dumps({"schema": RULE_SCHEMA, "causes": entries}, indent=2) + "\n"

@@ -155,63 +155,62 @@ BY_CDI = (
 )
 
 
-def ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
-    """How a container of this kind gets a GPU."""
-    if runtime == "kubernetes":
-        return (
-            Remedy(
-                "Request a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
-                "needs NVIDIA's device plugin; this command shows the GPUs that it offers.",
-                shell_script("kubectl describe nodes | grep nvidia.com/gpu"),
+_WAYS_TO_PASS_IN: dict[ContainerRuntime, tuple[Remedy, ...]] = {
+    "kubernetes": (
+        Remedy(
+            "Request a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
+            "needs NVIDIA's device plugin; this command shows the GPUs that it offers.",
+            shell_script("kubectl describe nodes | grep nvidia.com/gpu"),
+        ),
+    ),
+    "podman": (
+        Remedy(
+            "Start the container with GPUs; the host needs a CDI description of them.",
+            Steps(
+                (
+                    command_line("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
+                    command_line("podman run --device nvidia.com/gpu=all ..."),
+                )
             ),
-        )
-    if runtime == "podman":
-        return (
-            Remedy(
-                "Start the container with GPUs; the host needs a CDI description of them.",
-                Steps(
-                    (
-                        command_line("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
-                        command_line("podman run --device nvidia.com/gpu=all ..."),
-                    )
-                ),
+        ),
+    ),
+    "apptainer": (
+        Remedy(
+            "Start the container with --nv, also with the older command singularity.",
+            command_line("apptainer exec --nv IMAGE.sif python"),
+        ),
+    ),
+    "lxc": (
+        Remedy(
+            "Pass the GPU and the host's driver into the container.",
+            Steps(
+                (
+                    command_line("incus config device add NAME gpu gpu"),
+                    command_line("incus config set NAME nvidia.runtime=true"),
+                )
             ),
-        )
-    if runtime == "apptainer":
-        return (
-            Remedy(
-                "Start the container with --nv, also with the older command singularity.",
-                command_line("apptainer exec --nv IMAGE.sif python"),
-            ),
-        )
-    if runtime == "lxc":
-        return (
-            Remedy(
-                "Pass the GPU and the host's driver into the container.",
-                Steps(
-                    (
-                        command_line("incus config device add NAME gpu gpu"),
-                        command_line("incus config set NAME nvidia.runtime=true"),
-                    )
-                ),
-            ),
-        )
-    if runtime == "containerd":
-        return (
-            Remedy("Start the container with GPUs.", command_line("nerdctl run --gpus all ...")),
-            *_TOOLKIT_IF_THAT_FAILS,
-        )
-    if runtime == "nspawn":
-        return (
-            Remedy(
-                "Bind the device nodes and the driver's libraries into the container.",
-                command_line(
-                    "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm "
-                    "..."
-                ),
-            ),
-        )
-    return (
-        Remedy("Start the container with GPUs.", command_line("docker run --gpus all ...")),
+        ),
+    ),
+    "containerd": (
+        Remedy("Start the container with GPUs.", command_line("nerdctl run --gpus all ...")),
         *_TOOLKIT_IF_THAT_FAILS,
-    )
+    ),
+    "nspawn": (
+        Remedy(
+            "Bind the device nodes and the driver's libraries into the container.",
+            command_line(
+                "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm "
+                "..."
+            ),
+        ),
+    ),
+}
+_WITH_DOCKER = (
+    Remedy("Start the container with GPUs.", command_line("docker run --gpus all ...")),
+    *_TOOLKIT_IF_THAT_FAILS,
+)
+
+
+def ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
+    """How a container of this kind gets a GPU; an unknown kind is taken for Docker."""
+    return _WAYS_TO_PASS_IN.get(runtime, _WITH_DOCKER)
