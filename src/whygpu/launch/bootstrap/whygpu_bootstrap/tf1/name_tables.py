@@ -290,7 +290,7 @@ _HOMES = (
 _DEEP = re.compile(r"^tensorflow\.contrib\.\w+\.python\.(\w+\.)*(?P<last>\w+)$")
 _FOLDERS = re.compile(
     r"^(bijectors|data|datasets|estimators?|feature_column|framework|layers|learn|learn_io|losses"
-    r"|metrics|nets|ops|preprocessing|python|rnn|slim|summary|training|utils?)$"
+    r"|metrics|nets|ops|preprocessing|python|slim|summary|training|utils?)$"
 )
 
 _NO_COUNTERPART = "TensorFlow 2 has no counterpart of it"
