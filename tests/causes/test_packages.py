@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.cases import each
@@ -425,3 +427,21 @@ def test_two_releases_in_one_folder_explain_nothing_else() -> None:
     found = {finding.cause: finding.explained_by for finding in report.findings}
     assert found["two-releases-installed"] is None
     assert report.standing != "fine"
+
+
+def test_a_snapshot_with_very_many_packages_is_judged_in_linear_time() -> None:
+    start = machine('only = ["tensorflow"]')
+    assert isinstance(start.target.packages, Known)
+    many = tuple(
+        package._replace(version=str(number))
+        for number in range(20_000)
+        for package in start.target.packages.value
+        if package.name == "tensorflow"
+    )
+    packages = Known(many, "example")
+    began = time.process_time()
+    run(
+        cause_named("two-packages-one-module"),
+        start._replace(target=start.target._replace(packages=packages)),
+    )
+    assert time.process_time() - began < 10

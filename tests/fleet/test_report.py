@@ -20,10 +20,11 @@ from whygpu.cli.main import main
 from whygpu.fleet.drift import drift_of
 from whygpu.fleet.expected import compared
 from whygpu.fleet.summary import node_report, summarise
-from whygpu.model.codec import decode
+from whygpu.model.codec import decode, encode
 from whygpu.model.fleet import FleetReport, NodeLoss, NodeReport, OddValue
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.snapshot import Snapshot
+from whygpu.readers.saved_snapshot import read_snapshot
 from whygpu.render.fleet_text import render
 
 
@@ -480,3 +481,10 @@ def test_xids_of_the_hardware_make_a_node_odd_and_those_of_programs_do_not() -> 
     assert [(drift.fact, drift.usual, drift.others[0].value) for drift in found] == [
         ("Xids", "none", "79 (GPU 0)")
     ]
+
+
+def test_a_snapshot_that_repeats_a_framework_is_damaged() -> None:
+    taken = encode(machine())
+    taken["target"]["frameworks"]["known"] *= 2
+    with pytest.raises(UsageError, match="each framework once, received 'tensorflow'"):
+        read_snapshot(json.dumps(taken).encode(), "node.json")

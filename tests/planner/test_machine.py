@@ -217,3 +217,10 @@ def test_what_the_driver_says_of_a_capability_outranks_the_model() -> None:
     seen = from_snapshot(healthy()._replace(driver=DRIVER._replace(gpus=known((gpu,)))))
     assert isinstance(seen.gpus, Known)
     assert seen.gpus.value[0].capability == (7, 0)
+
+
+@each("model", ["GH200", "GB200", "DGX Spark", "T4G"])
+def test_a_gpu_that_is_sold_with_an_arm_processor_is_no_x86_machine(model: str) -> None:
+    assert described(machine(), gpu=model).platform == Known("linux_aarch64", "--gpu")
+    there = described(machine(), gpu=model, platform="linux_x86_64").platform
+    assert there == Known("linux_x86_64", "--platform")

@@ -65,7 +65,7 @@ def described(
     named = tuple(_named(name.strip()) for name in gpu.split(",")) if gpu is not None else ()
     if platform is not None:
         machine = _moved(machine, _platform_name(platform), "platform")
-    elif any(each.kind == "jetson" for each in named):
+    elif any(each.kind == "jetson" or each.name in gpus.BESIDE_ARM for each in named):
         machine = _moved(machine, "linux_aarch64", "gpu")
     if python is not None:
         version = _version(python.removesuffix("t"), "python", "3.11, or 3.14t")

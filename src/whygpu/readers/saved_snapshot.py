@@ -6,6 +6,7 @@ from typing import Any
 
 from whygpu.errors import UsageError
 from whygpu.model.codec import DecodeError, decode, shown
+from whygpu.model.observed import Known
 from whygpu.model.outside_text import excerpt, one_line
 from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.readers import bounded_json
@@ -43,9 +44,19 @@ def read_snapshot(content: bytes, path: str) -> Snapshot:
             f"{shown(data['schema'])}; take it again with this version, or update whygpu"
         )
     try:
-        return decode(Snapshot, data)
+        return _each_framework_once(decode(Snapshot, data))
     except DecodeError as error:
         raise UsageError(f"{path} {_what_it_is(data)}: {error}") from error
+
+
+def _each_framework_once(snapshot: Snapshot) -> Snapshot:
+    """Causes look frameworks up by name; among thousands, that would take minutes."""
+    found = snapshot.target.frameworks
+    names = [each.name for each in found.value] if isinstance(found, Known) else []
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DecodeError("target.frameworks", "each framework once", twice)
+    return snapshot
 
 
 def _own_message(content: bytes) -> str:

@@ -40,6 +40,10 @@ def _named(pattern: str, numbers: str) -> Iterator[str]:
     return (pattern.format(number) for number in numbers.split())
 
 
+BESIDE_ARM = ("GB10", "DGX Spark", "GB300", "GB200", "GH200", "T4G")
+"""Models that are sold with an Arm processor only: NVIDIA's Grace, and AWS Graviton for the T4G
+(https://docs.nvidia.com/grace-perf-tuning-guide/, https://aws.amazon.com/ec2/instance-types/g5g/)."""
+
 MODELS: tuple[GpuModel, ...] = (
     *_models((12, 1), "data-center", "GB10", "DGX Spark"),
     *_models(

@@ -117,19 +117,20 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         if row is not None:
             groups.setdefault((row.framework, row.module, package.location), []).append(package)
     for (framework, module, location), packages in groups.items():
-        rivals = [package for package in packages if not _brought_in(package, packages)]
+        rivals = _rivals(packages)
         if len({package.name for package in rivals}) > 1:
             yield _finding(machine, framework, f"{location}/{module}", rivals)
 
 
-def _brought_in(package: Package, others: list[Package]) -> bool:
-    """Another of the packages requires this one, so they share the files on purpose."""
-    return any(
-        required_name(line) == package.name
-        for other in others
-        if other is not package
-        for line in other.requires
-    )
+def _rivals(packages: list[Package]) -> list[Package]:
+    """Without those that another of them requires: these share the files on purpose."""
+    required = {
+        name
+        for package in packages
+        for line in package.requires
+        if (name := required_name(line)) != package.name
+    }
+    return [package for package in packages if package.name not in required]
 
 
 def _finding(
