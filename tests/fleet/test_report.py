@@ -486,5 +486,5 @@ def test_xids_of_the_hardware_make_a_node_odd_and_those_of_programs_do_not() -> 
 def test_a_snapshot_that_repeats_a_framework_is_damaged() -> None:
     taken = encode(machine())
     taken["target"]["frameworks"]["known"] *= 2
-    with pytest.raises(UsageError, match="each framework once, received 'tensorflow'"):
+    with pytest.raises(UsageError, match='each framework once, received "tensorflow"'):
         read_snapshot(json.dumps(taken).encode(), "node.json")
