@@ -92,10 +92,10 @@ DESCRIBED = (
     ("runs fine on the CPU but crashes on the GPU", "fails on the GPU and works on the CPU"),
     ("It exits silently", "ended, without a message"),
     ("Meine GPU wird nicht erkannt", "sees no GPU"),
-    ("PyTorch n'utilise pas le GPU", "sees no GPU"),
-    ("keras no usa la GPU", "sees no GPU"),
-    ("torch не использует GPU", "sees no GPU"),
-    ("torch用不了GPU", "sees no GPU"),
+    ("PyTorch n'utilise pas le GPU", "not done on the GPU"),
+    ("keras no usa la GPU", "not done on the GPU"),
+    ("torch не использует GPU", "not done on the GPU"),
+    ("torch用不了GPU", "not done on the GPU"),
     ("Something odd with the GPU of my desk", "describes something"),
 )
 

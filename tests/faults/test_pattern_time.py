@@ -31,8 +31,8 @@ MOST_GROWTH = 9
 RUNS = 8
 
 TABLES = (
-    *("complaints", "failures_elsewhere", "failures_without_reason", "gpu_vocabulary", "gpus"),
-    *("out_of_memory", "translated_messages", "versions"),
+    *("concepts", "failures_elsewhere", "failures_without_reason", "gpu_vocabulary", "gpus"),
+    *("out_of_memory", "sentences", "topics", "translated_messages", "versions", "vocabulary"),
 )
 """Tables whose patterns meet the text of logs."""
 MODEL = ("log", "outside_text", "units")

@@ -16,20 +16,16 @@ from whygpu.diagnosis.unseen_gpu import (
 )
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Remedy
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Line, Log
 from whygpu.model.remedy import Command, command_line
-from whygpu.tables.complaints import (
-    FAILS,
-    POINTS_BELOW,
-    SEES_NONE,
-    complaint_in,
-    most_telling,
-)
+from whygpu.tables.advice import CHECK, WHOLE_OUTPUT
+from whygpu.tables.concepts import concepts_of
 from whygpu.tables.sentences import (
     FAULT_HEADING,
+    POINTS_BELOW,
     WANTS_GPU,
     asks_something,
-    complains,
     describes_option,
     goes_on_after,
     has_label,
@@ -37,7 +33,8 @@ from whygpu.tables.sentences import (
     labels_of_samples,
     reports_trouble,
 )
-from whygpu.tables.words_of_people import CHECK, FRAMEWORK, GPU, WHOLE_OUTPUT, Complaint
+from whygpu.tables.topics import Topic, most_telling, topic_in, topics_in
+from whygpu.tables.topics_told import FAILS, SEES_NONE
 
 _MOST_OWN_LINES = 40
 """People describe what they see before anything else, and not at length."""
@@ -58,48 +55,78 @@ def for_own_words(
     told = [found for found in _own_words(log, amid_output) if not _is_of(*found, harmless)]
     if not told:
         return None
-    line, said = told[most_telling([said for _, said in told])]
-    if said.is_question:
+    line, topics = told[most_telling([topics[0] for _, topics in told])]
+    said = " or ".join(topic.says for topic in topics if topic.is_question == topics[0].is_question)
+    answer = _answer_to(topics, log, line.text)
+    works = health(log) if amid_output else ""
+    if topics[0].is_question:
         shown = _shown_of_devices(log) if amid_output else ""
-        return Guidance(
-            f"line {line.number} asks {said.says}{shown}",
-            ask=said.ask,
-            steps=_filled_in(said.steps, log),
-            to_question=True,
+        return answer._replace(
+            understood=f"line {line.number} asks {said}{shown}", to_question=True
         )
-    sees_none = said.says == SEES_NONE.says
-    return Guidance(
-        f"line {line.number} says that {said.says}, and nothing else in it says why",
-        candidates=why_none_is_seen(log) if sees_none else said.candidates,
-        ask=what_to_ask(log, IS_IT_LISTED) if sees_none else said.ask,
-        steps=next_steps(log) if sees_none else _filled_in(said.steps, log),
+    return answer._replace(
+        understood=f"line {line.number} says that {said}"
+        + (f"; {works}, and nothing says why" if works else ", and nothing else in it says why")
     )
 
 
-_PLACEHOLDERS = ("FRAMEWORK", "NAME")
-"""What a command of the table leaves open: the framework, and the GPU."""
+def _answer_to(topics: Sequence[Topic], log: Log, sentence: str) -> Guidance:
+    """The reasons, question and steps for a topic; of a second, its first step is added."""
+    topic, *others = topics
+    if topic.says == SEES_NONE.says:
+        reasons, ask, steps = why_none_is_seen(log), what_to_ask(log, IS_IT_LISTED), next_steps(log)
+    else:
+        reasons, ask, steps = topic.candidates, topic.ask, topic.steps
+    more = tuple(other.steps[0] for other in others if other.steps[0] not in steps)
+    return Guidance(
+        topic.says,
+        candidates=() if topic.is_question else reasons,
+        ask=ask,
+        steps=_filled_in((*steps, *more), log, sentence),
+    )
 
 
-def _filled_in(steps: Sequence[Remedy], log: Log) -> tuple[Remedy, ...]:
-    """The steps, with what the text says of the framework and the GPU in their commands."""
+_GPU_NUMBER = late(
+    r"(?i)\b(?:gpus?|cuda|device|card)s? ?[:#]? ?([0-9](?:(?: ?, ?| ?and ?| ?& ?)[0-9])*)\b"
+)
+_SIZE = late(r"(?i)(?<![\d.])(\d{1,3}(?:\.\d)?) ?G(?:i?B)?\b")
+_ORDINAL = late(r"(?i)\b(?:(first)|(third|3rd)|(fourth|4th)) (?:gpu|card|graphics)")
+
+
+def _filled_in(steps: Sequence[Remedy], log: Log, sentence: str) -> tuple[Remedy, ...]:
+    """The steps, with what the person says in their commands: framework, GPU, number, size."""
     gpus = gpus_in(log)
-    known = dict.fromkeys(_PLACEHOLDERS, "")
-    known["FRAMEWORK"] = framework_to_ask(log)
+    framework = framework_to_ask(log)
+    known = {"FRAMEWORK": framework}
+    if framework and log.version_of(framework):
+        known["FRAMEWORK"] += f"=={log.version_of(framework)}"
     if len(gpus) == 1 and gpus[0].capability is not None:
         known["NAME"] = ".".join(map(str, gpus[0].capability))
+    on_windows = log.platform == "windows" or "windows" in concepts_of(sentence)
+    number, ordinal = _GPU_NUMBER.search(sentence), _ORDINAL.search(sentence)
+    if number is not None:
+        known["gpu:1"] = "gpu:" + ",".join(c for c in number[1] if c.isdigit())
+    elif ordinal is not None:
+        known["gpu:1"] = f"gpu:{(0, 2, 3)[(ordinal.lastindex or 1) - 1]}"
+    size = _SIZE.search(sentence)
+    if size is not None:
+        known["growth"] = f"{size[1]}GiB"
     return tuple(
-        step._replace(action=_completed(step.action, known))
+        step._replace(action=_completed(step.action, known, on_windows))
         if isinstance(step.action, Command)
         else step
         for step in steps
     )
 
 
-def _completed(command: Command, known: dict[str, str]) -> Command:
+def _completed(command: Command, known: dict[str, str], on_windows: bool) -> Command:
     argv = tuple(known.get(str(word)) or word for word in command.argv)
-    if argv[:2] == ("whygpu", "plan") and "--gpu" not in argv and known["NAME"]:
-        # Whoever names a GPU may ask on another machine.
-        argv += ("--gpu", known["NAME"])
+    if argv[:2] == ("whygpu", "plan"):
+        # Whoever names a GPU or a system may ask on another machine.
+        if "--gpu" not in argv and "NAME" in known:
+            argv += ("--gpu", known["NAME"])
+        if on_windows:
+            argv += ("--platform", "win_amd64")
     return command._replace(argv=argv)
 
 
@@ -146,32 +173,37 @@ _MOST_ABOVE_WORK = 2
 def for_told_trouble(log: Log) -> Guidance | None:
     """For a text that begins with a person's report of trouble, above output that shows none; None
     if it does not. Above work that is done, only what few programs say is such a report."""
-    most, tells = (_MOST_ABOVE_WORK, complains) if log.progress else (_MOST_TOLD, reports_trouble)
+    above_work = bool(log.progress)
     told = next(
-        (line for line in log.lines[:most] if line.level == "none" and tells(line.text)), None
+        (
+            line
+            for line in log.lines[: _MOST_ABOVE_WORK if above_work else _MOST_TOLD]
+            if line.level == "none" and reports_trouble(line.text, above_work=above_work)
+        ),
+        None,
     )
     if told is None:
         return None
-    said = complaint_in(told.text)
+    topics = topics_in(told.text)
+    answer = _answer_to(topics, log, told.text) if topics else Guidance("")
     works = health(log)
     shown = "; the rest shows no error"
     if works:
         shown = (
             f"; {works}, and no error" if log.progress else f"; {works}, but no work and no error"
         )
-    return Guidance(
-        f"line {told.number} reports trouble ({excerpt(told.text.strip(), 80)}){shown}",
-        candidates=said.candidates if said is not None else (),
-        ask=(said.ask if said is not None else None)
+    return answer._replace(
+        understood=f"line {told.number} reports trouble ({excerpt(told.text.strip(), 80)}){shown}",
+        ask=answer.ask
         or "What does the program print when it fails, or when it should use the GPU?",
-        steps=(said.steps if said is not None else ()) or (WHOLE_OUTPUT, CHECK),
+        steps=answer.steps or (WHOLE_OUTPUT, CHECK),
     )
 
 
 def _is_open_question(log: Log, line: Line) -> bool:
     if line.level != "none" or not asks_something(line.text):
         return False
-    said = complaint_in(line.text)
+    said = topic_in(line.text)
     return said is None or not (said.asks_for_use and log.reports_gpu_at_work())
 
 
@@ -179,10 +211,10 @@ _NEAR = 4
 """The most lines between a sentence and the output that it speaks of."""
 
 
-def _is_of(line: Line, said: Complaint, harmless: frozenset[int]) -> bool:
+def _is_of(line: Line, topics: Sequence[Topic], harmless: frozenset[int]) -> bool:
     """Whether the errors that somebody speaks of are harmless lines."""
     follow = any(0 < number - line.number <= _NEAR for number in harmless)
-    return said is FAILS and follow and POINTS_BELOW.search(line.text) is not None
+    return topics[0] is FAILS and follow and POINTS_BELOW.search(line.text) is not None
 
 
 def _shown_of_devices(log: Log) -> str:
@@ -197,7 +229,7 @@ def _labels_of_samples(log: Log, lines: Sequence[Line]) -> frozenset[str]:
     return labels_of_samples([line.text for line in lines]) if is_at_work else frozenset()
 
 
-def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
+def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, tuple[Topic, ...]]]:
     answered = amid_output and log.reports_gpu_at_work()
     # A value in a sentence is a person's statement, too.
     stated = {shown.line for shown in log.shown if shown.asked == shown.line}
@@ -212,9 +244,9 @@ def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, Complaint]]:
         )
         before = line.text if person else ""
         if line.level == "none" and (person or not amid_output):
-            said = complaint_in(line.text)
-            if said is not None and not (answered and said.asks_for_use):
-                yield line, said
+            topics = topics_in(line.text)
+            if topics and not (answered and topics[0].asks_for_use):
+                yield line, topics
 
 
 FEW_LINES = 2
@@ -233,8 +265,8 @@ _WHAT_EACH_VERB_ANSWERS = (
 def for_description(log: Log) -> Guidance | None:
     """For a sentence about a GPU or a framework that is about none of the known subjects."""
     line = log.lines[0]
-    about = GPU.search(line.text) or FRAMEWORK.search(line.text)
-    if len(log.lines) > FEW_LINES or line.level != "none" or about is None:
+    about = concepts_of(line.text).intersection(("gpu", "framework", "memory"))
+    if len(log.lines) > FEW_LINES or line.level != "none" or not about:
         return None
     return Guidance(
         f"line {line.number} describes something, and no output of a program shows it",

@@ -25,10 +25,10 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import DeviceReport, Failure, Log
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.readers.markdown import around_output
+from whygpu.tables.advice import CHECK, PROFILE, WHOLE_OUTPUT
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
 from whygpu.tables.sentences import reports_trouble
-from whygpu.tables.words_of_people import CHECK, PROFILE, WHOLE_OUTPUT
 
 _WHERE_IT_CRASHES = Remedy(
     "Let Python print where it crashes, and explain that.",

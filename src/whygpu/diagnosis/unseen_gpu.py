@@ -10,8 +10,8 @@ from whygpu.causes.evidence.mac_gpus import advice_for_a_mac, question_for_a_mac
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Log
 from whygpu.model.remedy import shell_script
+from whygpu.tables.advice import CHECK, WHOLE_OUTPUT
 from whygpu.tables.versions import release_numbers
-from whygpu.tables.words_of_people import CHECK, WHOLE_OUTPUT
 
 _SAYS_WHY = {
     "tensorflow": shell_script(

@@ -7,15 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from whygpu.model.lazy_regex import late
-from whygpu.tables.complaints import FAILS, SAY_MOST, complaint_in
-from whygpu.tables.words_of_people import one_of
+from whygpu.tables.concepts import concepts_of
+from whygpu.tables.topics import topic_in
 
-_QUESTION = late(
-    r"(?:^|[.!?:,] {1,2}|\b(?:so|but|and) )"
-    r"(?:why|how|what|which|where|is|are|am|do|does|did|can|could|should|would|has|have)"
-    r"(?:['’]s)?(?!\w)[^?\n]{2,300}\?(?:\W|$)",
-    re.IGNORECASE,
-)
 WANTS_GPU = late(
     r"(?<![\w.])(?:I|i|we|We)(?: (?:do|also|already|just|still))?(?:['’]ve| have| got| has| bought)"
     r"(?! (?:no|not|to)\b)[^.,;\n]{0,30}\b(?:GPUs?|RTX|GTX|GeForce|graphics? card)"
@@ -24,18 +18,6 @@ WANTS_GPU = late(
     r"(?:the |my )?GPU\b"
 )
 """A person has a GPU, or expects the work to be done on one."""
-_PERSON = late(
-    r"(?<![\w.])(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|[Ww]hy|[Hh]ow)(?![\w.])|\?$"
-    # Many write no capital letters; "i" alone is a variable.
-    r"|(?<![\w.\[(])i(?:['’]m|['’]ve|m| (?:am|have|had|get|got|want|need|use|used|run|ran|tried|try"
-    r"|install|installed|did|do|don['’]?t|can|can['’]?t|cannot|could|see|saw|think|train|trained))(?!\w)"
-    r"|(?<![\w.])[Ii]t(?:['’]s| is| just| always| only)? (?:stuck|hangs|freezes|crashes"
-    r"|takes)(?!\w)"
-    # Chinese, German, French, Spanish, Russian
-    r"|我|为什么|为何|怎么|请问|如何|只有|[吗呢？]$"
-    r"|(?<!\w)(?:[Ii]ch|[Mm]eine?|[Ww]arum|[Ww]ieso|[Jj]e|[Pp]ourquoi|[Pp]or qué|[Пп]очему"
-    r"|[Уу] меня)(?!\w)"
-)
 FAULT_HEADING = late(
     r"^\W{0,8}(?:(?i:(?:current|actual|unexpected|observed) behaviou?r|describe the (?:bug"
     r"|problem|issue"
@@ -47,66 +29,88 @@ _CHOICE = late(r"[\[(] ?\[?(?:y|yes|n|no)\]? ?[/|] ?\[?(?:y|yes|n|no)\b", re.IGN
 """What a program asks shows the answers that it takes: Continue? [y/N]"""
 
 
+POINTS_BELOW = late(
+    r"(?<!\w)(?:follow\w{1,4}|these|below)(?: [\w-]{1,12}){0,2} (?:errors|warnings|messages|lines)"
+    r"(?!\w)"
+    r"|(?<!\w)(?:errors|warnings|messages|lines) (?:below|as follows)(?!\w)",
+    re.IGNORECASE,
+)
+"""The errors that a person speaks of are the lines that follow."""
+_ASKS = frozenset(("how", "why", "which", "whether"))
+_SPEAKS_OF_SELF = late(r"(?<![\w.])(?:I|I['’]\w{1,2})(?![\w.])|[?？]$")
+
+
 def asks_something(line: str) -> bool:
     """Whether a sentence of the line is a person's question, whatever it is about."""
-    return "?" in line and _CHOICE.search(line) is None and _QUESTION.search(line) is not None
+    if not ("?" in line or "？" in line) or _CHOICE.search(line) is not None:
+        return False
+    return any(not _ASKS.isdisjoint(concepts_of(each)) for each in _QUESTIONS.findall(line))
 
 
-_TROUBLE = one_of(
-    *("not", "no", r"\w{2,6}n['’]?t", "cannot", "never", "unable", "fail-", "errors?", "wrong"),
-    *("problems?", "issues?", "troubles?", "crash-", "hang-", "stuck", "missing", "instead"),
-    *("only", "always", "alway", "slow-", "help", "bug", "same error", "unexpected-"),
+_QUESTIONS = late(r"[^.!?？\n]{3,300}[?？](?=\W|$)")
+_LIKE_OUTPUT = late(
+    r"^(?:def|class|assert|import|commit|test_\w{1,80})\b|^\w{1,20} \d{1,4}:|^\W"
+    r"|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S| --\w|\w\(\)?"
 )
-_ORDINARY = one_of(
-    *("the", "a", "an", "is", "was", "it", "to", "with", "but", "and", "after", "while"),
-    *("on", "in", "for", "this", "that", "have", "has", "uses?", "using", "i", "my", "we"),
-    *("get", "gets", "getting", "got", "when", "why", "from", "there", "be"),
-)
-_LIKE_OUTPUT = late(r"^\W|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S|\w\(\)?")
 _FEWEST_WORDS = 6
-
-
-_COMPLAINS = one_of(
-    r"(?:it|this|program|process|script|kernel|job|computer|pc|training|python|and|then|was|is"
-    r"|gets?|got|just|always|suddenly)(?: \w{1,10})? (?:crash(?:es|ed)|hangs|freezes|dies|died"
-    r"|killed|stuck|fails)",
-    r"(?<!not )(?:so|very|too|extremely|really|super) slow(?:ly)?",
-    r"slower than (?:on |with )?(?:my|the|an?) (?:\w{1,8} )?(?:CPU|GPU|laptop|old|other)",
-    r"(?:not|never|n['’]?t)(?: \w{1,8})? (?:decreas\w{1,4}|go(?:ing)? down|learn(?:ing)?"
-    r"|converg\w{1,4}|improving|see|detect|find|recogni[sz]e|released|freed)(?! for \d)",
-    *("please help", "any (?:help|idea)s?", "wrong (?:results?|predictions?|outputs?|answers?)"),
-    *(r"(?:memory|RAM|VRAM) (?:\w{1,8} )?(?:grow(?:s|ing)|leaks?|increas\w{2,3})", "is gone"),
-    *(
-        r"ignor(?:es|ed) my",
-        r"(?:GPU|card)s? (?:is |are )?(?:(?:not|n['’]t) (?:being )?used|ignored)",
-    ),
-    r"(?:used|uses?|at|utili\w{3,6}) only (?:at |to )?\d{1,2} ?(?:%|percent)",
-    # Spanish, French, German, Russian
-    *("(?:muy|demasiado|très|trop) lent[oea]", "(?:sehr|zu|so) langsam", "медленно"),
+_ORDINARY = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "is",
+        "was",
+        "it",
+        "to",
+        "with",
+        "but",
+        "and",
+        "after",
+        "while",
+        "on",
+        "in",
+        "for",
+        "this",
+        "that",
+        "have",
+        "has",
+        "uses",
+        "use",
+        "using",
+        "i",
+        "my",
+        "we",
+        "get",
+        "gets",
+        "getting",
+        "got",
+        "when",
+        "why",
+        "from",
+        "there",
+        "be",
+    ]
 )
-"""What somebody says above the output of a program. Few programs begin with such words."""
-
-_GOES_ON = one_of("resum-", "restart-", "restor-", "re-?try-", "on purpose")
-"""A program says what it does about it."""
+_ENDS_BADLY = frozenset(("crash", "hang", "plea", "broke"))
 
 
-def complains(line: str) -> bool:
-    """Whether a line is a sentence of a person about trouble, even above output without any."""
+def reports_trouble(line: str, *, above_work: bool) -> bool:
+    """Whether a line is a sentence, in the words of a person, about something that goes wrong.
+
+    Above work that is done, only what few programs say is such a report.
+    """
     text = line.strip()
-    if _LIKE_OUTPUT.search(text) or _GOES_ON.search(text):
+    said = concepts_of(text)
+    if _LIKE_OUTPUT.search(text) or "resumes" in said:
         return False
-    return _COMPLAINS.search(text) is not None
-
-
-def reports_trouble(line: str) -> bool:
-    """Whether a line is a sentence, in the words of a person, about something that goes wrong."""
-    text = line.strip()
-    if _LIKE_OUTPUT.search(text) or len(text.split()) < _FEWEST_WORDS:
-        return False
-    found = complaint_in(text)
-    if found is not None and found.says in {each.says for each in (*SAY_MOST, FAILS)}:
+    topic = topic_in(text)
+    if topic is not None and not topic.is_question:
         return True
-    return _TROUBLE.search(text) is not None and len(_ORDINARY.findall(text)) > 1
+    if above_work:
+        return not _ENDS_BADLY.isdisjoint(said)
+    words = text.lower().split()
+    ordinary = sum(word.strip(".,;:!?") in _ORDINARY for word in words)
+    return "trouble" in said and len(words) >= _FEWEST_WORDS and ordinary > 1
 
 
 def goes_on_after(sentence: str, line: str) -> bool:
@@ -118,12 +122,27 @@ def goes_on_after(sentence: str, line: str) -> bool:
     )
 
 
+_OF_CODE = late(
+    r"\s{0,40}(?:def|class|assert|import|from|return)\b|\s{0,40}(?:#|//) ?(?:TODO|FIXME)"
+)
+
+
 def is_of_a_person(line: str) -> bool:
     """Whether a person writes about themselves, or asks a question. Programs seldom do."""
-    return _PERSON.search(line) is not None and _CHOICE.search(line) is None
+    if _CHOICE.search(line) is not None or _OF_CODE.match(line) is not None:
+        return False
+    return _SPEAKS_OF_SELF.search(line) is not None or "person" in concepts_of(line)
 
 
 _LABEL = late(r"\W{0,4}(?P<label>[A-Za-z]\w{0,20}(?: \w{1,12})?)(?: ?[#\[(]?\d{1,6}[\])]?)?: ")
+
+
+_OF_A_SAMPLE = late(
+    r"\W{0,6}(?:prompt|generated|sample|q|a|user|assistant|human|bot|input|target|caption|todo|fixme"
+    r"|xxx)\b ?[\d#\[\]()]{0,8}:",
+    re.IGNORECASE,
+)
+"""What begins a text that a program reads or writes, or a remark in its source."""
 
 
 def labels_of_samples(lines: Sequence[str]) -> frozenset[str]:
@@ -134,7 +153,7 @@ def labels_of_samples(lines: Sequence[str]) -> frozenset[str]:
 
 def has_label(line: str, labels: frozenset[str]) -> bool:
     match = _LABEL.match(line)
-    return match is not None and match["label"] in labels
+    return (match is not None and match["label"] in labels) or _OF_A_SAMPLE.match(line) is not None
 
 
 _OPTION = late(r"\s{0,40}(?:-\w,? )?--\w")

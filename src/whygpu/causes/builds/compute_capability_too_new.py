@@ -162,9 +162,10 @@ from whygpu.model.remedy import Action
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability
-from whygpu.tables.complaints import ABOUT_USE
 from whygpu.tables.releases import versions_of
 from whygpu.tables.reported_failures import reported_failure
+from whygpu.tables.topics_asked import HOW_TO_USE
+from whygpu.tables.topics_told import ABOUT_USE
 
 CAUSE = cause(
     "WG303",
@@ -373,7 +374,9 @@ def _by_generation(log: Log) -> Iterator[Finding]:
         what = f"{_newer(log, gpu)}; it compiles its kernels for many minutes, or fails"
         if started is not None:
             yield _from_log(log, [gpu.line, started.line], what, "likely")
-        elif (said := complaints(log, *ABOUT_USE)) and log.version_of(log.framework or ""):
+        elif (said := complaints(log, *ABOUT_USE, HOW_TO_USE)) and log.version_of(
+            log.framework or ""
+        ):
             # A person names the versions and the GPU; the program may use others.
             yield _from_log(log, sorted({gpu.line, said[0]}), what, "possible")
     elif not lines:

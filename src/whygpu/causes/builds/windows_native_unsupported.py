@@ -101,7 +101,8 @@ from whygpu.model.log import Log
 from whygpu.model.observed import need
 from whygpu.model.remedy import Install, command_line
 from whygpu.model.snapshot import Snapshot
-from whygpu.tables.complaints import SEES_NONE
+from whygpu.tables.concepts import concepts_of
+from whygpu.tables.topics_told import SEES_NONE
 from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
@@ -186,6 +187,11 @@ def _sees_none(log: Log) -> list[int]:
     return reported[:1] or complaints(log, SEES_NONE)[:1]
 
 
+def _says_windows(log: Log) -> bool:
+    """Whether the sentence that speaks of the missing GPU names Windows, without its release."""
+    return any("windows" in concepts_of(log.line(line).text) for line in _sees_none(log))
+
+
 def _looks_for_cuda(log: Log) -> bool:
     """Only builds with code for CUDA look for its DLLs: the release that is told is not the one
     that ran."""
@@ -202,7 +208,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     stated = log.first(_VERSION)
     version = log.version_of("tensorflow") or (stated.groups["version"] if stated else None)
     if statement is None and (
-        not (log.platform == "windows" or log.says(_WINDOWS))
+        not (log.platform == "windows" or log.says(_WINDOWS) or _says_windows(log))
         or version is None
         or release_numbers(version)[:2] < _FIRST_WITHOUT
         or log.says(_ELSEWHERE)

@@ -187,9 +187,9 @@ from whygpu.model.remedy import (
 )
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
-from whygpu.tables.complaints import SEES_NONE
 from whygpu.tables.graphics_devices import can_compute
 from whygpu.tables.metal_builds import has_metal_build
+from whygpu.tables.topics_told import SEES_NONE
 
 CAUSE = cause(
     "WG803",

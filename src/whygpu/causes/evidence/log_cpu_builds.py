@@ -7,7 +7,8 @@ import re
 from whygpu.causes.evidence.own_words import complaints
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Shown
-from whygpu.tables.complaints import HOW_TO_USE, NOT_USED, SEES_NONE
+from whygpu.tables.topics_asked import HOW_TO_USE
+from whygpu.tables.topics_told import NOT_USED, SEES_NONE
 
 WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled|not linked with support for cuda devices"

@@ -85,8 +85,8 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import command_line
-from whygpu.tables.complaints import IDLE
-from whygpu.tables.words_of_people import PROFILE
+from whygpu.tables.advice import PROFILE
+from whygpu.tables.topics_told import IDLE
 
 CAUSE = cause("WG706", __name__, __doc__, severity="warning", effect="none")
 
