@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.cases import each
 from whygpu import api
 from whygpu.model.remedy import Command
+from whygpu.tables.topics import topics, topics_in
+from whygpu.tables.topics_told import IDLE, NOT_USED
+from whygpu.tables.vocabulary import FIGURES, WORDS
 
 DESCRIBED = (
     ("nvidia-smi is fine, but TensorFlow does not see my RTX 4090", "sees no GPU"),
@@ -96,6 +101,20 @@ DESCRIBED = (
     ("keras no usa la GPU", "not done on the GPU"),
     ("torch не использует GPU", "not done on the GPU"),
     ("torch用不了GPU", "not done on the GPU"),
+    ("my keras run keeps the gpu at 8%", "hardly used"),
+    ("asked for 8 GPUs, got one", "only one of several"),
+    ("tensorflwo cant detcet my gpu", "sees no GPU"),
+    ("stop keras from taking all of the vram", "how to limit the GPU memory"),
+    ("OOM in the validation, never in training", "runs out in the validation"),
+    ("4 gpus train slower than 1", "several GPUs are slower"),
+    ("code works on cpu, crashes on gpu", "fails on the GPU and works on the CPU"),
+    ("Wie deaktiviere ich die GPU?", "how to run a program without the GPU"),
+    ("la gpu ne libère pas la mémoire", "memory is not freed"),
+    ("a placa de vídeo não é usada", "not done on the GPU"),
+    ("видеокарта простаивает, обучение очень медленное", "hardly used"),
+    ("如何限制显存", "how to limit the GPU memory"),
+    ("GPUが認識されない", "sees no GPU"),
+    ("GPU 메모리 부족", "memory runs out"),
     ("Something odd with the GPU of my desk", "describes something"),
 )
 
@@ -108,6 +127,9 @@ DESCRIBED = (
         ("which driver for keras on a GPU", "whygpu plan tensorflow"),
         ("My RTX 5090 is not supported by this PyTorch", "whygpu plan torch --gpu 12.0"),
         ("My RTX 5090 is not supported", "whygpu plan FRAMEWORK --gpu 12.0"),
+        ("which CUDA for torch 2.4 on windows", "whygpu plan torch==2.4 --platform win_amd64"),
+        ("use gpu 2 and 3 only", "whygpu run --device gpu:2,3 -- python PROGRAM.py"),
+        ("limit tf to 6 GB of gpu memory", "whygpu run --memory 6GiB -- python PROGRAM.py"),
     ],
 )
 def test_a_command_has_the_framework_and_the_gpu_that_are_named(
@@ -122,6 +144,28 @@ def test_a_command_has_the_framework_and_the_gpu_that_are_named(
 def test_a_question_is_answered_without_an_excuse() -> None:
     assert api.explain("How do I run this without the GPU?").headline.startswith("line 1 asks how")
     assert api.explain("My GPU is not used").headline.startswith("cannot tell from this log")
+
+
+def test_the_system_that_a_sentence_names_counts() -> None:
+    (first,) = api.explain("gpu not detected tensorflow 2.16 windows").root_causes
+    assert first.cause == "windows-native-unsupported"
+    assert not api.explain("gpu not detected tensorflow 2.16").root_causes
+
+
+def test_two_topics_that_explain_as_much_are_both_offered() -> None:
+    both = topics_in("keras gpu low, gpu not used")
+    assert {topic.says for topic in both} == {IDLE.says, NOT_USED.says}
+    headline = api.explain("keras gpu low, gpu not used").headline
+    assert IDLE.says in headline
+    assert NOT_USED.says in headline
+
+
+def test_every_concept_that_a_topic_names_exists() -> None:
+    figures = {name for _, words in FIGURES for name in re.findall("§([a-z]+)", words)}
+    known = {*WORDS, *figures}
+    for topic in topics():
+        for named in re.findall(r"[^\s|!]+", " ".join((*topic.needs, topic.wants))):
+            assert named.lstrip("-/+~") in known, (topic.says, named)
 
 
 WORKING = "Epoch 1/2\n100/100 [====] - 3s 30ms/step - loss: 0.5\nEpoch 2/2\n"
@@ -143,6 +187,9 @@ def test_a_description_is_understood_and_never_a_tick(text: str, understood: str
         "My GPU is at 5% and I do not know why.\n",
         "Why is my training on the GPU so slow?\n",
         "We see that TensorFlow is not using the GPU.\n",
+        "asked for 4 GPUs, got one\n",
+        "GPU를 인식하지 못해요\n",
+        "die grafikkarte wird nicht benutzt\n",
     ],
 )
 def test_a_complaint_above_output_that_looks_fine_is_no_tick(text: str) -> None:
@@ -204,6 +251,8 @@ def test_a_log_that_shows_the_gpu_at_work_answers_whether_it_is_used() -> None:
         "Using device: cuda",
         "GPU memory usage is at 10%",
         "No TPU cores found, running on GPU",
+        "Prompt: why is my GPU so slow",
+        "test_gpu_is_not_found ... ok",
     ],
 )
 def test_what_a_program_prints_is_no_complaint(line: str) -> None:

@@ -34,7 +34,7 @@ from whygpu.tables.sentences import (
     reports_trouble,
 )
 from whygpu.tables.topics import Topic, most_telling, topic_in, topics_in
-from whygpu.tables.topics_told import FAILS, SEES_NONE
+from whygpu.tables.topics_told import FAILS, NOT_USED, SEES_NONE
 
 _MOST_OWN_LINES = 40
 """People describe what they see before anything else, and not at length."""
@@ -89,6 +89,7 @@ def _answer_to(topics: Sequence[Topic], log: Log, sentence: str) -> Guidance:
 _GPU_NUMBER = late(
     r"(?i)\b(?:gpus?|cuda|device|card)s? ?[:#]? ?([0-9](?:(?: ?, ?| ?and ?| ?& ?)[0-9])*)\b"
 )
+_DIGIT = late(r"[0-9]")
 _SIZE = late(r"(?i)(?<![\d.])(\d{1,3}(?:\.\d)?) ?G(?:i?B)?\b")
 _ORDINAL = late(r"(?i)\b(?:(first)|(third|3rd)|(fourth|4th)) (?:gpu|card|graphics)")
 
@@ -105,7 +106,7 @@ def _filled_in(steps: Sequence[Remedy], log: Log, sentence: str) -> tuple[Remedy
     on_windows = log.platform == "windows" or "windows" in concepts_of(sentence)
     number, ordinal = _GPU_NUMBER.search(sentence), _ORDINAL.search(sentence)
     if number is not None:
-        known["gpu:1"] = "gpu:" + ",".join(c for c in number[1] if c.isdigit())
+        known["gpu:1"] = "gpu:" + ",".join(_DIGIT.findall(number[1]))
     elif ordinal is not None:
         known["gpu:1"] = f"gpu:{(0, 2, 3)[(ordinal.lastindex or 1) - 1]}"
     size = _SIZE.search(sentence)
@@ -260,6 +261,15 @@ _WHAT_EACH_VERB_ANSWERS = (
     Remedy("If it is about GPU memory:", command_line("whygpu memory")),
     Remedy("If it is about what to install:", command_line("whygpu plan")),
 )
+
+
+_OF_NO_GPU = frozenset((SEES_NONE.says, NOT_USED.says))
+
+
+def is_about_more(log: Log) -> bool:
+    """Whether a few lines are about something else than a GPU that is not seen or not used."""
+    topics = topics_in(log.lines[0].text)
+    return bool(topics) and topics[0].weight >= 0 and topics[0].says not in _OF_NO_GPU
 
 
 def for_description(log: Log) -> Guidance | None:

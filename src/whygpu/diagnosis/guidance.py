@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import excerpt, framework_title
 from whygpu.causes.evidence.log_utilisation import Utilisation
-from whygpu.diagnosis.for_people import for_description, for_own_words
+from whygpu.diagnosis.for_people import (
+    FEW_LINES,
+    for_description,
+    for_own_words,
+    is_about_more,
+)
 from whygpu.diagnosis.fragments import causes_with_words_of
 from whygpu.diagnosis.health import health
 from whygpu.diagnosis.unseen_gpu import (
@@ -41,6 +46,9 @@ _MOST_CAUSES = 4
 
 def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
     """For a program that says that it has no GPU, or uses none, and does not fail."""
+    told = for_own_words(log) if len(log.lines) <= FEW_LINES and is_about_more(log) else None
+    if told is not None:
+        return told
     sees_none = next((report for report in reports if report.says == "no-gpu"), None)
     report = sees_none or reports[0]
     quoted = f"line {report.line}: {excerpt(log.line(report.line).text.strip())}"

@@ -37,7 +37,8 @@ class _Entries(NamedTuple):
 
 
 _FEWEST_LETTERS = 6
-_BESIDE_OTHERS = frozenset(("person", "<without", "<without-before"))
+_LEAVES_OUT = frozenset(("<without", "<leave-out", "<left-out"))
+_BESIDE_OTHERS = _LEAVES_OUT | {"person", "nth", "one"}
 """Entries of these take no words away from those of others."""
 
 
@@ -143,11 +144,13 @@ def _left_out(clause: list[tuple[int, str]]) -> set[str]:
     things = [(place, concept) for place, concept in clause if concept in DISABLED]
     left: set[str] = set()
     for place, role in clause:
-        if not role.startswith("<without"):
+        if role not in _LEAVES_OUT:
             continue
         after = [at for at, _ in things if at > place]
         before = [at for at, _ in things if at < place]
-        chosen = before[-1:] or after[:1] if role == "<without-before" else after[:1]
+        chosen = before[-1:] or after[:1] if role == "<left-out" else after[:1]
+        if role == "<leave-out" and not chosen:
+            chosen = before[-1:]
         left.update(concept for at, concept in things if at in chosen)
     return left
 

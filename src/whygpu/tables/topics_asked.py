@@ -31,7 +31,7 @@ HOW_TO_USE = Topic(
 _WHETHER_USED = Topic(
     "whether the GPU is used",
     (
-        "whether question gpu use|run|work|see|goes !how !know !many !install !need !-use !-see "
+        "whether question gpu use|run|work|see !how !know !many !install !need !-use !-see "
         "!-run !-gpu !ignore !fail !memory !slow",
     ),
     steps=(CHECK, WHICH_DEVICE),
@@ -95,6 +95,7 @@ QUESTIONS: tuple[Topic, ...] = (
         "which releases of a framework, of CUDA and of the driver fit together",
         (
             "which|match framework cuda|cudnn|driver !-see !slow !fail !tfgpu",
+            "whether support framework gpu !-support",
             "framework cuda number question !-see !-use !slow !fail",
         ),
         wants="need release number choose",
@@ -102,7 +103,7 @@ QUESTIONS: tuple[Topic, ...] = (
     ),
     Topic(
         "about the package tensorflow-gpu",
-        ("tfgpu which|deprecated|differ|instead|fail|whether", "tfgpu install !how"),
+        ("tfgpu which|deprecated|differ|instead|fail|whether|-see|-install", "tfgpu install !how"),
         weight=1,
         steps=(
             Remedy(
@@ -117,6 +118,7 @@ QUESTIONS: tuple[Topic, ...] = (
         (
             "need|whether|question install cuda|cudnn|nvcc !which !fail !-see !tfgpu",
             "gpu /cuda|/cudnn install",
+            "whether need cuda|cudnn|nvcc !batch !which",
         ),
         wants="separate whether need",
         steps=(
@@ -139,7 +141,7 @@ QUESTIONS: tuple[Topic, ...] = (
         (
             "batch which|max|how memory|gpu|size !oom !slow !first",
             "need memory which|max|how !oom",
-            "which|max|whether memory|size fit !oom",
+            "which|max|whether memory|size fits !oom",
         ),
         weight=1,
         steps=(
@@ -168,14 +170,14 @@ QUESTIONS: tuple[Topic, ...] = (
     ),
     Topic(
         "how to limit the GPU memory that a program takes",
-        ("how memory limit|disable|stop|take !oom",),
+        ("how memory limit|take|/memory !oom",),
         wants="all",
         steps=(LIMIT_MEMORY,),
     ),
     Topic(
         "how to run a program without the GPU",
         (
-            "how /gpu !memory !many !cudnn !fail !oom !install",
+            "how /gpu !/memory !many !cudnn !fail !oom !install",
             "how cpu use|run|only|force|on|instead !gpu",
             "how cpu -gpu",
         ),
@@ -261,6 +263,6 @@ QUESTIONS: tuple[Topic, ...] = (
     _WHETHER_USED,
     HOW_TO_USE,
     _WHETHER_USED._replace(
-        says="about the GPU", needs=("question gpu|cuda|cpu", "question device"), weight=-1
+        says="about the GPU", needs=("question gpu|cuda|cpu", "question device"), weight=-2
     ),
 )

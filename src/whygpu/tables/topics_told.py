@@ -58,8 +58,8 @@ NOT_USED = Topic(
         "gpu -use|-run|ignore !how",
         "~gpu -work !how",
         "-gpu use|run|cpu|on|instead !how",
-        "cpu only|instead use|run|see|on|framework !how !higher",
-        "cpu use|run why|framework !how !slow !result !end !fail !higher",
+        "cpu only|instead use|run|see|on|framework !how !higher !memory",
+        "cpu use|run why|framework !how !slow !result !end !fail !higher !memory",
         "gpu -process",
         "gpu use integrated !amd",
     ),
@@ -82,7 +82,7 @@ SLOW = Topic(
 )
 FAILS = Topic(
     "a program fails when it uses the GPU",
-    ("gpu fail use|run|when|on|work", "tfgpu -run|-work|fail"),
+    ("gpu fail|crash use|run|when|on|work", "tfgpu -run|-work|fail"),
     weight=-1,
     steps=(WHOLE_OUTPUT, CHECK, tutorial("exceptions")),
     candidates=(
@@ -96,7 +96,7 @@ FAILS = Topic(
 ONE_OF_SEVERAL = Topic(
     "only one of several GPUs is used",
     (
-        "many gpu one|only|nth use|idle|see|work|run|low|expected|gpu !how !want !slow !differ",
+        "many gpu one|only|nth use|idle|see|work|run|low|expected|gpu !how !slow !differ !hang",
         "nth -use|-see|-run|-work|idle|ignore|low|-gpu !how",
         "many -use|-see|idle|-work !how !hang",
         "one only use|see many|nth|model !how",
@@ -113,7 +113,7 @@ ONE_OF_SEVERAL = Topic(
 )
 _OUT_OF_MEMORY = Topic(
     "memory runs out",
-    ("oom",),
+    ("oom", "memory -take"),
     weight=1,
     wants="memory gpu batch how",
     steps=(
@@ -407,6 +407,8 @@ SYMPTOMS: tuple[Topic, ...] = (
             "end|crash|gone|restart silent !computer",
             "crash|end|restart notebook|run|step|person|plea !oom !computer !gpu",
         ),
+        wants="silent",
+        weight=1,
         steps=(
             Remedy(
                 "See whether the kernel ended it, because main memory was used up.",
@@ -474,7 +476,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     SEES_NONE,
     Topic(
         "the GPU is not supported",
-        ("gpu -support|unsupported !operation", "gpu number card -work"),
+        ("gpu -support|unsupported !operation", "cuda number -work !driver"),
         wants="framework model",
         weight=1,
         steps=(

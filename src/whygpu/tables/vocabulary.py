@@ -17,10 +17,11 @@ from whygpu.model.lazy_regex import late
 _ROWS = """
 # What is spoken of
 gpu: gpu, gpus, dgpu, cuda, rtx, gtx, geforce, radeon, titan, quadro, graphics card,
-  graphics cards, graphic card, graphic cards, graphics, video card, card, cards, tensorflow gpu,
-  grafikkarte-, carte graphique, cartes graphiques, tarjeta grafica, tarjetas graficas,
-  la grafica, placa de video, placas de video, видеокарт-, гпу, 显卡, 显示卡, 顯卡, グラボ,
-  グラフィックボード, グラフィックカード, 그래픽카드, 지피유
+  graphics cards, graphic card, graphic cards, graphics, video card, card, cards, grafikkarte-,
+  carte graphique, cartes graphiques, tarjeta grafica, tarjetas graficas, la grafica,
+  placa de video, placas de video, видеокарт-, гпу, 显卡, 显示卡, 顯卡, グラボ, グラフィックボード,
+  グラフィックカード, 그래픽카드, 지피유, gpu memory, gpu memory usage, gpu memory use, gpu ram,
+  gpus memory, gpu speicher
 cuda: cuda
 cpu: cpu, cpus, cpudevice, processor, prozessor, processeur, procesador, processador, процессор-,
   цпу, 处理器
@@ -38,8 +39,9 @@ amd: amd, radeon, rocm, directml, intel arc, intel gpu, xpu
 avx: avx, avx2, avx512, avx 512
 tpu: tpu, tpus, npu
 session: session, sessions, sitzung
-memory: memory, vram, ram, memory usage, memory use, ram usage, speicher, grafikspeicher,
-  gpu speicher, memoire, memoria, памят-, видеопамят-, 显存, 内存, 顯存, メモリ, 메모리, oom
+memory: memory, vram, ram, gpu memory, gpu memory usage, gpu memory use, gpu ram, gpus memory,
+  memory usage, memory use, ram usage, speicher, grafikspeicher, gpu speicher, memoire, memoria,
+  памят-, видеопамят-, 显存, 内存, 顯存, メモリ, 메모리, oom, cache
 part: layer, layers, weights, graph, graphs, backbone, encoder, base model, my model,
   pretrained model, the model, parameters, embedding, embeddings, pip
 operation: peer access, operation, operations, op, feature, attribute, data type, dtype
@@ -64,30 +66,30 @@ result: result, results, output, outputs, prediction, predictions, accuracy, los
 release: version, versions, release, releases, versionen, версия, версию, 版本, バージョン, 버전
 requirement: certif-, uncertif-, requirement, requirements, compatib-
 # What is done
-see: see, sees, seeing, seen, find, finds, finding, found, detect-, show, shows, showing, list,
-  lists, listing, recogni-, identif-, discover-, visible, available, pick up, picks up,
-  picking up, picked up, erkenn-, erkannt, sieht, sehen, gefunden, findet, finden, voit, trouve,
-  trouvee, reconn-, encuentr-, encontr-, reconoc-, reconhec-, ve, visto, видит, видно, наход-,
-  найти, определя-, обнаруж-, 检测, 识别, 識別, 找, 看, 发现, 可用, 認識, 検出, 見つか, 見え,
-  인식, 감지, 찾, 잡
+see: see, sees, seeing, seen, find, finds, finding, found, detect-, detect, detects, detected,
+  detecting, recognize, recognise, recognized, recognised, show, shows, showing, list, lists,
+  listing, recogni-, identif-, discover-, visible, available, pick up, picks up, picking up,
+  picked up, erkenn-, erkannt, sieht, sehen, gefunden, findet, finden, voit, trouve, trouvee,
+  reconn-, encuentr-, encontr-, reconoc-, reconhec-, ve, visto, видит, видно, наход-, найти,
+  определя-, обнаруж-, 检测, 识别, 識別, 找, 看, 发现, 可用, 認識, 検出, 見つか, 見え, 인식, 감지,
+  찾, 잡
 use: use, uses, used, using, utilise, utilize, utilised, utilized, utilises, utilizes, utilising,
   utilizing, engaged, involved, active, usable, benutz-, genutzt, nutzt, nutzen, verwend-,
   utilisee, utilisent, utiliser, usa, usar, usando, usada, usado, utiliza, utilizar, utilizada,
   utilizado, использ-, 用, 使用, 调用, 利用, 使え, 使わ, 使う, 使って, 사용, 쓰
 run: run, runs, running, train, trains, training, trained, fit, works on, work on, working on,
   inference, infer, calculat-, compute, computes, computing, lauft, laufen, trainier-, entrain-,
-  tourne, entren-, trein-, ejecut-, corre, roda, rodar, запуска-, работает на, обуч-, 训练,
-  训练中, 訓練, 运行, 学習, 実行, 학습, 실행, 돌
+  tourne, entren-, trein-, ejecut-, corre, roda, rodar, запуска-, работает на, обуч-, 训练, 训练中,
+  訓練, 运行, 学習, 実行, 학습, 실행, 돌
 work: work, works, working, funktioniert, fonctionne, funciona, работает, 工作, 動作, 動か, 작동
-create: creat-, start, starts, open, opens, make
+create: creat-, start, starts, open, opens
 free: free, freed, freeing, frees, releas-, clear, cleared, clearing, clears, flush-, empty,
   emptied, reset, give back, gives back, freigeb-, freigegeben, liber-, освобо-, 释放, 清空, 清理,
   解放, 해제
 grow: grow, grows, growing, grew, increas-, leak, leaks, leaking, leaked, accumul-, more and more,
   fills up, fill up, filling up, creeps up, keeps rising, wachst, steigt, leck, aument-, fuite,
   fuga, vazamento, растет, утечк-, 泄漏, 泄露, 增长, 越来越, リーク, 増え, 누수, 증가
-take: take, grabbing, takes, taking, took, allocat-, grab, grabs, grabbing, reserv-, occup-, eat,
-  eats, hog,
+take: take, grabbing, takes, taking, took, allocat-, grab, grabs, reserv-, occup-, eat, eats, hog,
   hogs, consum-, uses, using, belegt, occupe, ocupa, занима-, 占满, 占用, 占, 使い切, 차지
 learn: learn, learns, learning, converge, converges, converging, improve, improving, decreas-,
   going down, go down, lernt, apprend, aprende, обучается, 收敛, 学习
@@ -101,6 +103,7 @@ install: install, installs, installed, installing, installation, set up, setup, 
 update: update, updated, updating, updates, upgrade, upgraded, upgrading, reboot, rebooted,
   rebooting, reinstall, reinstalled, installed, installing, aktualisier-, обнов-, 更新, 升级,
   アップデート, 업데이트
+fits: fit, fits, fitting
 split: distribute, distributed, split, splitting, parallel, parallelize, scale, in parallel
 choose: select, choose, pick, specify, specified, assign, particular, certain, wahlen, auswahlen,
   choisir, elegir, escolher, выбрать, 指定, 选择, 選択, 선택, 지정, restrict
@@ -118,15 +121,14 @@ force: force, forcing, switch
 need: need, needs, require, requires, required, must, should, have to, brauch-, need to, muss
 know: check, checking, tell, know, verify, confirm, sure, find out, test, see if, see whether,
   see that, prufen, verifier, verificar, comprobar, проверить, узнать, 确认, 查看, 検証, 確認,
-  확인
+  확인, list
 # How it goes
-util: utilization, utilisation, util, utilizaton, load, usage, auslastung, utilizacion,
-  utilizacao, taux d utilisation, uso, загрузк-, загруж-, 利用率, 使用率, 占用率, 사용률, 사용율,
-  이용률
-low: low, lower, poor, bad, barely, hardly, idle, idles, idling, drop, drops, dropping,
-  fluctuates, fluctuating, up and down, underutilized, underutilised, starving, gering, niedrig,
-  kaum, langweilt, faible, baja, bajo, apenas, baixa, baixo, низк-, простаива-, 低, 空闲, 低い,
-  遊んで, 낮
+util: utilization, utilisation, util, utilizaton, load, usage, auslastung, utilizacion, utilizacao,
+  taux d utilisation, uso, загрузк-, загруж-, 利用率, 使用率, 占用率, 사용률, 사용율, 이용률
+low: low, lower, poor, bad, barely, hardly, idle, idles, idling, drop, drops, dropping, fluctuates,
+  fluctuating, up and down, underutilized, underutilised, starving, gering, niedrig, kaum,
+  langweilt, faible, baja, bajo, apenas, baixa, baixo, низк-, простаива-, 低, 空闲, 低い, 遊んで,
+  낮, spike, spikes, spiking, goes to 0, drops to 0, goes to zero
 idle: idle, idles, idling, unused, empty, untouched, ungenutzt, простаива-
 busy: fully used, fully utilized, full load, fully utilised, busy
 slow: slow, slowly, slower, takes long, takes too long, takes so long, takes forever, forever,
@@ -137,8 +139,8 @@ slower: slower, longer, more time, slows down, langsamer, plus lent, plus lente,
 minutes: minutes, minute, mins, hours, stunden, minuten, heures, horas, минут, часов, 分钟, 小时,
   시간, takes forever, forever, takes ages
 than: than, als, que, чем, 比, より, 보다
-full: full, filled, maxed out, saturated, saturee, sature, fills up, voll, lleno, llena, cheia,
-  cheio, переполн-, 满, 爆, 爆满, 가득
+full: full, filled, fills, fill, filling, maxed out, saturated, saturee, sature, fills up, voll,
+  lleno, llena, cheia, cheio, переполн-, 满, 爆, 爆满, 가득
 oom: oom, out of memory, out of gpu memory, runs out of memory, run out of memory,
   ran out of memory, running out of memory, out of vram, outofmemory, outofmemoryerror,
   not enough memory, not enough vram, insufficient memory, resourceexhausted,
@@ -169,7 +171,7 @@ fail: fail, fails, failed, failing, failure, error, errors, exception, exception
 differ: differ, differs, different, difference, differently, differences, not the same, mismatch-,
   wrong, inaccura-, diverge, diverges, deviate, discrepancy, inconsistent, unterschied-, anders,
   falsch, differen-, diferen-, отлича-, разн-, неверн-, 不同, 不一样, 不一致, 差异, 違う, 異なる,
-  다르, 다른, 달라
+  다르, 다른, 달라, change, changes, changing, vary, varies
 higher: higher, worse, lower, better, larger
 same: same, identical
 incompatible: mismatch-, incompatib-, wrong, not compatible, conflict-
@@ -189,7 +191,8 @@ after: after, since, nach, seit, apres, depuis, despues, depois, desde, посл
   후
 gone: gone, closed, close, closing, killed, kill, killing, stopped, finished, ended, exited,
   interrupted, crashed, nothing running, nothing is running, ctrl, exits
-held: held, stays, stay, still, occupied, in use, taken, remains, stuck, used, use
+held: held, stays, stay, still, occupied, in use, taken, remains, stuck, used, use, belegt, noch,
+  todavia, ainda, encore, 还在, 仍
 broke: no longer, any more, anymore, broke, broken, gone, lost, missing, mehr
 only: only, just, always, nur, immer, ausschliesslich, seulement, que sur, solo, solamente,
   siempre, somente, so, apenas, только, лишь, всегда, 只, 只有, 只能, 仅, だけ, しか, 만
@@ -199,8 +202,8 @@ one: only one, just one, one gpu, single gpu, got one, got 1, one card, one devi
 expected: expected, expecting, should
 many: both, multiple, several, many, dual, multi, multigpu, mirroredstrategy, mirrored strategy,
   multiworkermirroredstrategy, multi gpu, dataparallel, ddp, distributeddataparallel, nccl,
-  mehrere, mehreren, beide, plusieurs, varias, varios, ambas, multiplas, несколько, нескольк-,
-  обе, 多卡, 多张, 多块, 多个, 两张, 两块, 双卡, 复数, 複数, 여러, 다중
+  mehrere, mehreren, beide, plusieurs, varias, varios, ambas, multiplas, несколько, нескольк-, обе,
+  多卡, 多张, 多块, 多个, 两张, 两块, 双卡, 复数, 複数, 여러, 다중
 nth: second gpu, 2nd gpu, third gpu, 3rd gpu, other gpu, other gpus, another gpu, second card,
   other card, other cards, second graphics card, second one, other one, different gpu, second rtx,
   second gtx, zweite grafikkarte, zweite gpu, zweiten gpu, zweiten grafikkarte, deuxieme gpu,
@@ -208,8 +211,7 @@ nth: second gpu, 2nd gpu, third gpu, 3rd gpu, other gpu, other gpus, another gpu
   2枚目, 두 번째, 두번째, two of, specific gpu, one specific
 deprecated: deprecated, removed, obsolete, instead, now
 separate: separately, separate, manually, manual, myself, also, too, already
-max: max, maximum, largest, biggest, highest, optimal, how large, how big, how much, how many,
-  will
+max: max, maximum, largest, biggest, highest, optimal, how large, how big, how much, how many, will
 instead: instead, rather, statt, anstatt, au lieu, en vez, en lugar, em vez, вместо, 而不是,
   ではなく, 대신
 very: so, very, too, extremely, terribly, really, incredibly, super, painfully, ridiculously, way,
@@ -227,18 +229,17 @@ which: which, what, welch-, quel, quelle, quelles, cual, qual, qué, какой,
   什么版本, どの, 어떤
 whether: if, whether, ob, wird, 是否
 person: my, we, our, why, how, i am, i m, im, i ve, ive, i have, i had, i get, i got, i want,
-  i need, i use, i used, i run, i ran, i tried, i try, i install, i installed, i did, i do,
-  i dont, i can, i cant, i cannot, i could, i see, i saw, i think, i train, i trained, it stuck,
-  its stuck, it is stuck, it hangs, it freezes, it crashes, it takes, it just hangs, it always,
-  ich, mein, meine, meinen, meiner, warum, wieso, wie, je, mon, ma, mes, pourquoi, comment, mi,
-  mis, por que, como, meu, minha, почему, у меня, моя, мою, мой, как, 我, 为什么, 为何, 怎么,
-  请问, 如何, 吗, 呢, 私, 僕, なぜ, どうして, ですか, 내, 제, 왜, 어떻게, 해요, 아요, 어요, 네요,
-  나요
+  i need, i use, i used, i run, i ran, i tried, i try, i install, i installed, i did, i do, i dont,
+  i can, i cant, i cannot, i could, i see, i saw, i think, i train, i trained, it stuck, its stuck,
+  it is stuck, it hangs, it freezes, it crashes, it takes, it just hangs, it always, ich, mein,
+  meine, meinen, meiner, warum, wieso, wie, je, mon, ma, mes, pourquoi, comment, mi, mis, por que,
+  como, meu, minha, почему, у меня, моя, мою, мой, как, 我, 为什么, 为何, 怎么, 请问, 如何, 吗, 呢,
+  私, 僕, なぜ, どうして, ですか, 내, 제, 왜, 어떻게, 해요, 아요, 어요, 네요, 나요
 plea: please help, any help, any idea, any ideas, help me, same error, hilfe, ayuda, ajuda,
   помогите, 求助, 帮忙
 trouble: wrong, problem, problems, issue, issues, trouble, missing, instead, only, always, alway,
-  help, bug, fail-, error, errors, crash-, hang-, stuck, unexpected-, slow, slower, cannot,
-  unable, never, not, no, nothing
+  help, bug, fail-, error, errors, crash-, hang-, stuck, unexpected-, slow, slower, cannot, unable,
+  never, not, no, nothing
 resumes: resum-, restart-, restor-, retry-, re try, retrying, on purpose
 # Denies what follows it in the same clause, or else what comes before it
 <not: not, no, none, cannot, cant, dont, doesnt, didnt, isnt, arent, wasnt, werent, wont, couldnt,
@@ -248,14 +249,15 @@ resumes: resum-, restart-, restor-, retry-, re try, retrying, on purpose
   nenhuma, не, нет, ни, never gets
 # Denies what is just before it, or else what follows it
 <not-after: 不, 没, 沒, 无法, 無法, 未, 没有, ない, ません, なく, できず, 못, 않, 안, 없
-# Leaves out the next thing in the same clause
-<without: without, without using, without installing, hide, hiding, avoid, avoiding, prevent,
-  preventing, stop, disable, disabling, ignore, ignoring, turn off, turning off, switch off,
-  switching off, ohne, sans, sin, sem, без, 禁用, 关闭, 不用, 不使用, deaktivier-, desactiv-,
-  desativar, отключ-, keep, turn, switch
+# Leaves out the next thing in the same clause, of those in DISABLED
+<without: without, without using, without installing, ohne, sans, sin, sem, без
+# Leaves out the next thing, or else the one before it
+<leave-out: hide, hiding, avoid, avoiding, prevent, preventing, stop, disable, disabling, ignore,
+  ignoring, turn off, turning off, switch off, switching off, deaktivier-, desactiv-, desativar,
+  отключ-, keep, turn, switch, 禁用, 关闭, 不用, 不使用
 # Leaves out the thing before it, or else the next one
-<without-before: disabled, hidden, turned off, switched off, off, abschalten, ausschalten, なしで,
-  없이, 無効, 비활성
+<left-out: disabled, hidden, turned off, switched off, off, abschalten, ausschalten, なしで, 없이,
+  無効, 비활성
 # Begins another clause
 <break: but, while, although, though, whereas, however, and, yet, then, because, after, since,
   so that, when, aber, obwohl, und, mais, alors, et, pero, y, aunque, mas, но, хотя, и, а, 但,
@@ -275,11 +277,11 @@ def _rows() -> dict[str, tuple[str, ...]]:
 
 
 WORDS = _rows()
-DISABLED = frozenset(("gpu", "cuda", "cpu", "cudnn", "avx"))
+DISABLED = frozenset(("gpu", "cuda", "cpu", "cudnn", "avx", "memory"))
 """What a word of `<without` can leave out."""
 _DENIABLE = (
     "avx crash create cudnn differ fail free full goon gpu grow hang ignore install know learn "
-    "match need oom process run same see session slow support use work"
+    "match need oom process run same see session slow support take use work"
 )
 DENIABLE = frozenset(_DENIABLE.split())
 """What a word of `<not` can deny."""
@@ -344,7 +346,7 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
         late(
             r"^\W{0,3}(force|make|use|run|limit|disable|turn off|hide|select|choose|set up"
             r"|set a|install|free|clear|enable|train|stop|restrict|specify|avoid|prevent"
-            r"""|reduce|allow)\b(?=[^\n:()=`'\"]{4,70}$)"""
+            r"""|reduce|allow|check|verify|list)\b(?=[^\n:()=`'\"]{4,70}$)"""
         ),
         r" §how \1 ",
     ),
