@@ -172,7 +172,7 @@ def _of_value(shown: Shown) -> DeviceWord | None:
 
 def _is_paragraph(text: str) -> bool:
     """Several sentences, as in an article, which speaks of devices in general. What a person says
-    of his own is found by other means (`tables/complaints.py`)."""
+    of his own is found by other means (`tables/topics.py`)."""
     return len(text) >= _PARAGRAPH and len(_SENTENCE_END.findall(text)) >= _MANY_SENTENCES
 
 

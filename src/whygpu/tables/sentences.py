@@ -37,7 +37,7 @@ POINTS_BELOW = late(
 )
 """The errors that a person speaks of are the lines that follow."""
 _ASKS = frozenset(("how", "why", "which", "whether"))
-_SPEAKS_OF_SELF = late(r"(?<![\w.])(?:I|I['’]\w{1,2})(?![\w.])|[?？]$")
+_SPEAKS_OF_SELF = late(r"(?<![\w.])(?:I|I['’]\w{1,2})(?![\w.])|[?？][\"')]{0,2}$")
 
 
 def asks_something(line: str) -> bool:
@@ -94,7 +94,7 @@ _ORDINARY = frozenset(
 _ENDS_BADLY = frozenset(("crash", "hang", "plea", "broke"))
 
 
-def reports_trouble(line: str, *, above_work: bool) -> bool:
+def reports_trouble(line: str, *, above_work: bool = False) -> bool:
     """Whether a line is a sentence, in the words of a person, about something that goes wrong.
 
     Above work that is done, only what few programs say is such a report.

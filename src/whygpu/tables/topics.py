@@ -25,6 +25,8 @@ class Topic(NamedTuple):
     """Concepts that make it more likely."""
     weight: int = 0
     """What it counts more than others, or less if it is general."""
+    says_most: bool = False
+    """Whether it counts before a general one that somebody says first."""
     steps: tuple[Remedy, ...] = ()
     candidates: tuple[str, ...] = ()
     """The usual reasons, most common first."""
@@ -112,5 +114,7 @@ def topic_in(line: str) -> Topic | None:
 
 
 def most_telling(rows: Sequence[Topic]) -> int:
-    """The place of the first topic that is not general, or else of the first."""
-    return next((place for place, row in enumerate(rows) if row.weight >= 0), 0)
+    """The place of the first; if that is general, of one that says what does not work."""
+    if rows[0].weight >= 0:
+        return 0
+    return next((place for place, row in enumerate(rows) if row.says_most), 0)

@@ -19,7 +19,7 @@ from whygpu.tables.topics import Topic
 
 HOW_TO_USE = Topic(
     "how to let a program use the GPU",
-    ("how gpu use|run|enable|force|work !-use !-see !-run !/gpu !oom !session",),
+    ("how gpu use|run|enable|force|work !cpu !-use !-see !-run !/gpu !oom !session",),
     steps=(
         CHECK,
         Remedy(
@@ -41,7 +41,11 @@ _WHETHER_USED = Topic(
 QUESTIONS: tuple[Topic, ...] = (
     Topic(
         "how to use a GPU that does not meet the requirements",
-        ("ignore|disable requirement how|session|gpu !cudnn", "ignore|-ignore requirement"),
+        (
+            "ignore|disable requirement how|session|gpu !cudnn",
+            "ignore|-ignore requirement",
+            "how force requirement",
+        ),
         weight=3,
         steps=(
             Remedy(
@@ -96,6 +100,7 @@ QUESTIONS: tuple[Topic, ...] = (
         (
             "which|match framework cuda|cudnn|driver !-see !slow !fail !tfgpu",
             "whether support framework gpu !-support",
+            "whether framework cuda number !-see !-use !slow !install",
             "framework cuda number question !-see !-use !slow !fail",
         ),
         wants="need release number choose",
@@ -141,6 +146,7 @@ QUESTIONS: tuple[Topic, ...] = (
         (
             "batch which|max|how memory|gpu|size !oom !slow !first",
             "need memory which|max|how !oom",
+            "batch size !oom !slow !first",
             "which|max|whether memory|size fits !oom",
         ),
         weight=1,
@@ -179,6 +185,7 @@ QUESTIONS: tuple[Topic, ...] = (
         (
             "how /gpu !/memory !many !cudnn !fail !oom !install",
             "how cpu use|run|only|force|on|instead !gpu",
+            "how cpu use|run|only|force|on gpu busy|-gpu",
             "how cpu -gpu",
         ),
         wants="disable use cpu force only",
@@ -223,7 +230,7 @@ QUESTIONS: tuple[Topic, ...] = (
     ),
     Topic(
         "how to find out what a framework can use",
-        ("how|whether know gpu !-know !memory !many",),
+        ("how|whether know gpu|cudnn !-know !memory !many",),
         weight=1,
         wants="see support install",
         steps=(CHECK,),
@@ -231,7 +238,7 @@ QUESTIONS: tuple[Topic, ...] = (
     Topic(
         "how to get the same result in every run",
         (
-            "determinism how|each|gpu|run !cpu !fail",
+            "determinism how|each|gpu|run !than !fail",
             "differ result each !cpu",
             "-same result each !cpu",
         ),

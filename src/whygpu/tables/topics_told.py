@@ -30,6 +30,7 @@ SEES_NONE = Topic(
         "how see gpu",
     ),
     wants="framework",
+    says_most=True,
 )
 """The reasons and steps are those for a log that says so."""
 
@@ -42,6 +43,7 @@ IDLE = Topic(
         "low run|use gpu|framework !memory !result",
     ),
     wants="gpu util smi when person",
+    says_most=True,
     steps=(WHICH_DEVICE, PROFILE),
     candidates=(
         "input that is read or decoded too slowly",
@@ -64,6 +66,7 @@ NOT_USED = Topic(
         "gpu use integrated !amd",
     ),
     wants="cpu framework",
+    says_most=True,
     steps=(CHECK, WHICH_DEVICE),
     candidates=(
         "the framework sees no GPU",
@@ -113,7 +116,7 @@ ONE_OF_SEVERAL = Topic(
 )
 _OUT_OF_MEMORY = Topic(
     "memory runs out",
-    ("oom", "memory -take"),
+    ("oom", "memory -take|-enough"),
     weight=1,
     wants="memory gpu batch how",
     steps=(
@@ -145,7 +148,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "TensorFlow cannot create a session",
-        ("session -create", "session create fail"),
+        ("session -create", "session create|framework fail"),
         weight=1,
         steps=(WHOLE_OUTPUT, CHECK, tutorial("session-fails")),
         candidates=WHY_NO_SESSION,
@@ -309,7 +312,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "the input is too slow",
-        ("input slow",),
+        ("input slow|low",),
         weight=1,
         steps=(PROFILE,),
         candidates=("too few worker processes", "decoding on the CPU", "storage that is slow"),
@@ -320,6 +323,7 @@ SYMPTOMS: tuple[Topic, ...] = (
         (
             "cuda|cudnn|driver release|nvcc|number incompatible|-match",
             "cuda|cudnn|driver incompatible framework !result",
+            "cuda|cudnn driver incompatible",
         ),
         weight=1,
         steps=(CHECK, PLAN),
@@ -434,7 +438,12 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "the GPU's memory is not freed",
-        ("memory grow !session", "memory -free", "memory full|take each", "grow person gpu run"),
+        (
+            "memory grow !session",
+            "memory -free|-learn",
+            "memory full|take each",
+            "grow person gpu run",
+        ),
         wants="gpu each step validation",
         weight=1,
         steps=(
@@ -453,7 +462,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "the framework takes all of the GPU's memory",
-        ("memory all take|use|full !how !nan", "memory gpu full"),
+        ("memory all take|use|full !how !nan", "memory gpu full", "why size take"),
         wants="gpu framework why",
         steps=(LIMIT_MEMORY,),
         candidates=(
@@ -516,7 +525,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     FAILS,
     Topic(
         "the model does not learn",
-        ("-learn", "result hang"),
+        ("-learn !memory", "result hang"),
         weight=-1,
         steps=(
             Remedy(

@@ -88,7 +88,8 @@ free: free, freed, freeing, frees, releas-, clear, cleared, clearing, clears, fl
   解放, 해제
 grow: grow, grows, growing, grew, increas-, leak, leaks, leaking, leaked, accumul-, more and more,
   fills up, fill up, filling up, creeps up, keeps rising, wachst, steigt, leck, aument-, fuite,
-  fuga, vazamento, растет, утечк-, 泄漏, 泄露, 增长, 越来越, リーク, 増え, 누수, 증가
+  fuga, vazamento, растет, утечк-, 泄漏, 泄露, 增长, 越来越, リーク, 増え, 누수, 증가, 增加, 上涨,
+  增大, 飙升
 take: take, grabbing, takes, taking, took, allocat-, grab, grabs, reserv-, occup-, eat, eats, hog,
   hogs, consum-, uses, using, belegt, occupe, ocupa, занима-, 占满, 占用, 占, 使い切, 차지
 learn: learn, learns, learning, converge, converges, converging, improve, improving, decreas-,
@@ -103,6 +104,7 @@ install: install, installs, installed, installing, installation, set up, setup, 
 update: update, updated, updating, updates, upgrade, upgraded, upgrading, reboot, rebooted,
   rebooting, reinstall, reinstalled, installed, installing, aktualisier-, обнов-, 更新, 升级,
   アップデート, 업데이트
+enough: enough, suffisamment, genug, suficiente, 足够
 fits: fit, fits, fitting
 split: distribute, distributed, split, splitting, parallel, parallelize, scale, in parallel
 choose: select, choose, pick, specify, specified, assign, particular, certain, wahlen, auswahlen,
@@ -128,7 +130,7 @@ util: utilization, utilisation, util, utilizaton, load, usage, auslastung, utili
 low: low, lower, poor, bad, barely, hardly, idle, idles, idling, drop, drops, dropping, fluctuates,
   fluctuating, up and down, underutilized, underutilised, starving, gering, niedrig, kaum,
   langweilt, faible, baja, bajo, apenas, baixa, baixo, низк-, простаива-, 低, 空闲, 低い, 遊んで,
-  낮, spike, spikes, spiking, goes to 0, drops to 0, goes to zero
+  낮, spike, spikes, spiking, goes to 0, drops to 0, goes to zero, starve, starves, starved
 idle: idle, idles, idling, unused, empty, untouched, ungenutzt, простаива-
 busy: fully used, fully utilized, full load, fully utilised, busy
 slow: slow, slowly, slower, takes long, takes too long, takes so long, takes forever, forever,
@@ -152,16 +154,17 @@ all: all, whole, entire, everything, nearly all, too much, so much, a lot, compl
   ganzen, tout, toute, todo, toda, вся, всю, 全部, 所有, 占满, 全て, すべて, 모두, 다
 hang: hang, hangs, hanging, hung, stuck, freeze, freezes, freezing, frozen, deadlock, deadlocks,
   nothing happens, hangt, friert, bloque, se cuelga, trava, завис-, 卡住, 卡死, 死锁, 固ま,
-  フリーズ, 멈춤, 멈춰, 멈추
+  フリーズ, 멈춤, 멈춰, 멈추, 止ま
 crash: crash, crashes, crashed, crashing, abort, aborts, aborted, segfault, segfaults,
-  segmentation fault, die, dies, died, dying, killed, gets killed, core dumped, sturzt, absturz-,
+  segmentation fault, dies, died, dying, killed, gets killed, core dumped, sturzt, absturz-,
   plante, se cierra, вылета-, падает, 崩溃, 闪退, クラッシュ, 落ち, 튕
 end: ends, ended, exits, exited, stops, stopped, terminate, terminates, terminated, shuts down,
   quits
 silent: silently, without message, without any message, without a message, without error,
   without any error, without an error, without warning, without any warning, without errors,
   without traceback, no error, no errors, no message, no messages, no traceback, ohne fehler-,
-  ohne meldung, sans erreur, sin error, sem erro, без ошиб-, 没有报错, 没有任何
+  ohne meldung, sans erreur, sin error, sem erro, без ошиб-, 没有报错, 没有任何, no reason,
+  without reason, without any reason
 restart: restart, restarts, restarting, restarted, reboots, rebooting, shuts down, shut down,
   shutdown, turns off, powers off, blue screen, bluescreen, black screen, goes black, startet neu,
   redemarre, se reinicia, reinicia, перезагру-, 重启, 死机, 再起動, 재부팅, 꺼
@@ -213,7 +216,7 @@ deprecated: deprecated, removed, obsolete, instead, now
 separate: separately, separate, manually, manual, myself, also, too, already
 max: max, maximum, largest, biggest, highest, optimal, how large, how big, how much, how many, will
 instead: instead, rather, statt, anstatt, au lieu, en vez, en lugar, em vez, вместо, 而不是,
-  ではなく, 대신
+  ではなく, 대신, falls back, fall back, falling back, fallback, fell back
 very: so, very, too, extremely, terribly, really, incredibly, super, painfully, ridiculously, way,
   much, such, sehr, zu, tres, trop, muy, demasiado, muito, очень, слишком, 很, 太, 特别, 好,
   とても, すごく, 너무, 아주, 엄청
@@ -222,7 +225,8 @@ on: on, onto, auf, sur, en, в, 在, 上
 # How it is asked or said
 how: how, how to, how do i, how can i, is there, way to, possible, can i, could i, want to,
   like to, trying to, need to, option to, wie, kann ich, kann man, comment, comment faire, como,
-  как, 如何, 怎么, 怎樣, 怎样, 怎么办, どうやって, どうすれば, 方法, 어떻게, 방법
+  как, 如何, 怎么, 怎樣, 怎样, 怎么办, どうやって, どうすれば, 方法, 어떻게, 방법, ich will,
+  ich mochte, quiero, je veux, quero, хочу, 想, 고 싶, したい, i want
 why: why, how come, warum, wieso, weshalb, pourquoi, por que, porque, почему, 为什么, 为何, 为啥,
   なぜ, どうして, 왜
 which: which, what, welch-, quel, quelle, quelles, cual, qual, qué, какой, какая, какую, 哪个,
@@ -280,8 +284,8 @@ WORDS = _rows()
 DISABLED = frozenset(("gpu", "cuda", "cpu", "cudnn", "avx", "memory"))
 """What a word of `<without` can leave out."""
 _DENIABLE = (
-    "avx crash create cudnn differ fail free full goon gpu grow hang ignore install know learn "
-    "match need oom process run same see session slow support take use work"
+    "avx cpu crash create cudnn differ enough fail free full goon gpu grow hang ignore install "
+    "know learn match need oom process run same see session slow support take use work"
 )
 DENIABLE = frozenset(_DENIABLE.split())
 """What a word of `<not` can deny."""
@@ -301,10 +305,13 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         " §asked ",
     ),
-    (late(r"^\W{0,3}(?:can|could|kann|puede|pode|peut|может|можно)\b"), " §how §whether "),
+    (
+        late(r"(?:^|[a-z]: ?)\W{0,3}(?:can|could|kann|puede|pode|peut|может|можно)\b"),
+        " §how §whether ",
+    ),
     (late(r"\btensorflow-gpu\b"), " tensorflow §tfgpu "),
     (late(r"\b(?:0|zero) gpus?\b"), " no gpu "),
-    (late(r"\b(?:instead of|rather than) (?:(?:the|my|a) )?gpus?\b"), " §instead not gpu "),
+    (late(r"\b(?:instead of|rather than) (?:(?:the|my|a) )?([gc]pu)s?\b"), r" §instead not \1 "),
     (late(r"(?<![\d.])(?:[0-4]?\d(?:\.\d+)?) ?(?:%|％|percent\b|prozent\b|процент)"), " §low "),
     (late(r"\bbetween \d{1,2} and [1-5]\d\b"), " §low "),
     (late(r"(?<![\d.])(?:9\d|100) ?(?:%|percent\b)"), " §busy §all "),
@@ -346,7 +353,7 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
         late(
             r"^\W{0,3}(force|make|use|run|limit|disable|turn off|hide|select|choose|set up"
             r"|set a|install|free|clear|enable|train|stop|restrict|specify|avoid|prevent"
-            r"""|reduce|allow|check|verify|list)\b(?=[^\n:()=`'\"]{4,70}$)"""
+            r"""|reduce|allow|check|verify|list|switch|move)\b(?=[^\n:()=`'\"]{4,70}$)"""
         ),
         r" §how \1 ",
     ),
