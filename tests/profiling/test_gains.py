@@ -183,6 +183,19 @@ def test_parallel_calls_are_not_offered_for_a_python_function() -> None:
     assert gain.at_most
 
 
+def test_what_comes_before_the_steps_does_not_dilute_a_python_function() -> None:
+    """Importing TensorFlow took four times as long as the steps: parallel calls were offered."""
+    late = with_python_stage(2.0)
+    (marks,) = late.marks
+    late = late._replace(
+        seconds=late.seconds + 30,
+        times=(0.0, *(time + 30 for time in late.times[1:])),
+        marks=(marks._replace(times=tuple(time + 30 for time in marks.times)),),
+    )
+    (gain,) = gains(late)
+    assert "num_parallel_calls" not in gain.change
+
+
 def test_a_python_function_that_takes_little_of_the_input_does_not_limit_it() -> None:
     (gain,) = gains(with_python_stage(0.05))
     assert "num_parallel_calls" in gain.change

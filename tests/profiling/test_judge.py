@@ -93,6 +93,7 @@ KINDS: dict[str, tuple[tuple[CodePlace, ...], Category]] = {
     "showing data": (made.own("plot_batch"), "program"),
     "print": (made.calling("builtins.print"), "logging"),
     "torch.save": (made.calling("torch.save"), "checkpointing"),
+    "a hook of a trainer": (made.own("on_train_batch_end"), "program"),
     "numpy": (made.calling("numpy.random.rand"), "program"),
     "a matrix product": (made.calling("torch.matmul"), "computing"),
     "a jitted function": (made.calling("jaxlib._jax.PjitFunction"), "computing"),

@@ -156,7 +156,7 @@ def _answer(
         free_cores=math.inf if crowding.free is None else crowding.free,
         crowded=crowding.waited,
         parallel_stages=is_parallel(profile),
-        python_stage=python_stage(profile, sources.get("tf.data", 0.0), steps.window.seconds),
+        python_stage=python_stage(profile, sources.get("tf.data", 0.0), steps),
         compiled_calls=sum(
             each.seconds for each in profile.compilations if steps.begin <= each.end <= steps.end
         )

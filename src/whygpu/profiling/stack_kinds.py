@@ -91,8 +91,9 @@ _RESULTS = frozenset(
 """Words for what a step computes: a function with one of them in its name does not load data."""
 _GIVING_AWAY = frozenset(
     ("log", "plot", "draw", "show", "display", "print", "report", "save", "write", "send", "dump")
+    + ("on", "after", "before")
 )
-"""Nor does one whose name begins with one of these: save_data, plot_batch."""
+"""Nor does one whose name begins with one of these: save_data, plot_batch, on_train_batch_end."""
 _EXPRESSION = "<genexpr>"
 _ITERATES = ("for ", "async for ")
 _DATA_FUNCTIONS = frozenset({"__getitem__", "__next__", "__iter__"})

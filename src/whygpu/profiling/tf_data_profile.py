@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from whygpu.model.device_recording import Span
 from whygpu.model.profile import FrameworkProfile, ProcessProfile, StageTime
 from whygpu.profiling.spans import common, joined, seconds_of
+from whygpu.profiling.steps import StepsFound
 from whygpu.profiling.xplane import HOST, Plane, PlaneEvent
 
 _FUNCTION = ("EagerLocalExecute: __inference", "SessionRun")
@@ -88,15 +89,16 @@ def _without_numbers(name: str) -> str:
     return "::".join(part.partition("[")[0] for part in name.split("::"))
 
 
-def python_stage(profile: ProcessProfile, waited: float, seconds: float) -> str:
+def python_stage(profile: ProcessProfile, waited: float, steps: StepsFound) -> str:
     """The Python function that a pipeline may be limited by; empty if none is.
 
-    `waited` are the seconds of the window for which the step waited for tf.data, `seconds` those of
-    the window. Which calls are the pipeline's is not known: those of the step itself count, too.
+    `waited` are the seconds of the window for which the step waited for tf.data. Which calls are
+    the pipeline's is not known: those of the step itself count, too. All are taken to come after
+    the first steps: what a program does before them, as importing, may take longer than the rest.
     """
     longest = max(profile.python_calls, key=lambda each: each.seconds, default=None)
     if longest is None:
         return ""
     total = sum(each.seconds for each in profile.python_calls)
-    of_the_window = total * seconds / max(profile.seconds, 1e-9)
+    of_the_window = total * steps.window.seconds / max(profile.seconds - steps.begin, 1e-9)
     return longest.name if of_the_window >= PYTHON_MATTERS * waited else ""
