@@ -91,9 +91,10 @@ _RESULTS = frozenset(
 """Words for what a step computes: a function with one of them in its name does not load data."""
 _GIVING_AWAY = frozenset(
     ("log", "plot", "draw", "show", "display", "print", "report", "save", "write", "send", "dump")
-    + ("on", "after", "before")
 )
-"""Nor does one whose name begins with one of these: save_data, plot_batch, on_train_batch_end."""
+"""Nor does one whose name begins with one of these: save_data, plot_batch."""
+_HOOKS = frozenset(("on", "after", "before"))
+"""Nor does a hook of a trainer: on_train_batch_end."""
 _EXPRESSION = "<genexpr>"
 _ITERATES = ("for ", "async for ")
 _DATA_FUNCTIONS = frozenset({"__getitem__", "__next__", "__iter__"})
@@ -541,7 +542,7 @@ def _gives_to_the_loop(called: Stack, number: int, stack: Stack) -> bool:
 
 def _names_loading(function: str) -> bool:
     words = words_of(function)
-    if not words or words[0] in _GIVING_AWAY:
+    if not words or words[0] in _GIVING_AWAY | _HOOKS:
         return False
     return not _LOADING.isdisjoint(words) and _RESULTS.isdisjoint(words)
 
