@@ -158,6 +158,7 @@ TESTS = {
         "example.py",
     ),
     "a helper": (in_function("import pytest\ndef helper():"), "test_moves.py"),
+    "a module that tests share": (in_function("def helper():"), "library/testing/helpers.py"),
     "a fixture": (in_function("@pytest.fixture\ndef moved():"), "example.py"),
 }
 

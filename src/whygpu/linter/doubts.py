@@ -83,6 +83,7 @@ _EXAMPLE_NAMES = frozenset(
     {"anti", "pattern", "patterns", "example", "examples", "code", "case", "way", "common"}
 )
 _TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_tests?|conftest)\.py$")
+_TEST_FOLDER = late(r"(?:^|[/\\])(?:tests|testing)[/\\]")
 _DOCS_FOLDER = late(r"(?:^|[/\\])(?:docs?|documentation|_static)[/\\]")
 _TEST_TOOLS = frozenset({"pytest", "unittest", "absl", "nose", "hypothesis"})
 _TEST_FUNCTION = late(r"test(?:_|[A-Z]|$)|(?:setUp|tearDown)(?:Class|Module)?$")
@@ -292,6 +293,9 @@ def _is_block(statement: ast.stmt) -> bool:
 
 def _is_in_test(program: Program, chain: list[ast.AST], called: frozenset[str]) -> bool:
     if any(_is_test_code(node) and not _is_used(node, called) for node in chain):
+        return True
+    if not os.path.isabs(program.path) and _TEST_FOLDER.search(program.path):
+        # What the tests share. A folder test is mostly for the program that evaluates a model.
         return True
     if not _TEST_FILE.search(program.path):
         # test.py is mostly the program that evaluates a model.

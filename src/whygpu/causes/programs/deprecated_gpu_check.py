@@ -54,7 +54,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.device_code import DEVICE_SETTERS, guarded_by_attribute_error, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Edit, Program
+from whygpu.model.program import Edit, Program, in_one_run
 
 CAUSE = cause("WG715", __name__, __doc__, severity="warning", effect="none")
 
@@ -63,9 +63,10 @@ CAUSE = cause("WG715", __name__, __doc__, severity="warning", effect="none")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if program.tensorflow != "2":
         return
-    limited = any(tf_name(call.path) in DEVICE_SETTERS for call in program.calls())
+    limits = [call for call in program.calls() if tf_name(call.path) in DEVICE_SETTERS]
     for call in program.calls():
         if tf_name(call.path) == "test.is_gpu_available" and not guarded_by_attribute_error(call):
+            limited = any(in_one_run(call, limit) and call.index < limit.index for limit in limits)
             yield CAUSE.in_code(
                 program,
                 call.node,
