@@ -49,7 +49,7 @@ def asks_something(line: str) -> bool:
 
 _QUESTIONS = late(r"[^.!?？\n]{3,300}[?？](?=\W|$)")
 _LIKE_OUTPUT = late(
-    r"^(?:def|class|assert|import|commit|test_\w{1,80})\b|^\w{1,20} \d{1,4}:|^\W"
+    r"^(?:INFO|WARN|DEBUG|def|class|assert|import|commit|test_\w{1,80})\b|^\w{1,20} \d{1,4}:|^\W"
     r"|^\S{0,80}[:=\[/\\|]|^\d|[{}<>]|\w=\S| --\w|\w\(\)?"
 )
 _FEWEST_WORDS = 6
@@ -139,7 +139,7 @@ _LABEL = late(r"\W{0,4}(?P<label>[A-Za-z]\w{0,20}(?: \w{1,12})?)(?: ?[#\[(]?\d{1
 
 _OF_A_SAMPLE = late(
     r"\W{0,6}(?:prompt|generated|sample|q|a|user|assistant|human|bot|input|target|caption|todo|fixme"
-    r"|xxx)\b ?[\d#\[\]()]{0,8}:",
+    r"|xxx)\b ?[\d#\[\]()]{0,8}[:>]",
     re.IGNORECASE,
 )
 """What begins a text that a program reads or writes, or a remark in its source."""

@@ -244,7 +244,8 @@ plea: please help, any help, any idea, any ideas, help me, same error, hilfe, ay
 trouble: wrong, problem, problems, issue, issues, trouble, missing, instead, only, always, alway,
   help, bug, fail-, error, errors, crash-, hang-, stuck, unexpected-, slow, slower, cannot, unable,
   never, not, no, nothing
-resumes: resum-, restart-, restor-, retry-, re try, retrying, on purpose
+resumes: resum-, restart-, restor-, retry-, re try, retrying, on purpose,
+  skipping, as requested, from scratch, may be, may take, note that, using shared
 # Denies what follows it in the same clause, or else what comes before it
 <not: not, no, none, cannot, cant, dont, doesnt, didnt, isnt, arent, wasnt, werent, wont, couldnt,
   wouldnt, hasnt, havent, shouldnt, never, nothing, nobody, unable to, unable, fail to, fails to,
