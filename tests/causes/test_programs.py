@@ -260,7 +260,28 @@ def test_a_variable_that_has_no_effect_is_found(name: str, value: str) -> None:
     assert codes(f"import os\nos.environ[{name!r}] = {value!r}\n") == ["WG405"]
 
 
+SCALED = (
+    "import torch\nclass Scaled(torch.nn.Module):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.scale = {}\n"
+    "    def forward(self, x):\n        return x * self.scale\nmodel = Scaled().cuda()\n{}"
+)
 QUIET = {
+    "a plain attribute that is a single number": SCALED.format("torch.ones([])", ""),
+    "a plain attribute that is set to one on the GPU": SCALED.format(
+        "torch.ones(3)", "model.scale = torch.full((3,), 2.0, device='cuda')\n"
+    ),
+    "a module that is made below a default device": SCALED.format(
+        "torch.ones(3)", "with torch.device('cuda'):\n    other = Scaled()\n"
+    ),
+    "a plain attribute, and a forward method that moves its input": SCALED.format(
+        "torch.ones(3)", ""
+    ).replace("x * self", "x.cpu() * self.scale + x * self"),
+    "an attribute of another object": SCALED.format("torch.ones(3)", "").replace(
+        "self.scale =", "config.scale ="
+    ),
+    "a number of a GPU with thousands of digits": (
+        "import os\nimport torch\nos.environ['CUDA_VISIBLE_DEVICES'] = '" + 5000 * "1" + "'\n"
+    ),
     "a training that asks for CUDA and uses the CPU": (
         TORCH + "use_cuda = torch.cuda.is_available()\nfor x in loader:\n"
         "    loss = model(x).mean()\n    loss.backward()\n    print(loss.item())\n"
@@ -475,3 +496,28 @@ def test_a_name_of_ones_own_is_innocent(text: str) -> None:
         )
     own = text.replace("my_torchvision", "my_vision")
     assert codes(own) == []
+
+
+def test_a_plain_attribute_that_stays_behind_is_found() -> None:
+    assert codes(SCALED.format("torch.ones(3)", "")) == ["WG702"]
+
+
+def test_a_check_in_a_variable_is_called_once() -> None:
+    text = TORCH + "use_cuda = torch.cuda.is_available\nif use_cuda:\n    model.cuda()\n"
+    (found,) = lint(text)
+    assert [edit.text for edit in found.edits] == ["()"]
+    assert found.place.start[0] == 2
+
+
+def test_a_check_that_another_name_calls_is_called_where_it_is_tested() -> None:
+    text = TORCH + "use = check = torch.cuda.is_available\nif use:\n    print(check())\n"
+    assert [found.place.start[0] for found in lint(text)] == [3]
+
+
+def test_what_a_module_computes_may_be_elsewhere() -> None:
+    text = TORCH + (
+        "def step(net, batch):\n    net = net.to('cuda')\n    batch = batch.to('cuda')\n"
+        "    return net(batch) + torch.rand(4, 10)\n"
+    )
+    (found,) = lint(text)
+    assert found.finding.confidence == "likely"

@@ -94,6 +94,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '1b35f4e7930': ("could not load dynamic library '", 'cupti could not be loaded', 'cupti_error_', 'profiler session '),
     '1b84abbe190': ('cudnn.',),
     '1c031793ff0': ('cuda version ', 'cudnn version incompatibility', 'cudnn_status_', 'cudnn_status_arch_mismatch', 'incompatible cudnn', 'invalid handle. cannot load symbol cudnn', 'loaded runtime cudnn library'),
+    '1c332fe1230': ('device', 'torch.device('),
     '1c3991f31000': (' does not exist', '/job:localhost/replica:0/task:0/', 'enable_soft_placement=0. supported device types [cpu]', 'num gpus available:', 'registered devices: [cpu'),
     '1c63099d5d0': ('aborted', 'connection ', 'remote ', 'shut', 'time'),
     '1c7d4e584700': ('"nvidia-', "'devices' was unexpected", 'could not find any nv ', 'could not select device driver ', 'docker with nvidia container', 'failed to stat cdi host device', 'fork/exec /usr/bin/nvidia-container', 'gpu functionality will not be available', 'initialize nvml', 'not found', 'nvidia-container-cli: ', 'nvidia-container-runtime', 'nvidia-docker', 'nvml error: unknown error', 'nvmlerror_unknown: unknown error', 'runtime ', 'stat nvidia.com/gpu=', 'the nvidia container toolkit', 'unknown ', 'unknown flag: --gpus', 'unresolvable cdi devices', 'unsupported config option for services', 'volume plugin '),

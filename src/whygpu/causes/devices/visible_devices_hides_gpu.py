@@ -471,6 +471,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 _SETS = "CUDA_VISIBLE_DEVICES"
+_NUMBER = late(r"[1-9][0-9]{0,8}")
+"""The number of a GPU that a machine with GPUs may not have: not 0."""
 _FRAMEWORKS = frozenset({"torch", "tensorflow", "keras", "jax"})
 
 
@@ -491,7 +493,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         first = value.split(",")[0].strip()
         if first in _HIDES_ALL:
             effect = "hides every GPU from this program: it computes on the CPU"
-        elif first.isdecimal() and int(first) > 0:
+        elif _NUMBER.fullmatch(first):
             effect = (
                 f"hides every GPU on a machine with {'one' if first == '1' else f'{first} or fewer'}"
                 ", where the program then computes on the CPU"

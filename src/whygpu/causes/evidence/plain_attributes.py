@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.torch_tensors import makes_axes
 from whygpu.causes.evidence.training_loops import mentions, uses_gpu
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
 from whygpu.model.values import Instance
 
 _MODULES = frozenset({"Module", "LightningModule"})
 _MOVES_ITSELF = frozenset({"to", "cuda", "_apply"})
 _MOVES = ("to", "cuda")
+_DEFAULT_DEVICE = late(r"\bwith (?:torch\.device\(|device\b)")
+"""It decides where new tensors are."""
 _DESCRIBES = frozenset({"shape", "size", "dim", "ndim", "dtype", "numel"})
 
 
@@ -28,7 +31,7 @@ class LeftBehind(NamedTuple):
 
 
 def tensors_left_behind(program: Program) -> Iterator[LeftBehind]:
-    if not uses_gpu(program):
+    if not uses_gpu(program) or _DEFAULT_DEVICE.search(program.text):
         return
     made = {call.node for call in program.calls() if makes_axes(call)}
     moved = {
@@ -68,12 +71,15 @@ def _set_once(owner: ast.ClassDef, made: set[ast.Call]) -> Iterator[str]:
 
 
 def _stays(program: Program, name: str) -> bool:
-    """No part of the file moves it, asks for its device, or names it in a string."""
+    """No part of the file moves it, sets it from outside, asks for its device, or names it in a
+    string."""
     if f'"{name}"' in program.text or f"'{name}'" in program.text:
         return False
     for node in ast.walk(program.tree):
         if isinstance(node, ast.Attribute) and node.attr == name:
             parent = program.parent(node)
+            if isinstance(node.ctx, ast.Store) and not _of_self(node):
+                return False
             if isinstance(parent, ast.Attribute) and parent.attr not in _DESCRIBES:
                 return False
     return True
@@ -84,12 +90,24 @@ def _joined(owner: ast.ClassDef, names: set[str]) -> Iterator[tuple[ast.BinOp, a
         if not isinstance(method, ast.FunctionDef) or method.name != "forward":
             continue
         given = frozenset(argument.arg for argument in method.args.args[1:2])
+        if any(_moves_given(node, given) for node in ast.walk(method)):
+            continue
         for node in ast.walk(method):
             if isinstance(node, ast.BinOp):
                 for one, other in ((node.left, node.right), (node.right, node.left)):
                     if _of_self(one) in names and _is_tensor(other, given):
                         assert isinstance(one, ast.Attribute)
                         yield node, one
+
+
+def _moves_given(node: ast.AST, given: frozenset[str]) -> bool:
+    """x.cpu(), x.to(...)"""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("cpu", *_MOVES)
+        and getattr(node.func.value, "id", "") in given
+    )
 
 
 def _of_self(node: ast.expr) -> str:

@@ -122,8 +122,8 @@ def tensor_device(value: Value) -> Device | None:
         if "device" in call.keywords:
             return _device(call.keywords["device"])
         return "cpu" if not _spreads(call) else None
-    if not call.path and call.arguments and _moved_to(call.target) == "cuda":
-        return "cuda" if _moved_to(call.arguments[0]) == "cuda" else None
+    if is_computed(value):
+        return "cuda"
     if call.path or tensor_device(call.receiver) is None:
         return None
     if call.method == "cuda":
@@ -157,6 +157,17 @@ def may_be_on_cuda(value: Value) -> bool:
         isinstance(value, Result)
         and value.call.path in _MAKERS
         and may_be_cuda(value.call.keywords.get("device"))
+    )
+
+
+def is_computed(value: Value) -> bool:
+    """What a moved module computes from a moved tensor. Its forward method may copy it back."""
+    call = value.call if isinstance(value, Result) else None
+    return (
+        call is not None
+        and not call.path
+        and bool(call.arguments)
+        and _moved_to(call.target) == _moved_to(call.arguments[0]) == "cuda"
     )
 
 
@@ -198,9 +209,10 @@ def makes_axes(call: Call) -> bool:
     """It makes a tensor on the CPU that is no single number, which every device accepts."""
     if {"device", None} & {keyword.arg for keyword in call.node.keywords}:
         return False
-    if call.path == "torch.tensor":
-        return isinstance(call.node.args[0] if call.node.args else None, ast.List | ast.Tuple)
-    return call.path in _RANGES or (call.path in _SIZED and bool(call.node.args))
+    first = call.node.args[0] if call.node.args else None
+    if isinstance(first, ast.List | ast.Tuple):
+        return bool(first.elts) and (call.path == "torch.tensor" or call.path in _SIZED)
+    return call.path in _RANGES or (call.path in _SIZED and first is not None)
 
 
 def _has_axis(call: Call) -> bool:

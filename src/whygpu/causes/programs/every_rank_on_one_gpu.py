@@ -65,6 +65,17 @@ rank = int(os.environ["LOCAL_RANK"])
 model = DDP(torch.nn.Linear(2, 2).cuda(rank), device_ids=[rank])
 ```
 
+PyTorch ignores a negative number.
+
+```python
+import torch
+
+def worker(rank, size, model):
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=size)
+    torch.cuda.set_device(-1)
+    return torch.nn.parallel.DistributedDataParallel(model)
+```
+
 Each process sees only its own GPU.
 
 ```python
@@ -154,7 +165,10 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls("torch.cuda.set_device") if joins else ():
         given = call.argument(0, "device")
         number = given.value if isinstance(given, Constant) else None
-        if type(number) is int and not any(frame.kind in _BRANCHES for frame in call.context):
+        if type(number) is not int or number < 0:
+            # PyTorch ignores a negative number.
+            continue
+        if not any(frame.kind in _BRANCHES for frame in call.context):
             yield _finding(program, call, f"set_device({number})", number)
     first = joins[0] if joins else None
     if (

@@ -98,10 +98,13 @@ _NOT_CALLED = late(rf"\.{_ONE}(?!\s*\()|\bimport\b.*\b{_ONE}|^\s*{_ONE}\s*(?:,|#
 
 @CAUSE.on_code(*_WORDS, possible=has_line(_WORDS, _NOT_CALLED))
 def detect(program: Program) -> Iterator[CodeFinding]:
-    for event in program.events:
-        if type(event) is not Mention or event.path not in _CHECKS:
-            continue
-        if not _is_tested(program, event.node):
+    mentions = [each for each in program.events if type(each) is Mention and each.path in _CHECKS]
+    variables = {_only_tested_as(program, event.node) for event in mentions} - {""}
+    for event in mentions:
+        if _only_tested_as(program, event.node) == "" and (
+            not _is_tested(program, event.node) or getattr(event.node, "id", "") in variables
+        ):
+            # A test of such a variable is right as soon as the variable gets the result.
             continue
         end = program.place(event.node).end
         name = program.source(event.node)
@@ -116,25 +119,28 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         )
 
 
-def _is_tested(program: Program, node: ast.AST, *, kept: bool = False) -> bool:
-    """It is a condition: in an if, a while, an assert, with and, or, not, or in a variable.
-
-    The variable is not called, and not `kept` in another one.
-    """
+def _is_tested(program: Program, node: ast.AST) -> bool:
+    """It is a condition: in an if, a while, an assert, or with and, or, not."""
     parent = program.parent(node)
     if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
         return parent.test is node
     if isinstance(parent, ast.BoolOp):
-        return parent.values[-1] is not node or _is_tested(program, parent, kept=kept)
-    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and not kept:
-        uses = _uses(program, parent.targets[0].id)
-        return bool(uses) and all(_is_tested(program, use, kept=True) for use in uses)
+        return parent.values[-1] is not node or _is_tested(program, parent)
     return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
 
 
-def _uses(program: Program, name: str) -> list[ast.Name]:
-    return [
-        node
-        for node in ast.walk(program.tree)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+def _only_tested_as(program: Program, node: ast.AST) -> str:
+    """The variable that gets it, if the program tests this variable and does nothing else with it;
+    else empty."""
+    parent = program.parent(node)
+    if isinstance(parent, ast.BoolOp) and parent.values[-1] is node:
+        return _only_tested_as(program, parent)
+    if not isinstance(parent, ast.Assign) or len(parent.targets) > 1:
+        return ""
+    name = getattr(parent.targets[0], "id", "")
+    uses = [
+        each
+        for each in ast.walk(program.tree)
+        if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
     ]
+    return name if uses and all(_is_tested(program, use) for use in uses) else ""

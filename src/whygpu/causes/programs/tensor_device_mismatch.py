@@ -306,13 +306,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.causes.evidence.plain_attributes import tensors_left_behind
 from whygpu.causes.evidence.targets_left import targets_left
 from whygpu.causes.evidence.torch_tensors import (
     Device,
+    is_computed,
     may_be_on_cuda,
     module_device,
     plain,
@@ -449,11 +450,13 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         if type(event) is Combination:
             left, right = tensor_device(event.value.left), tensor_device(event.value.right)
             if left and right and left != right:
-                yield _finding(program, event.node, f"one side is on {left}, the other on {right}")
+                what = f"one side is on {left}, the other on {right}"
+                yield _finding(program, event.node, what, (event.value.left, event.value.right))
         elif type(event) is Call and event.path in _TOGETHER:
-            devices = {tensor_device(value) for value in _tensors(event)} - {None}
-            if len(devices) > 1:
-                yield _finding(program, event.node, "its tensors are on cuda and on cpu")
+            tensors = tuple(_tensors(event))
+            if len({tensor_device(value) for value in tensors} - {None}) > 1:
+                what = "its tensors are on cuda and on cpu"
+                yield _finding(program, event.node, what, tensors)
         elif type(event) is Call and event.method == "numpy" and not event.node.args:
             yield from _to_numpy(program, event)
         elif type(event) is Call and event.path in _NUMPY_MAKERS:
@@ -557,11 +560,14 @@ def _tensors(call: Call) -> Iterator[Value]:
             yield value
 
 
-def _finding(program: Program, node: ast.AST, what: str) -> CodeFinding:
+def _finding(
+    program: Program, node: ast.AST, what: str, tensors: Sequence[Value] = ()
+) -> CodeFinding:
     return CAUSE.in_code(
         program,
         node,
         subject="torch",
         message=f"{what}: this raises RuntimeError: Expected all tensors to be on the same device",
         fix="Create both on one device, or move one of them and keep the result.",
+        confidence="likely" if any(map(is_computed, tensors)) else "certain",
     )
