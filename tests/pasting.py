@@ -26,7 +26,7 @@ EXPECTED = (
     *("compute-sanitizer", "ip", "nc", "ss", "dirname", "ps", "head"),
     *("docker", "podman", "nerdctl", "apptainer", "incus", "kubectl", "srun", "systemd-nspawn"),
     *("grep", "tr", "paste", "tail", "cat", "stat", "dmesg", "ldd", "ldconfig", "mokutil"),
-    *("systemctl", "journalctl", "wsl", "where.exe", "winget"),
+    *("findmnt", "systemctl", "journalctl", "wsl", "where.exe", "winget"),
 )
 """The programs that remedies name. If the shell runs any other command, that is a defect."""
 
