@@ -18,6 +18,19 @@ DESCRIBED = (
     ("tf.config.list_physical_devices('GPU') gives an empty list", "sees no GPU"),
     ("list_physical_devices is empty", "sees no GPU"),
     ("torch.cuda.device_count() gives 0", "sees no GPU"),
+    ("jax in wsl, no gpu", "sees no GPU"),
+    ("pytorch says no cuda", "sees no GPU"),
+    ("get_available_gpus gives an empty list", "sees no GPU"),
+    ("为什么 keras 不用显卡", "not done on the GPU"),
+    ("no python process in nvidia-smi although I train", "nvidia-smi lists no process"),
+    ("training works but nothing appears in nvidia-smi", "nvidia-smi lists no process"),
+    ("my video memory is full, utilization zero", "hardly used"),
+    ("GPU-Util always 0 although memory is allocated", "hardly used"),
+    ("no speedup with MirroredStrategy on 2 gpus", "several GPUs are slower than one, or no"),
+    ("importing torch takes 40 seconds", "takes long to import"),
+    ("the session failed", "cannot create a session"),
+    ("CUDA worked until the driver update", "since something was updated"),
+    ("torch.version.cuda says 11.7 but nvcc says 12.2", "show different CUDA releases"),
     ("GPU idle 10%", "hardly used"),
     ("jax.devices() shows only CpuDevice(id=0)", "works on the CPU"),
     ("Keras not using gpu", "not done on the GPU"),
@@ -333,3 +346,69 @@ def test_what_somebody_says_first_counts_unless_it_only_says_that_something_fail
 ) -> None:
     later = "I read that this happens if the framework does not find a GPU at all."
     assert understood in api.explain(f"{first}\n\nIt is a new machine.\n{later}\n").headline
+
+
+@each(
+    ("words", "says"),
+    [
+        ("does tensorflow 2.15 work with python 3.12", "Python 3.9 to 3.11, and none for 3.12"),
+        ("can I use pytorch 2.1 with python 3.11?", "Python 3.8 to 3.11"),
+        ("is tensorflow 2.10 compatible with cuda 12", "CUDA 11.2, and not for 12"),
+        ("GTX 1080 with pytorch 2.15", "13.2, which no longer supports the GTX 1080"),
+        ("torch 1.9 with rtx 4090 ok?", "CUDA 10.2 or 11.1, which supports the RTX 4090"),
+        ("tensorflow 2.15 on Windows 11, does it support my GPU?", "no GPU support on Windows"),
+    ],
+)
+def test_releases_that_somebody_names_are_compared(words: str, says: str) -> None:
+    guidance = api.explain(words).guidance
+    assert guidance is not None
+    assert says in guidance.understood
+
+
+def test_what_does_not_fit_is_the_first_reason_for_a_complaint() -> None:
+    for words in (
+        "jax 0.4.20 on python 3.13, the gpu is not used",
+        "jax 0.4.20, python 3.13: no gpu",
+    ):
+        guidance = api.explain(words).guidance
+        assert guidance is not None
+        assert guidance.candidates[0].endswith("none for 3.13")
+
+
+@each(
+    ("words", "cause"),
+    [
+        ("RTX 4070 with tensorflow 1.14 gives nan loss", "compute-capability-too-new"),
+        (
+            "How do I limit the memory of tensorflow 1.15 on my RTX 3090?",
+            "compute-capability-too-new",
+        ),
+        ("my program freezes on an RTX 3060 with pytorch 1.4", "compute-capability-too-new"),
+        ("H100 and tensorflow 2.3", "compute-capability-too-new"),
+        ("How do I turn off the GPU for tensorflow 1.15 on my RTX 3090?", ""),
+        ("my program freezes on an RTX 3060 with pytorch 1.10", ""),
+        ("tensorflow 2.15 on Windows 10, training is slow on my GPU", "windows-native-unsupported"),
+        ("tensorflow 2.15 in WSL2 on Windows 10, training is slow on my GPU", ""),
+    ],
+)
+def test_a_release_without_the_gpu_is_suspected_whatever_somebody_complains_of(
+    words: str, cause: str
+) -> None:
+    found = [(root.cause, root.confidence) for root in api.explain(words).root_causes]
+    assert found == ([(cause, "possible")] if cause else [])
+
+
+@each(
+    "text",
+    [
+        "# FastNet\n\nIt trains on the GPU or the CPU.\n\n## Devices\n\nUse --device cpu to run "
+        "without a GPU. Training on the CPU is slow.\n",
+        "## 1.2.0\n\n- The GPU was not used with TensorFlow 2.11.\n- Memory is freed.\n",
+        "web: login ok\nweb: session failed, a new one was created\nweb: 200 OK\n",
+        "src: Why is my graphics card not used?\ntgt: Warum wird meine Grafikkarte nicht benutzt?\n"
+        "src: The GPU hangs.\ntgt: Die GPU hängt.\nepoch 2 loss 1.2\nepoch 3 loss 1.1\n",
+    ],
+)
+def test_texts_in_which_nobody_complains_are_about_no_symptom(text: str) -> None:
+    explanation = api.explain(text)
+    assert not re.search(r"line \d+ (?:says|asks)", explanation.headline)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.log_utilisation import idle_although_held, low_utilisation
 from whygpu.diagnosis.for_people import (
-    FEW_LINES,
     for_own_words,
     for_reported_fault,
     for_told_trouble,
@@ -32,6 +31,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.readers.markdown import around_output
 from whygpu.readers.work_progress import lost_numbers
+from whygpu.tables.sentences import FEW_LINES
 
 _MOST_TOLD = 6
 """So many lines at the start may tell what is wrong; output follows them."""

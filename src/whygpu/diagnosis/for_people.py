@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.log_machines import gpus_in
 from whygpu.causes.evidence.log_subjects import excerpt
+from whygpu.causes.evidence.stated_releases import fits, misfits
 from whygpu.diagnosis.health import health
 from whygpu.diagnosis.unseen_gpu import (
     IS_IT_LISTED,
@@ -19,10 +20,11 @@ from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Line, Log
 from whygpu.model.remedy import Command, command_line
-from whygpu.tables.advice import CHECK, WHOLE_OUTPUT
+from whygpu.tables.advice import CHECK, PLAN, WHOLE_OUTPUT
 from whygpu.tables.concepts import concepts_of
 from whygpu.tables.sentences import (
     FAULT_HEADING,
+    FEW_LINES,
     POINTS_BELOW,
     WANTS_GPU,
     asks_something,
@@ -60,7 +62,7 @@ def for_own_words(
     answer = _answer_to(topics, log, line.text)
     works = health(log) if amid_output else ""
     if topics[0].is_question:
-        shown = _shown_of_devices(log) if amid_output else ""
+        shown = _shown_of_devices(log) if amid_output else _fits_named(log)
         return answer._replace(
             understood=f"line {line.number} asks {said}{shown}", to_question=True
         )
@@ -76,7 +78,8 @@ def _answer_to(topics: Sequence[Topic], log: Log, sentence: str) -> Guidance:
     if topic.says == SEES_NONE.says:
         reasons, ask, steps = why_none_is_seen(log), what_to_ask(log, IS_IT_LISTED), next_steps(log)
     else:
-        reasons, ask, steps = topic.candidates, topic.ask, topic.steps
+        reasons = (*misfits(log), *topic.candidates)
+        ask, steps = topic.ask, topic.steps
     more = tuple(other.steps[0] for other in others if other.steps[0] not in steps)
     return Guidance(
         topic.says,
@@ -224,10 +227,14 @@ def _shown_of_devices(log: Log) -> str:
     return f"; {works}" if works else "; the rest of the log does not show a device at work"
 
 
+def _fits_named(log: Log) -> str:
+    """Whether the releases that somebody names fit together, as the end of a sentence."""
+    return "".join(f"; {fit.says}" for fit in fits(log))
+
+
 def _labels_of_samples(log: Log, lines: Sequence[Line]) -> frozenset[str]:
-    """Those of texts that a program works on, which may speak of a GPU, while it uses one."""
-    is_at_work = log.progress and log.reports_gpu_at_work()
-    return labels_of_samples([line.text for line in lines]) if is_at_work else frozenset()
+    """Those of texts that a program works on, which may speak of a GPU."""
+    return labels_of_samples([line.text for line in lines]) if log.progress else frozenset()
 
 
 def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, tuple[Topic, ...]]]:
@@ -250,8 +257,6 @@ def _own_words(log: Log, amid_output: bool) -> Iterator[tuple[Line, tuple[Topic,
                 yield line, topics
 
 
-FEW_LINES = 2
-"""A text of so few lines may be somebody's description of a symptom, and no output."""
 _WHAT_EACH_VERB_ANSWERS = (
     Remedy("If a framework does not see or use the GPU:", command_line("whygpu check")),
     Remedy(
@@ -278,6 +283,13 @@ def for_description(log: Log) -> Guidance | None:
     about = concepts_of(line.text).intersection(("gpu", "framework", "memory"))
     if len(log.lines) > FEW_LINES or line.level != "none" or not about:
         return None
+    named = _fits_named(log)
+    if named:
+        return Guidance(
+            f"line {line.number} names releases{named}",
+            ask="What goes wrong with them?",
+            steps=_filled_in((PLAN, CHECK), log, line.text),
+        )
     return Guidance(
         f"line {line.number} describes something, and no output of a program shows it",
         ask="What does the program print, or what would you like to know?",

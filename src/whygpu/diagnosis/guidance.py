@@ -9,7 +9,6 @@ from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import excerpt, framework_title
 from whygpu.causes.evidence.log_utilisation import Utilisation
 from whygpu.diagnosis.for_people import (
-    FEW_LINES,
     for_description,
     for_own_words,
     is_about_more,
@@ -33,7 +32,7 @@ from whygpu.readers.markdown import around_output
 from whygpu.tables.advice import CHECK, PROFILE, WHOLE_OUTPUT
 from whygpu.tables.failures_elsewhere import TIME_IS_OVER, elsewhere
 from whygpu.tables.failures_without_reason import Unexplained, unexplained
-from whygpu.tables.sentences import reports_trouble
+from whygpu.tables.sentences import FEW_LINES, reports_trouble
 
 _WHERE_IT_CRASHES = Remedy(
     "Let Python print where it crashes, and explain that.",
@@ -148,7 +147,7 @@ def for_unknown(
         )
     return (
         _for_known_words(log)
-        or for_own_words(log)
+        or for_own_words(log, amid_output=len(log.lines) > FEW_LINES)
         or _for_fragment(causes_with_words_of(log, causes))
         or for_description(log)
         or Guidance(

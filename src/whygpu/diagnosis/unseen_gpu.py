@@ -7,6 +7,7 @@ from whygpu.causes.evidence.log_driver_works import driver_works
 from whygpu.causes.evidence.log_machines import gpus_in
 from whygpu.causes.evidence.log_subjects import framework_title
 from whygpu.causes.evidence.mac_gpus import advice_for_a_mac, question_for_a_mac
+from whygpu.causes.evidence.stated_releases import misfits
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Log
 from whygpu.model.remedy import shell_script
@@ -91,6 +92,11 @@ _WHICH_JETPACK = (
 
 
 def why_none_is_seen(log: Log) -> tuple[str, ...]:
+    """The usual reasons, most common first; before them, what is known not to fit."""
+    return (*misfits(log), *_usual_reasons(log))
+
+
+def _usual_reasons(log: Log) -> tuple[str, ...]:
     if log.platform == "macos":
         return _WHY_NONE_ON_A_MAC
     if _is_jetson(log):

@@ -21,7 +21,8 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
     (
         "killed",
         re.compile(
-            rf"{_SHELL}[Kk]illed\b(?! by user)|[Kk]illed by signal|Out of memory: Kill"
+            rf"{_SHELL}[Kk]illed\b(?! (?:by user|my|the|it)\b)|[Kk]illed by signal"
+            r"|Out of memory: Kill"
             r"|\bOOMKilled\b|\b[Kk]illed process \d|oom-kill|[Ss]ignal 9\b|\bSIGKILL\b"
             r"|exit(?:ed with)? code:? 137\b|exitcode:? -9\b|exits with return code = -9\b"
             r"|\berror code -9$"

@@ -10,6 +10,8 @@ from whygpu.model.lazy_regex import late
 from whygpu.tables.concepts import concepts_of
 from whygpu.tables.topics import topic_in
 
+FEW_LINES = 2
+"""A text of so few lines may be somebody's description of a symptom, and no output."""
 WANTS_GPU = late(
     r"(?<![\w.])(?:I|i|we|We)(?: (?:do|also|already|just|still))?(?:['’]ve| have| got| has| bought)"
     r"(?! (?:no|not|to)\b)[^.,;\n]{0,30}\b(?:GPUs?|RTX|GTX|GeForce|graphics? card)"

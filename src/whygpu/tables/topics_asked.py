@@ -38,6 +38,42 @@ _WHETHER_USED = Topic(
     ask="Does `nvidia-smi` list the program among the processes of the GPU while it works?",
 )
 
+WHICH_FIT = Topic(
+    "which releases of a framework, of CUDA and of the driver fit together",
+    (
+        "which|match framework cuda|cudnn|driver !-see !slow !fail !tfgpu",
+        "whether support framework gpu !-support",
+        "whether framework cuda number !-see !-use !slow !install",
+        "whether|question framework python work|run|use|support|match !-work !-see !-run !-use",
+        "framework cuda number question !-see !-use !slow !fail",
+    ),
+    wants="need release number choose",
+    steps=(PLAN,),
+)
+HOW_WITHOUT_GPU = Topic(
+    "how to run a program without the GPU",
+    (
+        "how /gpu !/memory !many !cudnn !fail !oom !install",
+        "how cpu use|run|only|force|on|instead !gpu",
+        "how cpu use|run|only|force|on gpu busy|-gpu",
+        "how cpu -gpu",
+    ),
+    wants="disable use cpu force only",
+    steps=(
+        Remedy(
+            "Run it on the CPU; nothing in the program has to change.",
+            command_line("whygpu run --device cpu -- python PROGRAM.py"),
+        ),
+        Remedy(
+            "Without whygpu: hide all GPUs before the program starts.",
+            shell_script("CUDA_VISIBLE_DEVICES=-1 python PROGRAM.py"),
+        ),
+    ),
+)
+ABOUT_GPU = _WHETHER_USED._replace(
+    says="about the GPU", needs=("question gpu|cuda|cpu", "question device"), weight=-2
+)
+
 QUESTIONS: tuple[Topic, ...] = (
     Topic(
         "how to use a GPU that does not meet the requirements",
@@ -84,6 +120,8 @@ QUESTIONS: tuple[Topic, ...] = (
             "smi|driver nvcc number|release|differ !none !fail !-work",
             "smi cuda differ release",
             "smi nvcc !fail !none",
+            "smi|nvcc framework number|release !-see !-use !slow !fail !none !how",
+            "install cuda framework number release !-see !-use !slow !fail !none",
         ),
         weight=1,
         steps=(
@@ -95,17 +133,7 @@ QUESTIONS: tuple[Topic, ...] = (
             ),
         ),
     ),
-    Topic(
-        "which releases of a framework, of CUDA and of the driver fit together",
-        (
-            "which|match framework cuda|cudnn|driver !-see !slow !fail !tfgpu",
-            "whether support framework gpu !-support",
-            "whether framework cuda number !-see !-use !slow !install",
-            "framework cuda number question !-see !-use !slow !fail",
-        ),
-        wants="need release number choose",
-        steps=(PLAN,),
-    ),
+    WHICH_FIT,
     Topic(
         "about the package tensorflow-gpu",
         ("tfgpu which|deprecated|differ|instead|fail|whether|-see|-install", "tfgpu install !how"),
@@ -180,26 +208,7 @@ QUESTIONS: tuple[Topic, ...] = (
         wants="all",
         steps=(LIMIT_MEMORY,),
     ),
-    Topic(
-        "how to run a program without the GPU",
-        (
-            "how /gpu !/memory !many !cudnn !fail !oom !install",
-            "how cpu use|run|only|force|on|instead !gpu",
-            "how cpu use|run|only|force|on gpu busy|-gpu",
-            "how cpu -gpu",
-        ),
-        wants="disable use cpu force only",
-        steps=(
-            Remedy(
-                "Run it on the CPU; nothing in the program has to change.",
-                command_line("whygpu run --device cpu -- python PROGRAM.py"),
-            ),
-            Remedy(
-                "Without whygpu: hide all GPUs before the program starts.",
-                shell_script("CUDA_VISIBLE_DEVICES=-1 python PROGRAM.py"),
-            ),
-        ),
-    ),
+    HOW_WITHOUT_GPU,
     Topic(
         "how to use several GPUs at once",
         ("how many use|run|on|split|gpu !only !one !slow !fail !choose",),
@@ -269,7 +278,5 @@ QUESTIONS: tuple[Topic, ...] = (
     ),
     _WHETHER_USED,
     HOW_TO_USE,
-    _WHETHER_USED._replace(
-        says="about the GPU", needs=("question gpu|cuda|cpu", "question device"), weight=-2
-    ),
+    ABOUT_GPU,
 )

@@ -28,6 +28,7 @@ SEES_NONE = Topic(
         "asked none|-gpu",
         "gpu -see",
         "how see gpu",
+        "nogpu !how",
     ),
     wants="framework",
     says_most=True,
@@ -59,10 +60,10 @@ NOT_USED = Topic(
     (
         "gpu -use|-run|ignore !how",
         "~gpu -work !how",
-        "-gpu use|run|cpu|on|instead !how",
+        "-gpu use|run|cpu|on|instead !how !nogpu",
+        "why /gpu !how !memory",
         "cpu only|instead use|run|see|on|framework !how !higher !memory",
         "cpu use|run why|framework !how !slow !result !end !fail !higher !memory",
-        "gpu -process",
         "gpu use integrated !amd",
     ),
     wants="cpu framework",
@@ -148,7 +149,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "TensorFlow cannot create a session",
-        ("session -create", "session create|framework fail"),
+        ("session -create", "session create|framework fail", "session fail"),
         weight=1,
         steps=(WHOLE_OUTPUT, CHECK, tutorial("session-fails")),
         candidates=WHY_NO_SESSION,
@@ -280,8 +281,40 @@ SYMPTOMS: tuple[Topic, ...] = (
         ask="What does `nvidia-smi -q -d PERFORMANCE,TEMPERATURE` print while it works?",
     ),
     Topic(
-        "several GPUs are slower than one",
-        ("many slow !low !idle",),
+        "nvidia-smi lists no process of a program that works",
+        ("smi|gpu -process", "smi process -run|-see", "smi run -see !gpu"),
+        wants="smi run",
+        weight=1,
+        steps=(CHECK, WHICH_DEVICE),
+        candidates=(
+            "the work is done on the CPU",
+            "nvidia-smi was run in a container, where it lists no processes",
+            "the program works on the GPU of another machine",
+        ),
+        ask="Are the GPU's memory and its load higher while the program works than without it?",
+    ),
+    Topic(
+        "a framework takes long to import",
+        ("import slow|minutes !-slow !fail",),
+        weight=1,
+        steps=(
+            Remedy(
+                "Let Python print how long each module takes.",
+                shell_script(
+                    "python -X importtime -c 'import FRAMEWORK' 2>&1 | sort -t '|' -k 2 -n"
+                ),
+            ),
+        ),
+        candidates=(
+            "files that are read from a slow disk, or from the network",
+            "a virus scanner that reads each of them",
+            "other packages that the framework imports if they are installed",
+        ),
+        ask="Does the second import in a row take as long as the first?",
+    ),
+    Topic(
+        "several GPUs are slower than one, or no faster",
+        ("many slow|-slow !low !idle",),
         wants="gpu than slower",
         steps=(PROFILE, ON_SEVERAL_GPUS),
         candidates=(
@@ -378,7 +411,10 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "the GPU has not worked since something was updated",
-        ("after update gpu|smi -work|-see|-use|-run|broke !number",),
+        (
+            "after update gpu|smi -work|-see|-use|-run|broke !number",
+            "work until update gpu|smi|driver|framework",
+        ),
         weight=1,
         steps=(
             CHECK,
@@ -462,7 +498,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "the framework takes all of the GPU's memory",
-        ("memory all take|use|full !how !nan", "memory gpu full", "why size take"),
+        ("memory all take|use|full !how !nan !util", "memory gpu full !util", "why size take"),
         wants="gpu framework why",
         steps=(LIMIT_MEMORY,),
         candidates=(

@@ -35,6 +35,7 @@ device: device, devices, gerat, appareil, dispositivo, устройств-, 设�
 driver: driver, drivers, treiber, pilote, controlador, драйвер-, 驱动, ドライバ, 드라이버
 smi: nvidia smi, nvtop, gpustat, task manager
 nvcc: nvcc, toolkit, cudatoolkit
+python: python
 amd: amd, radeon, rocm, directml, intel arc, intel gpu, xpu
 avx: avx, avx2, avx512, avx 512
 tpu: tpu, tpus, npu
@@ -54,6 +55,7 @@ notebook: jupyter, jupyterlab, notebook, notebooks, pycharm, vscode, vs code, sp
 terminal: terminal, console, command line, shell, outside, different python
 input: dataloader, dataloaders, data loader, data loaders, input pipeline, input pipelines,
   tf data, data loading
+import: import, imports, importing
 recurrent: lstm, gru, rnn, recurrent
 process: process, processes, prozess-, processus, proceso, processo, процесс-, 进程, プロセス,
   프로세스
@@ -68,11 +70,11 @@ requirement: certif-, uncertif-, requirement, requirements, compatib-
 # What is done
 see: see, sees, seeing, seen, find, finds, finding, found, detect-, detect, detects, detected,
   detecting, recognize, recognise, recognized, recognised, show, shows, showing, list, lists,
-  listing, recogni-, identif-, discover-, visible, available, pick up, picks up, picking up,
-  picked up, erkenn-, erkannt, sieht, sehen, gefunden, findet, finden, voit, trouve, trouvee,
-  reconn-, encuentr-, encontr-, reconoc-, reconhec-, ve, visto, видит, видно, наход-, найти,
-  определя-, обнаруж-, 检测, 识别, 識別, 找, 看, 发现, 可用, 認識, 検出, 見つか, 見え, 인식, 감지,
-  찾, 잡
+  listing, listed, appear, appears, appearing, recogni-, identif-, discover-, visible, available,
+  pick up, picks up, picking up, picked up, erkenn-, erkannt, sieht, sehen, gefunden, findet,
+  finden, voit, trouve, trouvee, reconn-, encuentr-, encontr-, reconoc-, reconhec-, ve, visto,
+  видит, видно, наход-, найти, определя-, обнаруж-, 检测, 识别, 識別, 找, 看, 发现, 可用, 認識,
+  検出, 見つか, 見え, 인식, 감지, 찾, 잡
 use: use, uses, used, using, utilise, utilize, utilised, utilized, utilises, utilizes, utilising,
   utilizing, engaged, involved, active, usable, benutz-, genutzt, nutzt, nutzen, verwend-,
   utilisee, utilisent, utiliser, usa, usar, usando, usada, usado, utiliza, utilizar, utilizada,
@@ -81,7 +83,8 @@ run: run, runs, running, train, trains, training, trained, fit, works on, work o
   inference, infer, calculat-, compute, computes, computing, lauft, laufen, trainier-, entrain-,
   tourne, entren-, trein-, ejecut-, corre, roda, rodar, запуска-, работает на, обуч-, 训练, 训练中,
   訓練, 运行, 学習, 実行, 학습, 실행, 돌
-work: work, works, working, funktioniert, fonctionne, funciona, работает, 工作, 動作, 動か, 작동
+work: work, works, worked, working, funktioniert, fonctionne, funciona, работает, 工作, 動作, 動か,
+  작동
 create: creat-, start, starts, open, opens
 free: free, freed, freeing, frees, releas-, clear, cleared, clearing, clears, flush-, empty,
   emptied, reset, give back, gives back, freigeb-, freigegeben, liber-, освобо-, 释放, 清空, 清理,
@@ -133,13 +136,14 @@ low: low, lower, poor, bad, barely, hardly, idle, idles, idling, drop, drops, dr
   낮, spike, spikes, spiking, goes to 0, drops to 0, goes to zero, starve, starves, starved
 idle: idle, idles, idling, unused, empty, untouched, ungenutzt, простаива-
 busy: fully used, fully utilized, full load, fully utilised, busy
-slow: slow, slowly, slower, takes long, takes too long, takes so long, takes forever, forever,
-  takes ages, speed, longer, slows down, slow down, more time, langsam-, lent, lente, lentement,
-  lento, lenta, медленн-, 慢, 很慢, 遅い, 遅く, 느려, 느리, 느림, faster, bottleneck
+slow: slow, slowly, slower, takes long, takes too long, takes so long, takes forever, forever, takes
+  ages, take long, take too long, take so long, take forever, take ages, speedup, speed up, same
+  speed, same time, speed, longer, slows down, slow down, more time, langsam-, lent, lente,
+  lentement, lento, lenta, медленн-, 慢, 很慢, 遅い, 遅く, 느려, 느리, 느림, faster, bottleneck
 slower: slower, longer, more time, slows down, langsamer, plus lent, plus lente, mas lento,
   mas lenta, mais lento, mais lenta, медленнее, 更慢, 遅い, 느려, 느리, faster
-minutes: minutes, minute, mins, hours, stunden, minuten, heures, horas, минут, часов, 分钟, 小时,
-  시간, takes forever, forever, takes ages
+minutes: minutes, minute, mins, seconds, hours, stunden, minuten, sekunden, secondes, segundos,
+  heures, horas, минут, часов, 分钟, 小时, 시간, takes forever, forever, takes ages
 than: than, als, que, чем, 比, より, 보다
 full: full, filled, fills, fill, filling, maxed out, saturated, saturee, sature, fills up, voll,
   lleno, llena, cheia, cheio, переполн-, 满, 爆, 爆满, 가득
@@ -190,6 +194,7 @@ first: first, first time, erste, ersten, premiere, premier, primera, primeira, �
 old: old, older, newer, previous, other gpu, laptop
 validation: validation, validating, val, evaluation, evaluate, evaluating, eval, inference,
   testing, predict, prediction, validierung, валидац-, 验证, 推理, 検証, 검증
+until: until, before, bis, hasta
 after: after, since, nach, seit, apres, depuis, despues, depois, desde, после, 之后, 以后, 后, 後,
   후
 gone: gone, closed, close, closing, killed, kill, killing, stopped, finished, ended, exited,
@@ -294,6 +299,13 @@ DENIABLE = frozenset(_DENIABLE.split())
 FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         late(
+            r"(?:\b(?:util\w{0,8}|load|usage)|利用率|使用率)(?: ?(?:is|at|of|always|stays|only|just"
+            r"|shows|says|[=:为是])){0,3} ?(?:0|zero)\b(?![.\d])"
+        ),
+        " util §low ",
+    ),
+    (
+        late(
             r"\[ *\]|\b(?:an empty|is empty|empty list|false|zero|returns none|(?:gives?"
             r"|returns?|prints?|shows?|is) 0)\b(?! ?%)"
         ),
@@ -301,7 +313,7 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (
         late(
-            r"list_(?:physical|logical|local)_devices|device_count|is_(?:gpu_)?available"
+            r"list_(?:physical|logical|local)_devices|get_available_gpus|device_count|is_(?:gpu_)?available"
             r"|get_visible_devices|jax\.(?:local_)?devices|default_backend"
         ),
         " §asked ",
@@ -312,6 +324,15 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (late(r"\btensorflow-gpu\b"), " tensorflow §tfgpu "),
     (late(r"\b(?:0|zero) gpus?\b"), " no gpu "),
+    (
+        late(
+            r"(?<!have )(?<!has )(?<!had )(?<!need )(?<!needs )(?<!with )(?<!if )\b(?:no|keine)"
+            r" (?:nvidia )?(?:gpus?|cuda)(?: devices?)?(?=\W{0,3}$|[.,;!?]| (?:in|on|inside|at"
+            r"|im|auf)\b)"
+        ),
+        " §nogpu no gpu ",
+    ),
+    (late(r"\b(?:torch|tf|tensorflow)\.version\.cuda\b"), " §framework cuda §release "),
     (late(r"\b(?:instead of|rather than) (?:(?:the|my|a) )?([gc]pu)s?\b"), r" §instead not \1 "),
     (late(r"(?<![\d.])(?:[0-4]?\d(?:\.\d+)?) ?(?:%|％|percent\b|prozent\b|процент)"), " §low "),
     (late(r"\bbetween \d{1,2} and [1-5]\d\b"), " §low "),

@@ -137,6 +137,7 @@ from whygpu.causes.evidence.log_gpu_generations import (
     INVALID_IMAGE,
     NO_KERNELS_FOR,
     REFUSED_AND_OLD,
+    Age,
     LogGpu,
     age_for,
     age_of,
@@ -150,8 +151,9 @@ from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_
 from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.causes.evidence.log_unmet_requirements import unmet_requirement
 from whygpu.causes.evidence.memory_remedies import maker_of
-from whygpu.causes.evidence.own_words import complaints
+from whygpu.causes.evidence.own_words import of_a_gpu_in_use
 from whygpu.causes.evidence.setup_requirements import unfit_requirements
+from whygpu.causes.evidence.stated_releases import age_for_named_release
 from whygpu.model.cause import cause
 from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name
@@ -164,8 +166,6 @@ from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability
 from whygpu.tables.releases import versions_of
 from whygpu.tables.reported_failures import reported_failure
-from whygpu.tables.topics_asked import HOW_TO_USE
-from whygpu.tables.topics_told import ABOUT_USE
 
 CAUSE = cause(
     "WG303",
@@ -369,17 +369,21 @@ def _by_generation(log: Log) -> Iterator[Finding]:
     elif gpu is None and gemm and not log.says(_MEMORY):
         what = "cuBLAS could not start a kernel; the GPU may be newer than the CUDA of this build"
         yield _from_log(log, gemm, what, "possible")
-    elif age == "too-new" and gpu is not None and not log.failures and not log.progress:
-        started = log.first(_TAKES_LONG) or log.first(_NOT_STARTED)
-        what = f"{_newer(log, gpu)}; it compiles its kernels for many minutes, or fails"
-        if started is not None:
-            yield _from_log(log, [gpu.line, started.line], what, "likely")
-        elif (said := complaints(log, *ABOUT_USE, HOW_TO_USE)) and log.version_of(
-            log.framework or ""
-        ):
-            # A person names the versions and the GPU; the program may use others.
-            yield _from_log(log, sorted({gpu.line, said[0]}), what, "possible")
+    elif gpu is not None and not log.failures and not log.progress:
+        yield from _at_start_or_told(log, age, gpu)
     elif not lines:
+        yield from _beside_work(log)
+
+
+def _at_start_or_told(log: Log, age: Age, gpu: LogGpu) -> Iterator[Finding]:
+    what = f"{_newer(log, gpu)}; it compiles its kernels for many minutes, or fails"
+    started = log.first(_TAKES_LONG) or log.first(_NOT_STARTED)
+    if age == "too-new" and started is not None:
+        yield _from_log(log, [gpu.line, started.line], what, "likely")
+    elif age_for_named_release(log, gpu) == "too-new" and (said := of_a_gpu_in_use(log)):
+        # A person names the versions and the GPU; the program may use others.
+        yield _from_log(log, sorted({gpu.line, said[0]}), what, "possible")
+    else:
         yield from _beside_work(log)
 
 

@@ -91,7 +91,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, subject_of
-from whygpu.causes.evidence.own_words import complaints
+from whygpu.causes.evidence.own_words import complaints, of_a_gpu_in_use
 from whygpu.causes.evidence.packages import package_named
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -187,9 +187,16 @@ def _sees_none(log: Log) -> list[int]:
     return reported[:1] or complaints(log, SEES_NONE)[:1]
 
 
-def _says_windows(log: Log) -> bool:
-    """Whether the sentence that speaks of the missing GPU names Windows, without its release."""
-    return any("windows" in concepts_of(log.line(line).text) for line in _sees_none(log))
+def _names_windows(log: Log, lines: list[int]) -> bool:
+    return any("windows" in concepts_of(log.line(line).text) for line in lines)
+
+
+def _of_a_person(log: Log) -> list[int]:
+    """Where somebody complains or asks, with Windows in the sentence, and no output tells more."""
+    if log.failures or log.progress:
+        return []
+    said = ((line, concepts_of(log.line(line).text)) for line in of_a_gpu_in_use(log))
+    return [line for line, words in said if "windows" in words and words & {"gpu", "slow"}][:1]
 
 
 def _looks_for_cuda(log: Log) -> bool:
@@ -208,16 +215,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     stated = log.first(_VERSION)
     version = log.version_of("tensorflow") or (stated.groups["version"] if stated else None)
     if statement is None and (
-        not (log.platform == "windows" or log.says(_WINDOWS) or _says_windows(log))
-        or version is None
+        version is None
         or release_numbers(version)[:2] < _FIRST_WITHOUT
         or log.says(_ELSEWHERE)
         or _looks_for_cuda(log)
     ):
         return
-    lines = [*((statement.line,) if statement else ()), *_sees_none(log)]
-    if not lines:
+    sees_none = _sees_none(log)
+    on_windows = log.platform == "windows" or log.says(_WINDOWS) or _names_windows(log, sees_none)
+    lines = [*((statement.line,) if statement else ()), *(sees_none if on_windows else ())]
+    told = [] if lines else _of_a_person(log)
+    if not (lines or told):
         return
+    lines = lines or told
     unrelated = failed_elsewhere(log, min(lines))
     yield CAUSE.finding(
         subject=subject_of(log),
@@ -232,5 +242,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 Install(("tensorflow==2.10.*", "numpy<2")),
             ),
         ),
-        confidence="certain" if statement else "likely",
+        confidence="certain" if statement else "possible" if told else "likely",
+        ask=None if not told else "Does TensorFlow run on Windows itself, or in WSL2?",
     )
