@@ -68,6 +68,10 @@ def test_a_layer_in_another_type_on_one_lane_is_named_although_it_only_rounds() 
     (verdict,) = judged([CPU, GPU], [pair("cpu", "gpu", layers)]).pairs
     assert verdict.verdict == "rounding"
     assert verdict.reasons[0].startswith("dense is float32 on cpu and float16 on gpu;")
+    for more, said in ((1, "1 more layer differs"), (2, "2 more layers differ")):
+        rest = [layer(f"next{n}", FINE, tensors=(half,)) for n in range(more)]
+        (verdict,) = judged([CPU, GPU], [pair("cpu", "gpu", layers + rest)]).pairs
+        assert f"float16 on gpu ({said}, too);" in verdict.reasons[0]
 
 
 def test_the_first_layer_that_parts_and_the_lane_that_is_off() -> None:

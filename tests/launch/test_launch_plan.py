@@ -13,6 +13,7 @@ from tests.cases import each
 from tests.kit import machine
 from tests.schemas import obeys
 from whygpu.causes import catalogue
+from whygpu.cli.option_words import message
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.diagnosis.engine import diagnose
 from whygpu.errors import PolicyError, UsageError
@@ -150,8 +151,11 @@ def test_a_policy_that_cannot_be_met(words: str, reason: str) -> None:
 
 @each("words", ["banana", "gpu:x", "gpu:0,banana", "GPU-xyz", "rtx 4090 banana"])
 def test_without_a_gpu_a_word_that_names_none_anywhere_is_wrong_usage(words: str) -> None:
-    with pytest.raises(UsageError, match="expected one of cpu"):
+    with pytest.raises(UsageError, match="expected one of cpu") as refused:
         devices.show_gpus(parse_device(words), machine(NO_GPU), (), {})
+    # The rest of the option as it was typed is not known any more.
+    word = words.removeprefix("gpu:").split(",")[-1]
+    assert message(refused.value, ["run"]).startswith(f"--device: {word!r} names no GPU;")
 
 
 @each("words", ["RTX 4090", "H100", "T4", "geforce", "NVIDIA L4", "gpu:7", "GPU-1a2b", "MIG-3c"])

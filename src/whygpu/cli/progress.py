@@ -20,6 +20,9 @@ WORTH_SHOWING = 1 << 26
 """Bytes: a file of this size takes a noticeable time to read."""
 PATIENCE = 0.5
 """Seconds after which a user wants to see progress."""
+FIRST_LINE = 10.0
+"""Seconds after which the first line goes into a pipe. Most commands end before."""
+NEXT_LINE = 60.0
 
 
 class _StatusLine:
@@ -39,6 +42,9 @@ class _StatusLine:
     def __exit__(self, *error: object) -> None:
         self._ended.set()
         self._ticks.join()
+        self._clear()
+
+    def _clear(self) -> None:
         output.say_own("\r\033[K")
 
     def show(self, text: str) -> None:
@@ -55,6 +61,21 @@ class _StatusLine:
         # The clock is what shows that the work goes on, so a long text is cut before it.
         text = self._text[: output.width(sys.stderr) - 1 - len(clock)]
         output.say_own(f"\r\033[K{text}{clock}")
+
+
+class _SparseLines(_StatusLine):
+    """For a pipe, such as the log of a job: the current step, from time to time."""
+
+    _due = FIRST_LINE
+
+    def _clear(self) -> None:
+        pass
+
+    def _write(self) -> None:
+        passed = time.monotonic() - self._began
+        if passed >= self._due:
+            self._due = passed + NEXT_LINE
+            output.say(f"{self._text} ({passed:.0f} s)")
 
 
 @contextmanager
@@ -80,12 +101,14 @@ def progress(first: str = "looking at this machine ...") -> Iterator[Progress | 
 
 @contextmanager
 def showing(first: str, *, steps: bool = True) -> Iterator[Callable[[str], None]]:
-    """A callback for the current step: one line that changes on a terminal, nothing in a pipe.
+    """A callback for the current step: one line that changes on a terminal. A pipe gets a line only
+    if it takes long, and then one a minute.
 
     A terminal that cannot replace a line gets each step once, without the details after a colon.
     """
     if not sys.stderr.isatty():
-        yield lambda text: None
+        with _SparseLines(f"{first} ...") as show:
+            yield lambda text: show(f"{text} ...")
         return
     if os.environ.get("TERM") == "dumb":
         shown: set[str] = set()

@@ -262,7 +262,9 @@ def _other_types(judged: Sequence[LayerJudgement], measured: PairFound) -> list[
     if not other:
         return []
     name, tensor = other[0]
-    more = f", and so are {len(other) - 1:,} more layers" if len(other) > 1 else ""
+    rest = len(other) - 1
+    layers = "layer differs" if rest == 1 else "layers differ"
+    more = f" ({rest:,} more {layers}, too)" if rest else ""
     return [
         f"{name} is {tensor.dtype_a} on {measured.a} and {tensor.dtype_b} on {measured.b}{more}; "
         "the lanes agree only to the digits of the coarser type"

@@ -147,11 +147,11 @@ def show_gpus(
 
 def _require_words_for_gpus(words: Sequence[str]) -> None:
     """Without a GPU to compare with, refuse a word that could not name a GPU on any machine."""
-    from whygpu.launch.policy_options import not_a_device
+    from whygpu.launch.policy_options import names_no_gpu
 
     for word in words:
         if not (word.isdecimal() or _UUID.fullmatch(word) or _may_be_a_name(word)):
-            raise not_a_device(word)
+            raise names_no_gpu(word)
 
 
 def _may_be_a_name(word: str) -> bool:

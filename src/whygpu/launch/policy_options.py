@@ -50,17 +50,19 @@ def parse_device(text: str) -> DeviceChoice:
 def _several(text: str, rest: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in rest.split(","))
     if not all(words) or any(word.lower() in _KINDS for word in words):
-        raise not_a_device(text)
+        raise _wrong("device", text, _DEVICES)
     return words
 
 
-def not_a_device(text: str) -> UsageError:
-    return _wrong(
-        "device",
-        text,
-        "expected one of cpu, gpu, auto, gpu:1, gpu:0,2, the beginning of a UUID (GPU-1a2b, "
-        "MIG-3c4d) or a part of a GPU's name (RTX 4090)",
-    )
+_DEVICES = (
+    "expected one of cpu, gpu, auto, gpu:1, gpu:0,2, the beginning of a UUID (GPU-1a2b, MIG-3c4d) "
+    "or a part of a GPU's name (RTX 4090)"
+)
+
+
+def names_no_gpu(word: str) -> UsageError:
+    """For one word of the option, which may be a part of gpu:0,x."""
+    return UsageError(f"{word!r} names no GPU; {_DEVICES}", option="device")
 
 
 def parse_memory(text: str) -> MemoryLimit:
