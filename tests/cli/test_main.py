@@ -82,7 +82,7 @@ def test_the_output_of_check_can_be_checked_again(
         (None, "cannot read"),
         ("", "is no snapshot"),
         ("{", "is no snapshot"),
-        ("Epoch 1\nloss: 0.3\n", "it is text and not JSON (`whygpu explain` reads logs)"),
+        ("2024-05-03 loss: 0.3\n", "or a log (`whygpu explain` reads logs)"),
         ("[]", "JSON of another kind"),
         ('{"schema": 99}', "expected schema 1, received 99"),
         ('{"schema": 1}', "damaged snapshot"),

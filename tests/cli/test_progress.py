@@ -37,7 +37,7 @@ def test_a_pipe_gets_a_line_from_time_to_time_if_it_takes_long(
     with showing("looking") as show:
         show("a short step")
     assert pipe.getvalue() == ""
-    monkeypatch.setattr(progress._SparseLines, "_due", 0.1)
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.1)
     with showing("looking") as show:
         time.sleep(0.2)
         for number in range(3):

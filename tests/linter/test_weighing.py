@@ -496,6 +496,7 @@ def test_the_gpu_build_that_is_advised_finds_the_cuda_of_the_image(
     report = project(tmp_path, {"Dockerfile": OLD_CUDA.format(tag, "tensorflow==1.2.1")})
     (fix,) = [i.finding.remedies[0].text for i in report.findings if i.finding.code == "WG301"]
     assert fix.startswith(begins)
+    assert fix.endswith("tensorflow-gpu==1.2.1.")
 
 
 @pytest.mark.parametrize(
@@ -538,6 +539,11 @@ def test_who_installs_a_list_decides_about_its_names(
             "nvidia/cuda:10.1-cudnn7-runtime-ubuntu18.04",
             "tensorflow-gpu==1.15",
             "To keep TensorFlow 1.15, use a base image with CUDA 10.0 and cuDNN 7. Or take one",
+        ),
+        (
+            "python:3.10",
+            "tensorflow==2.3.0 keras==2.2.4 numpy==1.17.0",
+            "use Python 3.5 to 3.8 and another release of keras.",
         ),
         (
             "nvidia/cuda:12.1.0-cudnn8-runtime-ubuntu22.04",

@@ -66,7 +66,9 @@ class _StatusLine:
 class _SparseLines(_StatusLine):
     """For a pipe, such as the log of a job: the current step, from time to time."""
 
-    _due = FIRST_LINE
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._due = FIRST_LINE
 
     def _clear(self) -> None:
         pass

@@ -45,8 +45,12 @@ def _what_is_wrong(error: json.JSONDecodeError) -> str:
     rest = error.doc[error.pos :].strip()
     if not error.doc.strip():
         return "it is empty"
-    if not error.doc[: error.pos].strip():
-        return "it is not JSON, but perhaps the message of a program that failed"
+    # The first word of a log may be valid JSON, as that of 2024-05-03 is.
+    if error.doc.lstrip()[0] not in '{["' or not error.doc[: error.pos].strip():
+        return (
+            "it is not JSON, but perhaps the message of a program that failed, or a log "
+            "(`whygpu explain` reads logs)"
+        )
     if not rest or error.msg.startswith("Unterminated") or rest in _BEGINNINGS:
         return _CUT_OFF
     where = f"line {error.lineno}, column {error.colno}"

@@ -32,8 +32,7 @@ def read_snapshot(content: bytes, path: str) -> Snapshot:
     try:
         data = bounded_json.loads(content)
     except ValueError as error:
-        why = _own_message(content) or _text_of_another_kind(content) or error
-        raise not_a_snapshot(path, why) from error
+        raise not_a_snapshot(path, _own_message(content) or error) from error
     if isinstance(data, dict) and "snapshot" in data and "verdict" in data:
         # The output of `check --json` holds the snapshot it was made from.
         data = data["snapshot"]
@@ -69,13 +68,6 @@ def _own_message(content: bytes) -> str:
     if first.startswith("{") or "whygpu:" not in first:
         return ""
     return f"it holds a message: {excerpt(one_line(first))}"
-
-
-def _text_of_another_kind(content: bytes) -> str:
-    """What begins with a letter or a digit is most likely a log."""
-    if not content.lstrip()[:1].isalnum():
-        return ""
-    return "it is text and not JSON (`whygpu explain` reads logs)"
 
 
 def _what_it_is(data: dict[str, Any]) -> str:

@@ -135,8 +135,13 @@ def _fits(row: Release, given: Around) -> bool:
     return (
         _has_wheel(row, given)
         and (_brings_cuda(row) or _is_served(row, given))
-        and all(_goes_with(row, name, version) for name, version in given.pins.items())
+        and not _refused(row, given)
     )
+
+
+def _refused(row: Release, given: Around) -> list[str]:
+    """The other packages whose pins this release does not accept."""
+    return [name for name, version in given.pins.items() if not _goes_with(row, name, version)]
 
 
 def _has_wheel(row: Release, given: Around) -> bool:
@@ -158,6 +163,8 @@ def _needs(row: Release, given: Around, libraries: str) -> Iterator[str]:
         minor = ".".join(row.cuda.split(".")[:2])
         own = f" (or write {_pin(row)}, which brings them)" if _brings_cuda(row) else ""
         yield f"{libraries} CUDA {minor} and cuDNN {row.cudnn}{own}"
+    if refused := _refused(row, given):
+        yield f"another release of {and_list(refused)}"
 
 
 def _facts(given: Around) -> Iterator[str]:

@@ -70,7 +70,9 @@ def _ask_for_cuda(requirement: PinnedRequirement) -> str:
 def _gpu_build_for(image: Setup, wanted: str) -> str:
     """The planner does not know the CUDA of the image, which TensorFlow uses."""
     version, given = pinned(wanted) if "tensorflow" in wanted else "", around(image)
-    return f"Write {wanted}." if agrees(version, given) else advice(version, given)
+    if agrees(version, given):
+        return f"Write {wanted}."
+    return f"{advice(version, given)} The GPU build of {version} is {wanted}."
 
 
 def _other_user(image: Setup) -> str:
