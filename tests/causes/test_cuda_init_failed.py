@@ -181,3 +181,19 @@ facts = [["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
     (finding,) = run(CAUSE, snapshot).findings
     assert "video,render" in (command_of(finding.remedies[0]) or "")
     assert "uvm" not in " ".join(command_of(remedy) or "" for remedy in finding.remedies)
+
+
+def test_a_driver_that_fails_is_named_also_if_it_is_not_known_whether_this_is_a_container() -> None:
+    snapshot = machine("""
+[system]
+container = {unknown = "/proc/1/cgroup: Permission denied"}
+[driver.gpus.0]
+mig = true
+[driver.gpus.0.health]
+mig_layout = []
+[probes.cuda]
+devices = []
+facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
+""")
+    (finding,) = run(CAUSE, snapshot).findings
+    assert "whether there are any is not known" in finding.message

@@ -511,3 +511,29 @@ def test_a_cpu_build_with_a_cut_file_is_installed_again_from_its_own_index() -> 
     assert (command_of(finding.remedies[0]) or "").endswith(
         "--no-deps torch==2.8.0 --index-url https://download.pytorch.org/whl/cpu"
     )
+
+
+MAPPED = "failed to map segment from shared object"
+
+
+@each(
+    ("how", "command"),
+    [
+        (f"ImportError: /data/my venv/lib/a.so: {MAPPED}", "findmnt -T '/data/my venv/lib/a.so'"),
+        (f"ImportError: {350 * 'x'}: /data/a.so: {MAPPED}", "findmnt -T /data/a.so; ulimit -v"),
+        ("RuntimeError: DefaultCPUAllocator: not enough memory", "ulimit -v; free -h"),
+        ("ImportError: a.so: cannot allocate memory in static TLS block", "python -m pip check"),
+    ],
+)
+def test_what_the_system_refuses_is_looked_at_before_anything_is_installed(
+    how: str, command: str
+) -> None:
+    (finding,) = run(cause_named("framework-import-fails"), machine(failing(how))).findings
+    assert (command_of(finding.remedies[0]) or "").startswith(command)
+
+
+def test_a_preloaded_library_is_taken_out_and_the_others_stay() -> None:
+    how = "ImportError: /opt/o/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by /a)"
+    more = '[environment.variables.LD_PRELOAD]\nvalue = "/opt/a.so  /opt/o/libstdc++.so.6"\n'
+    (finding,) = run(cause_named("glibc-too-old"), machine(more + failing(how))).findings
+    assert command_of(finding.remedies[0]) == 'export LD_PRELOAD="/opt/a.so"'

@@ -68,7 +68,7 @@ from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import again, same_release
 from whygpu.causes.evidence.illegal_instructions import accounted_for, looked_at
 from whygpu.causes.evidence.import_culprits import crashed_in, other_package
-from whygpu.causes.evidence.probe_ends import imported, own_probes, quoted
+from whygpu.causes.evidence.probe_ends import for_refused_memory, imported, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, stopped_from_outside
 from whygpu.model.finding import Finding, Gap, Remedy
@@ -151,7 +151,7 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
     remedies = [
         *_for_illegal_instruction(probe),
         *_for_bus_error(machine, framework, probe),
-        *_for_refused_memory(probe),
+        *for_refused_memory("\n".join(probe.log)),
     ]
     remedies += [
         Remedy(f"{name} is set; try without it.", UnsetVariable((name,)))
@@ -193,21 +193,6 @@ def _for_bus_error(machine: Snapshot, framework: Framework, probe: Probe) -> tup
             f"Install {name} {release} again: it was being loaded (from {path}), and a bus error "
             "then means that one of its files is shorter than it should be, as after a full disk.",
             same._replace(options=("force-reinstall", "no-deps")),
-        ),
-    )
-
-
-_NO_MEMORY = late(r"bad_alloc|Cannot allocate memory|failed to allocate memory")
-
-
-def _for_refused_memory(probe: Probe) -> tuple[Remedy, ...]:
-    if not any(_NO_MEMORY.search(line) for line in probe.log):
-        return ()
-    return (
-        Remedy(
-            "The system gave it no more memory. Check whether a limit is set (ulimit -v prints "
-            "kilobytes, or unlimited), and how much memory is free.",
-            shell_script("ulimit -v; free -h"),
         ),
     )
 

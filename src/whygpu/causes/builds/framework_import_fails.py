@@ -105,6 +105,7 @@ from whygpu.causes.evidence.probe_ends import (
     GPU_USERS,
     failed_on_cpu,
     first_error,
+    for_refused_memory,
     imported,
     own_probes,
     quoted,
@@ -129,18 +130,18 @@ _FROM_FILE = late(
 """Python names the file of a module that lacks a name; since 3.13 also for an attribute."""
 _INSTALLED = late(r"/(?:site|dist)-packages/|/lib/python\d")
 _UNUSABLE_FILE = late(
-    r"(?P<path>/[^\s:'\"]{1,300}\.so[.\d]{0,20}): (?:file too short|invalid ELF header"
+    r"(?P<path>/[^\n:'\"]{1,300}\.so[.\d]{0,20}): (?:file too short|invalid ELF header"
     r"|wrong ELF class|cannot (?:read|open|map)|undefined symbol|version [`'\"])"
 )
 """The loader's complaint about a file: a broken one, or one without a symbol or a version."""
 _DAMAGED_FILE = late(
-    r"(?P<path>/[^\s:'\"]{1,300}\.so[.\d]{0,20}): (?:file too short|invalid ELF header|cannot read)"
+    r"(?P<path>/[^\n:'\"]{1,300}\.so[.\d]{0,20}): (?:file too short|invalid ELF header|cannot read)"
 )
 _SAID_TO_BE_MISSING = late(
     r"pip3? install (?:-U |--upgrade )?[`'\"]?(?P<name>[A-Za-z0-9][\w.-]{1,60})"
 )
 """A package that an error asks for, as `Please pip install optree`."""
-_NOT_MAPPED = late(r"(?P<path>/[^\s:'\"]{1,300}\.so[.\d]{0,20}): failed to map segment")
+_NOT_MAPPED = late(r"(?P<path>/[^\n:'\"]{1,300}\.so[.\d]{0,20}): failed to map segment")
 """On a file system that is mounted with noexec, or beyond a limit of the address space."""
 _MISSING_MODULE = late(r"No module named '([\w.]+)'")
 _INCOMPLETE = late(
@@ -172,29 +173,31 @@ def _fails_on_the_gpu(machine: Snapshot, probe: Probe) -> bool:
 def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     operation = failed_on_cpu(probe)
     if operation is not None and isinstance(operation.ran_on, Unknown):
-        first = last = excerpt(operation.ran_on.reason)
+        error = last = operation.ran_on.reason
         what = f"is imported, but {operation.operation} on {operation.requested} fails"
     else:
-        first, last = excerpt(first_error(probe)), excerpt(probe.how)
+        error, last = first_error(probe), probe.how
         what = f"fails at {probe.stage}" if imported(probe) else "cannot be imported"
-    hidden = "" if first == last else f", which hides the first error: {first}"
-    stale = _stale_library(machine, first)
+    shown = excerpt(last)
+    hidden = "" if error == last else f", which hides the first error: {excerpt(error)}"
+    stale = _stale_library(machine, error)
     because = ""
     if stale is not None and isinstance(stale.action, DropPath):
         because = f"; the loader takes this file from {stale.action.name}"
-    empty = _without_files(machine, first)
+    empty = _without_files(machine, error)
     if empty:
         because = f"; of {empty} there is no more than a folder: its own files are gone"
     return CAUSE.finding(
         subject=framework.name,
-        message=f"{titled(framework)} {what}: {last}{hidden}{because}",
-        evidence=tuple(quoted(probe, text) for text in dict.fromkeys((first, last))),
+        message=f"{titled(framework)} {what}: {shown}{hidden}{because}",
+        evidence=tuple(quoted(probe, text) for text in dict.fromkeys((excerpt(error), shown))),
         remedies=(stale,)
         if stale
         else (_renew(machine, framework, empty),)
         if empty
-        else _of_another_package(machine, framework, first)
-        or (*_shadowing(machine, first), *_remedies(machine, framework, first)),
+        else for_refused_memory(error)
+        or _of_another_package(machine, framework, error)
+        or (*_shadowing(machine, error), *_remedies(machine, framework, error)),
     )
 
 

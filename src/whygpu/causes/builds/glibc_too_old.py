@@ -229,7 +229,7 @@ def _finding(
     )
 
 
-_TOO_OLD_FILE = late(r"(?P<path>/[^\s:'\"]{1,300}): version [`']")
+_TOO_OLD_FILE = late(r"(?P<path>/[^\n:'\"]{1,300}): version [`']")
 
 
 def _too_old_file(line: Evidence) -> str:

@@ -112,7 +112,6 @@ from whygpu.causes.evidence.driver_state import (
     CuInit,
     cu_init,
     on_tegra,
-    place_of,
     probed,
     real_library,
 )
@@ -196,7 +195,7 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
         evidence += split
         meaning += "; MIG is on, so CUDA sees only instances that were created"
         # In a container, NVML lists the instances that were passed in.
-        none = _has_no_instance(machine) and place_of(machine) == "bare"
+        none = isinstance(machine.system.container, Absent) and _has_no_instance(machine)
         meaning += ", and there is none" if none else ", and whether there are any is not known"
         first = "Create an instance" if none else "If nvidia-smi -L lists no instance, create one"
         remedies.insert(

@@ -138,7 +138,7 @@ def without_library(machine: Snapshot, path: str) -> Remedy | None:
     return Remedy(
         f"Take {path} out of LD_PRELOAD: it replaces the library of the system or of the "
         "environment.",
-        DropPath("LD_PRELOAD", path, tuple(file for file in files if file != path)),
+        DropPath("LD_PRELOAD", path, tuple(file for file in files if file not in (path, ""))),
     )
 
 

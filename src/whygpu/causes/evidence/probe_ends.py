@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from whygpu.model.derived import keras_backend
-from whygpu.model.finding import Evidence
+from whygpu.model.finding import Evidence, Remedy
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe, ProbeName, ProbeOperation
+from whygpu.model.remedy import shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName
 
@@ -93,6 +95,26 @@ def failed_on_cpu(probe: Probe) -> ProbeOperation | None:
             if operation.kind == "cpu" and isinstance(operation.ran_on, Unknown)
         ),
         None,
+    )
+
+
+_NO_MEMORY = late(
+    r"bad_alloc|[Cc](?:annot|an't) allocate memory(?! in static TLS)|failed to allocate memory"
+    r"|not enough memory|^MemoryError",
+    re.MULTILINE,
+)
+
+
+def for_refused_memory(text: str) -> tuple[Remedy, ...]:
+    """What to look at if an error or a log says that there was no memory."""
+    if not _NO_MEMORY.search(text):
+        return ()
+    return (
+        Remedy(
+            "The system gave it no more memory. Check whether a limit is set (ulimit -v prints "
+            "kilobytes, or unlimited), and how much memory is free.",
+            shell_script("ulimit -v; free -h"),
+        ),
     )
 
 
