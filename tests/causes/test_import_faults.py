@@ -32,6 +32,8 @@ NUMPY = [
     "AttributeError: module 'numpy' has no attribute 'object'.",
     "AttributeError: module 'numpy' has no attribute 'exceptions'",
     "ModuleNotFoundError: No module named 'numpy._core'",
+    "TypeError: Unable to convert function return value to a Python type! The signature was\n"
+    "\t() -> handle",
 ]
 
 

@@ -166,6 +166,8 @@ CAUSE = cause(
 )
 
 PACKAGE = "numpy"
+_NO_HANDLE = r"Unable to convert function return value to a Python type! The signature was\s{1,8}\(\) -> handle"
+"""TensorFlow registers its types, such as bfloat16, with a NumPy of another interface."""
 MESSAGES = late(
     r"compiled using NumPy 1\.x cannot be run in"
     r"|numpy\.core\.\w+ failed to import"
@@ -176,6 +178,7 @@ MESSAGES = late(
     r"|module 'numpy' has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"
     r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core)'"
     r"|No module named 'numpy\.(?:exceptions|dtypes|_core)'"
+    rf"|{_NO_HANDLE}"
     # jaxlib reads the size of a type at the place where NumPy 1 had it.
     r"|Unknown NumPy dtype [^\n]{1,60} itemsize 0"
 )
@@ -326,8 +329,7 @@ BINARY = late(
     r"|current Numpy installation \([^\n]{1,300}\) fails to pass a sanity check"
     r"|Cannot interpret '<attribute 'dtype' of 'numpy\.generic' objects>' as a data type"
     r"|PyBfloat16_Type\.tp_base != nullptr|(?:RuntimeError:|!!!) Numpy is not available"
-    r"|Failed to initialize NumPy|Unable to convert function return value to a Python type! The "
-    r"signature was\s{1,8}\(\) -> handle"
+    rf"|Failed to initialize NumPy|{_NO_HANDLE}"
     r"|No module named 'numpy\.core\._multiarray_umath'|No module named 'numpy\._core'"
     r"|Importing the (?:numpy|multiarray numpy) C-extensions? (?:module )?failed"
     r"|[Cc]annot convert a symbolic (?:tf\.)?Tensor \([\w/.]{0,200}strided_slice:0\) to a numpy array"
