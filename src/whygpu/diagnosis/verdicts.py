@@ -232,8 +232,8 @@ def _driver_without_card(machine: Snapshot) -> str:
     if not bare or not isinstance(library, Known) or library.value.kind != "driver":
         return ""
     return (
-        " on its bus, although NVIDIA's driver is installed (a laptop may have switched its card "
-        "off: prime-select query)"
+        f" on its bus, although NVIDIA's driver is installed ({library.value.path}; a laptop may "
+        "have switched its card off: prime-select query)"
     )
 
 
