@@ -245,6 +245,8 @@ def normal_distributions_of_contrib():
     numbers = [one.log_prob(mean + 0.3), one.prob(mean), one.entropy(), one.mean(), one.stddev()]
     numbers += [one.mode(), one.covariance(), one.variance(), one.kl_divergence(other)]
     numbers += [distributions.kl_divergence(other, one), distributions.softplus_inverse(2.0)]
+    wide = distributions.MultivariateNormalDiag(mean, scale_identity_multiplier=[2.0, 3.0])
+    numbers += [wide.stddev(), wide.variance(), wide.covariance(), wide.log_prob(mean + 0.3)]
     shapes = [drawn.shape.as_list(), one.batch_shape.as_list(), one.event_shape.as_list()]
     return [evaluated(numbers), shapes]
 
@@ -939,7 +941,10 @@ def values_of_a_module():
         for each in tf.contrib.rnn.__dict__.values()
         if isinstance(each, type) and issubclass(each, tf.contrib.rnn.RNNCell)
     ]
-    return found, "exponential_decay" in vars(tf.train), {"GRUCell", "MultiRNNCell"} <= {*cells}
+    # What needs a package that is not installed is left out.
+    cells += vars(tf.contrib.distributions)
+    wanted = {"GRUCell", "MultiRNNCell", "MultivariateNormalDiag"}
+    return found, "exponential_decay" in vars(tf.train), wanted <= {*cells}
 
 
 def refusals():

@@ -274,7 +274,11 @@ class View(types.ModuleType):
             pass
         names.update(name_tables.below(self._path))
         for source in name_tables.SOURCES.get(self._path, ()):
-            names.update(_public(self._surface.resolve(source)))
+            try:
+                names.update(_public(self._surface.resolve(source)))
+            except ImportError:
+                # The package may not be installed.
+                pass
         return sorted(names)
 
     def _find(self, name: "Any") -> "Any":

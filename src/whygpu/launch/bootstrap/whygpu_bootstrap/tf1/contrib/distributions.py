@@ -25,6 +25,8 @@ class MultivariateNormalDiag(tf.distributions.Normal):
             scale = scale_diag
             if scale_identity_multiplier is not None:
                 added = tf.convert_to_tensor(scale_identity_multiplier)[..., None]
+                if scale is None and loc is not None:
+                    added *= tf.ones(tf.shape(loc)[-1:], added.dtype)
                 scale = added if scale is None else scale + added
             if scale is None:
                 scale = tf.ones_like(loc)
