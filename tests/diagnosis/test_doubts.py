@@ -106,3 +106,12 @@ def test_work_on_the_cpu_is_a_fault_for_those_who_write_about_their_gpu(
     )
     answer = explain(f"{told}\n```\n{missing}{WORK}Epoch 2/12\nloss: 0.3\n```\n")
     assert answer.verdict == verdict
+
+
+def test_a_job_that_somebody_cancelled_gets_no_tick() -> None:
+    cancelled = "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-01-02T10:00:00 ***\n"
+    explanation = explain(READY + WORK + cancelled)
+    assert explanation.verdict == "unknown"
+    assert "ended from outside" in explanation.headline
+    told = explain("Epoch 1\nkilled my old script, now the GPU is idle\n")
+    assert "ended from outside" not in told.headline

@@ -355,7 +355,9 @@ def test_what_somebody_says_first_counts_unless_it_only_says_that_something_fail
         ("can I use pytorch 2.1 with python 3.11?", "Python 3.8 to 3.11"),
         ("is tensorflow 2.10 compatible with cuda 12", "CUDA 11.2, and not for 12"),
         ("GTX 1080 with pytorch 2.15", "13.2, which no longer supports the GTX 1080"),
-        ("torch 1.9 with rtx 4090 ok?", "CUDA 10.2 or 11.1, which supports the RTX 4090"),
+        ("torch 2.3 with rtx 4090 ok?", "CUDA 11.8 or 12.1, which supports the RTX 4090"),
+        ("torch 1.9 with rtx 4090 ok?", "as pip installs it on Linux, has no code for the RTX"),
+        ("K80 with pytorch 2.7", "as pip installs it on Linux, has no code for the K80"),
         ("tensorflow 2.15 on Windows 11, does it support my GPU?", "no GPU support on Windows"),
     ],
 )

@@ -29,12 +29,10 @@ from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Finding
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
-from whygpu.readers.markdown import around_output
+from whygpu.readers.markdown import above_output, around_output
 from whygpu.readers.work_progress import lost_numbers
 from whygpu.tables.sentences import FEW_LINES
 
-_MOST_TOLD = 6
-"""So many lines at the start may tell what is wrong; output follows them."""
 _OF_MESSAGES = late(
     r"(?<!\w)(?<!no )(?<!without )(?:messages?|warn(?:ings?|s)|errors?|log lines|logs an?)(?!\w)"
     r"|警告|报错|报的错|提示|信息|경고|오류|메시지|メッセージ|エラー|предупрежден|ошибк|сообщени|Meldung|Fehler"
@@ -79,12 +77,8 @@ def _is_about_messages(seen: _Seen) -> bool:
     shown = lines_of(seen.noise)
     if not shown:
         return False
-    written = around_output(seen.log.lines) or seen.log.lines[:_MOST_TOLD]
-    return any(
-        line.number in shown or _OF_MESSAGES.search(line.text)
-        for line in written
-        if line.level == "none"
-    )
+    written = around_output(seen.log.lines) or above_output(seen.log.lines)
+    return any(line.number in shown or _OF_MESSAGES.search(line.text) for line in written)
 
 
 def _numbers_are_lost(seen: _Seen) -> Guidance | None:

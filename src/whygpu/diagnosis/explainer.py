@@ -42,14 +42,12 @@ from whygpu.model.finding import Evidence, Finding
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Failure, Line, Log
 from whygpu.readers.cut_off import cut_off
-from whygpu.readers.markdown import around_output
+from whygpu.readers.markdown import above_output, around_output
 from whygpu.readers.test_results import all_tests_passed
 from whygpu.tables.gpu_vocabulary import message_is_about_gpu
 from whygpu.tables.sentences import is_of_a_person
 
 _MOST_UNEXPLAINED = 8
-_MOST_TOLD = 6
-"""So many lines at the start may tell what is wrong; output follows them."""
 _HAS_NONE = late(
     r"\b(?:no|without(?: an?| any)?|(?:not|n['’]t) (?:have|need|want|own)(?: an?| any)?)"
     r"(?: \w{2,12})? (?:GPUs?|CUDA|cards?)\b",
@@ -185,8 +183,9 @@ def _is_unwanted(log: Log) -> bool:
 
 
 def _of_a_person(log: Log) -> Sequence[Line]:
-    head = (line for line in log.lines[:_MOST_TOLD] if line.level == "none")
-    return around_output(log.lines) or [line for line in head if is_of_a_person(line.text)]
+    return around_output(log.lines) or [
+        line for line in above_output(log.lines) if is_of_a_person(line.text)
+    ]
 
 
 def _without_what_is_beside_the_point(case: _Case) -> _Case:

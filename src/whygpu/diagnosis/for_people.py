@@ -20,6 +20,7 @@ from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Line, Log
 from whygpu.model.remedy import Command, command_line
+from whygpu.readers.markdown import above_output
 from whygpu.tables.advice import CHECK, PLAN, WHOLE_OUTPUT
 from whygpu.tables.concepts import concepts_of
 from whygpu.tables.sentences import (
@@ -169,8 +170,6 @@ def for_reported_fault(log: Log) -> Guidance | None:
     )
 
 
-_MOST_TOLD = 6
-"""So many lines at the start may tell what is wrong; output follows them."""
 _MOST_ABOVE_WORK = 2
 
 
@@ -181,8 +180,8 @@ def for_told_trouble(log: Log) -> Guidance | None:
     told = next(
         (
             line
-            for line in log.lines[: _MOST_ABOVE_WORK if above_work else _MOST_TOLD]
-            if line.level == "none" and reports_trouble(line.text, above_work=above_work)
+            for line in above_output(log.lines[:_MOST_ABOVE_WORK] if above_work else log.lines)
+            if reports_trouble(line.text, above_work=above_work)
         ),
         None,
     )

@@ -26,6 +26,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|\bOOMKilled\b|\b[Kk]illed process \d|oom-kill|[Ss]ignal 9\b|\bSIGKILL\b"
             r"|exit(?:ed with)? code:? 137\b|exitcode:? -9\b|exits with return code = -9\b"
             r"|\berror code -9$"
+            r"|\*\*\* (?:JOB|STEP) \S{1,40} ON \S{1,80} CANCELLED AT \S{8,30} \*\*\*"
             rf"|{_SHELL}Terminated$|[Tt]erminated by signal 15\b|exit(?:ed with)? code:? 143\b"
             r"|crashed after using all (?:the )?available RAM"
         ),

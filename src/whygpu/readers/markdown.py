@@ -1,4 +1,4 @@
-"""What a person writes around the output that they show in Markdown."""
+"""Where a person writes: around the output that they show in Markdown, or above it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from collections.abc import Sequence
 from whygpu.model.log import Line
 
 FENCE = re.compile(r"\s{0,8}`{3,8}\s{0,4}[\w+-]{0,20}\s{0,4}$")
+
+
+_MOST_ABOVE = 6
+"""So many lines at the start may tell what is wrong; output follows them."""
+
+
+def above_output(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The first lines, without records: words of a person, or the beginning of the output."""
+    return tuple(line for line in lines[:_MOST_ABOVE] if line.level == "none")
 
 
 def around_output(lines: Sequence[Line]) -> tuple[Line, ...]:

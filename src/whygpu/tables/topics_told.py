@@ -38,7 +38,7 @@ SEES_NONE = Topic(
 IDLE = Topic(
     "the GPU is hardly used while the program works",
     (
-        "util low gpu|smi|cpu|person|why|asked",
+        "util low gpu|smi|cpu|memory|person|why|asked",
         "util very low",
         "gpu|smi low !memory !result !nth !one",
         "low run|use gpu|framework !memory !result",
@@ -282,7 +282,7 @@ SYMPTOMS: tuple[Topic, ...] = (
     ),
     Topic(
         "nvidia-smi lists no process of a program that works",
-        ("smi|gpu -process", "smi process -run|-see", "smi run -see !gpu"),
+        ("smi|gpu -process", "smi process -run|-see|idle", "smi run -see !gpu"),
         wants="smi run",
         weight=1,
         steps=(CHECK, WHICH_DEVICE),

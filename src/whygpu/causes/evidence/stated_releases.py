@@ -11,6 +11,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.release import Release
 from whygpu.tables import torch_indexes
+from whygpu.tables.architectures import fit, parse_code
 from whygpu.tables.releases import versions_of
 from whygpu.tables.versions import release_numbers
 
@@ -60,9 +61,11 @@ def fits(log: Log) -> Iterator[Fit]:
     gpu = next(gpus_of(log), None)
     age = age_for_named_release(log, gpu) if gpu is not None else "unknown"
     for_cuda = f"{name} is built for CUDA {' or '.join(builds)}"
-    if age != "unknown":
-        than = {"too-new": "is older than", "too-old": "no longer supports"}
-        yield Fit(age == "fits", f"{for_cuda}, which {than.get(age, 'supports')} the {gpu}")
+    if gpu is not None and age == "fits":
+        yield _of_code(row, name, for_cuda, gpu)
+    elif age != "unknown":
+        than = "is older than" if age == "too-new" else "no longer supports"
+        yield Fit(False, f"{for_cuda}, which {than} the {gpu}")
     on_windows = log.says(_WINDOWS) and not log.says(_LINUX)
     if framework == "tensorflow" and on_windows and release_numbers(row.version) >= (2, 11):
         yield Fit(False, f"{name} has no GPU support on Windows, except in WSL2")
@@ -70,6 +73,14 @@ def fits(log: Log) -> Iterator[Fit]:
     if cuda and builds and age == "unknown":
         same = any(release_numbers(one)[:1] == release_numbers(cuda)[:1] for one in builds)
         yield Fit(same, for_cuda + ("" if same else f", and not for {cuda}"))
+
+
+def _of_code(row: Release, name: str, for_cuda: str, gpu: LogGpu) -> Fit:
+    """A CUDA release can build code for more GPUs than a framework does."""
+    codes = [code for each in row.architectures if (code := parse_code(each)) is not None]
+    if codes and fit(codes, gpu.capability) in ("too-old", "too-new"):
+        return Fit(False, f"{name}, as pip installs it on Linux, has no code for the {gpu}")
+    return Fit(True, f"{for_cuda}, which supports the {gpu}")
 
 
 def misfits(log: Log) -> tuple[str, ...]:
