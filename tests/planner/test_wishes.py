@@ -54,6 +54,8 @@ def test_a_misspelt_framework_is_met_with_the_one_that_was_meant() -> None:
 def test_another_package_is_not_taken_for_a_mistyped_framework() -> None:
     with pytest.raises(UsageError, match=r"^'numpy': expected one of"):
         parse("numpy")
+    with pytest.raises(UsageError, match="did you mean tensorflow"):
+        parse("ensorflow")
 
 
 def test_nothing_wished_for_is_tensorflow() -> None:

@@ -71,9 +71,10 @@ def parse(text: str) -> Wish:
     name = match.group(1).lower().replace("_", "-") if match else ""
     framework = _ALIASES.get(name, name)
     if match is None or framework not in FRAMEWORKS:
-        # People seldom mistype the first letter: numpy is not meant as cupy.
-        alike = [known for known in (*FRAMEWORKS, *_ALIASES) if known[:1] == name[:1]]
-        near = difflib.get_close_matches(name, alike, 1)
+        # Without the first letter, the rest has to be the same: numpy is not meant as cupy.
+        names = (*FRAMEWORKS, *_ALIASES)
+        alike = [known for known in names if known[:1] == name[:1]]
+        near = difflib.get_close_matches(name, alike, 1) or [n for n in names if n[1:] == name]
         meant = f"did you mean {near[0]}? " if near else ""
         raise UsageError(
             f"{text!r}: {meant}expected one of {', '.join(FRAMEWORKS)}; a version can follow, as "

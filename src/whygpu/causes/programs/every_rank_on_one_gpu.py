@@ -65,6 +65,20 @@ rank = int(os.environ["LOCAL_RANK"])
 model = DDP(torch.nn.Linear(2, 2).cuda(rank), device_ids=[rank])
 ```
 
+Only a part of the program, which one process runs, uses the first GPU.
+
+```python
+import torch
+
+def worker(rank, size, model):
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=size)
+    torch.cuda.set_device(rank)
+    return torch.nn.parallel.DistributedDataParallel(model)
+
+def evaluate(model):
+    torch.cuda.set_device(0)
+```
+
 PyTorch ignores a negative number.
 
 ```python
@@ -157,29 +171,33 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     replicas = list(program.calls(*_REPLICAS))
     if not replicas:
         return
-    joins = list(program.calls(_JOINS))
     for call in replicas:
         number = _fixed_number(call)
         if number is not None:
             yield _finding(program, call, f"device_ids=[{number}]", number)
-    for call in program.calls("torch.cuda.set_device") if joins else ():
+    join = next(iter(program.calls(_JOINS)), None)
+    if join is None:
+        return
+    for call, number in _devices_set(program):
+        yield _finding(program, call, f"set_device({number})", number)
+    if join.argument(0, "backend") == Constant("nccl") and not _CHOOSES.search(program.text):
+        used = next(filter(takes_current_gpu, program.calls()), None)
+        if used is not None:
+            yield _finding(program, used, "the current GPU", 0, severity="info")
+
+
+def _devices_set(program: Program) -> Iterator[tuple[Call, int]]:
+    """The numbers that set_device always gets; none if it gets another value elsewhere, as by rank."""
+    found = []
+    for call in program.calls("torch.cuda.set_device"):
         given = call.argument(0, "device")
         number = given.value if isinstance(given, Constant) else None
-        if type(number) is not int or number < 0:
-            # PyTorch ignores a negative number.
-            continue
-        if not any(frame.kind in _BRANCHES for frame in call.context):
-            yield _finding(program, call, f"set_device({number})", number)
-    first = joins[0] if joins else None
-    if (
-        first
-        and first.argument(0, "backend") == Constant("nccl")
-        and not _CHOOSES.search(program.text)
-    ):
-        for call in program.calls():
-            if takes_current_gpu(call):
-                yield _finding(program, call, "the current GPU", 0, severity="info")
-                return
+        if type(number) is not int:
+            return
+        # PyTorch ignores a negative number.
+        if number >= 0 and not any(frame.kind in _BRANCHES for frame in call.context):
+            found.append((call, number))
+    yield from found
 
 
 def _finding(
