@@ -9,8 +9,10 @@ import pytest
 from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.guard.sameness import (
+    NO_ROOM,
     Gaps,
     Look,
+    LossCheck,
     grain_of,
     quotient,
     reduction_of,
@@ -84,3 +86,32 @@ def test_a_part_cannot_count_for_more_than_the_whole() -> None:
     for part, whole in ((2.0, 1.0), (math.nan, 1.0), (1.0, math.inf)):
         with pytest.raises(UsageError, match="weight="):
             quotient(part, whole)
+
+
+class _Narrow(LossCheck):
+    """A check for which there is memory only up to some samples at each end."""
+
+    def __init__(self, room: int, said: list[str]) -> None:
+        super().__init__(differs=said.append, wanted=True)
+        self.room = room
+        self.looks: list[int] = []
+
+    def _looks(self, whole: object, half: int) -> list[Look]:
+        del whole
+        self.looks.append(half)
+        if half > self.room:
+            raise MemoryError
+        return ["sum"]
+
+
+@each(
+    ("room", "looks", "found", "said"),
+    [(64, [32], "sum", []), (5, [32, 8, 2], "sum", []), (0, [32, 8, 2, 1], "mean", [NO_ROOM])],
+)
+def test_a_check_that_does_not_fit_takes_fewer_samples_and_does_not_refuse_the_parts(
+    room: int, looks: list[int], found: str, said: list[str]
+) -> None:
+    differences: list[str] = []
+    check = _Narrow(room, differences)
+    assert check.reduction(None, 64) == found
+    assert (check.looks, differences) == (looks, said)

@@ -59,6 +59,8 @@ def test_the_report_has_the_first_refusal_and_the_last_attempt(
     assert guard.record.report[:2] == (2, 1)
     printed = capsys.readouterr().err
     assert printed == (
+        "whygpu: training step 2: out of memory (asked for 33 GiB); trying 2 micro-batches of at "
+        "most 17\n"
         "whygpu: training step 2: out of memory with 33 samples (33 GiB asked for); computed in 4 "
         "micro-batches of at most 9, as one step over all 33\n"
     )

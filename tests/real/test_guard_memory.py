@@ -116,3 +116,37 @@ def test_what_was_done_is_reported(told: Any) -> None:
     assert 0 < report["steps_in_parts"] <= report["steps"] == len(told["guarded"]["losses"])
     assert report["differences"] == []
     assert f"whygpu: training step {step}: out of memory with {samples} samples" in told["stderr"]
+
+
+LARGE_WEIGHTS = """
+import resource, torch, whygpu
+torch.set_num_threads(1)
+first, last = torch.nn.Linear(4096, 4096), torch.nn.Linear(4096, 10)
+ramp = torch.linspace(0.5, 1.5, 128)
+
+def loss_of(x, y):
+    wide = torch.tanh(torch.tanh(first(x))[:, :, None] * ramp)
+    return torch.nn.functional.cross_entropy(last(wide.mean(2)), y)
+
+x, y = torch.randn(128, 4096), torch.randint(0, 10, (128,))
+guard = whygpu.oom_guard(first, last)
+torch.randn(8, 4096) @ first.weight.detach()
+with open("/proc/self/status") as status:
+    held = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
+resource.setrlimit(resource.RLIMIT_DATA, (held + (240 << 20),) * 2)
+guard.backward(loss_of, x, y)
+print(guard.report.cuts[0].micro_batch, guard.report.differences)
+"""
+
+
+def test_large_weights_leave_room_for_more_than_one_sample() -> None:
+    """Their gradient takes 64 MiB: the check of the loss holds two, and parts of 2 MiB a sample fit
+    beside it. The same limit holds for what malloc keeps of the attempts that failed."""
+    command = [python_of("torch"), "-c", LARGE_WEIGHTS]
+    environ = environment(PYTHONPATH=str(SOURCE))
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr[-3000:]
+    micro_batch, differences = done.stdout.split(maxsplit=1)
+    assert int(micro_batch) >= 16
+    assert differences == "()\n"
+    assert "whygpu: training step 1: out of memory (asked for 256 MiB); trying 2" in done.stderr

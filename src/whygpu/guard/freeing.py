@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import traceback
+from contextlib import suppress
 from typing import Any
+
+_M_MMAP_THRESHOLD = -3
+"""Number of an option of glibc's mallopt."""
+_MAPPED_FROM = 1 << 20
 
 
 def release(error: BaseException) -> None:
@@ -21,9 +27,22 @@ def release(error: BaseException) -> None:
         traceback.clear_frames(link.__traceback__)
         link = link.__cause__ or link.__context__
     gc.collect()
+    _free_to_system()
     torch: Any = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
+
+
+def _free_to_system() -> None:
+    """Let the C library of Linux return what is freed, now and from here on.
+
+    Once a program has freed a block of up to 32 MiB, glibc takes blocks of that size from its heap.
+    It keeps freed ones there, and the next size of micro-batches leaves gaps between them.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # Other libraries have no such functions.
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM)
+        library.malloc_trim(0)
 
 
 def free_on_gpu() -> int | None:

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from whygpu.guard import sameness
-from whygpu.guard.freeing import release
 from whygpu.guard.jax_aux import AuxRules
 from whygpu.guard.jax_call import Call
 from whygpu.guard.splitting import CannotSplit
-from whygpu.readers.memory_errors import shortage_in
 
 Weight = Callable[..., Any] | None
 
@@ -31,6 +29,7 @@ class JaxLossCheck(sameness.LossCheck):
         super().__init__(differs=differs, wanted=wanted)
         self._run = run
         self._aux = aux
+        self._must_look = aux is not None
         self._weight = weight
 
     def share(self, part: Call, whole: Call, of_samples: float) -> float:
@@ -39,19 +38,9 @@ class JaxLossCheck(sameness.LossCheck):
         of_part, of_whole = self._weight(*part.batch), self._weight(*whole.batch)
         return sameness.quotient(float(of_part), float(of_whole))
 
-    def _looked(self, whole: Call, size: int) -> list[sameness.Look]:
-        half = max(1, size // 2)
+    def _looks(self, whole: Call, half: int) -> list[sameness.Look]:
         starts = sameness.windows(whole.samples(), half)
-        try:
-            return [self._on(whole.part(start, start + 2 * half, 0), half) for start in starts]
-        except CannotSplit:
-            raise
-        except Exception as error:
-            if size > 1 or self._aux is not None or shortage_in(error) is None:
-                raise
-            release(error)
-        self._differs(sameness.NO_ROOM)
-        return []
+        return [self._on(whole.part(start, start + 2 * half, 0), half) for start in starts]
 
     def _on(self, both: Call, half: int) -> sameness.Look:
         halves = both.part(0, half, 0), both.part(half, 2 * half, 1)

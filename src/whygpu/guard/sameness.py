@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from whygpu.errors import UsageError
+from whygpu.guard.freeing import release
 from whygpu.guard.splitting import CannotSplit
+from whygpu.readers.memory_errors import shortage_in
 
 Reduction = Literal["mean", "sum"]
 Look = Literal["mean", "sum", "random"] | None
@@ -106,7 +108,31 @@ class LossCheck:
         self._looked_in_this_step = False
 
     def _looked(self, whole: Any, size: int) -> Sequence[Look]:
-        """The checks on some samples at each end of the batch."""
+        """The checks on as many samples of a part as there is memory for.
+
+        The check holds more gradients than a step. So if it runs out of memory, this does not mean
+        that the part is too large.
+        """
+        half = max(1, size // 2)
+        while True:
+            try:
+                return self._looks(whole, half)
+            except CannotSplit:
+                raise
+            except Exception as error:
+                if shortage_in(error) is None or (half == 1 and self._must_look):
+                    raise
+                release(error)
+            if half == 1:
+                self._differs(NO_ROOM)
+                return []
+            half = max(1, half // 4)
+
+    _must_look = False
+    """Whether parts cannot be computed if nothing was checked."""
+
+    def _looks(self, whole: Any, half: int) -> Sequence[Look]:
+        """The checks on twice this many samples at each end of the batch."""
         raise NotImplementedError
 
 
@@ -134,7 +160,10 @@ NEITHER = (
 _TAKEN = "whygpu assumes a mean over samples"
 RANDOM = f"the loss is random, so it could not be checked; {_TAKEN}"
 NOTHING = f"the samples of the check have no gradient, so nothing was checked; {_TAKEN}"
-NO_ROOM = f"two samples together do not fit, so the loss could not be checked; {_TAKEN}"
+NO_ROOM = (
+    "there is no memory to check the loss, which takes one gradient more than a step, and two "
+    f"samples; {_TAKEN}"
+)
 BATCH_NORM = (
     "the loss exists only in training and contains batch normalisation, so it could not be "
     f"checked; {_TAKEN}"

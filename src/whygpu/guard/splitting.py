@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -9,6 +10,9 @@ from whygpu.errors import UsageError
 from whygpu.guard.freeing import add_note, free_on_gpu, release
 from whygpu.guard.guard_report import Cut, Record, say, shortage_words
 from whygpu.model.shortage import Shortage
+
+_QUIET_FOR = 2.0
+"""Seconds: a search that takes longer says what it does."""
 
 T = TypeVar("T")
 Sizes = tuple[int, ...]
@@ -44,6 +48,7 @@ class Splitter:
             self.record.steps += 1
         parts = self._parts_to_begin_with(samples)
         refused: tuple[Exception, Shortage] | None = None
+        told = 0.0
         while True:
             try:
                 result = attempt(balanced(samples, parts))
@@ -66,8 +71,11 @@ class Splitter:
                     self._even_one(error, shortage, samples)
                     raise
                 release(error)
-                refused = (error, shortage) if refused is None else refused
                 parts = _more_parts(samples, parts, shortage)
+                if refused is None or time.monotonic() > told + _QUIET_FOR:
+                    self._tries(samples, parts, shortage)
+                    told = time.monotonic()
+                refused = (error, shortage) if refused is None else refused
             else:
                 self._succeeded(samples, parts, refused[1] if refused else None)
                 return result
@@ -101,6 +109,13 @@ class Splitter:
             )
         )
 
+    def _tries(self, samples: int, parts: int, shortage: Shortage) -> None:
+        largest = balanced(samples, parts)[0]
+        say(
+            f"{self._of} step {self._steps}: out of memory ({shortage_words(shortage)}); trying "
+            f"{parts} micro-batches of at most {largest}"
+        )
+
     def _given_up(self, error: Exception, reason: CannotSplit) -> Exception:
         words = f"the batch was not split into micro-batches: {reason}"
         say(words)
@@ -109,9 +124,14 @@ class Splitter:
 
     def _even_one(self, error: Exception, shortage: Shortage, samples: int) -> None:
         words = (
-            f"even one sample at a time does not fit ({shortage_words(shortage)}). A smaller batch "
-            "cannot help: what is in memory besides the batch is too large"
+            f"even one sample at a time does not fit ({shortage_words(shortage)}): what is in "
+            "memory besides the micro-batch is too large. That contains the batch itself"
         )
+        if self._of == "training":
+            words += (
+                " and, from the second micro-batch on, a sum of gradients, which a step over a "
+                "smaller batch does not need"
+            )
         if samples == 1:
             words = f"the batch has one sample and cannot be split ({shortage_words(shortage)})"
         say(words)

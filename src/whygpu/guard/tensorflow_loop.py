@@ -10,10 +10,8 @@ from whygpu.errors import UsageError
 from whygpu.guard import sameness
 from whygpu.guard.batches import bounds, leaves, mapped, samples_in
 from whygpu.guard.difference_messages import changed_words
-from whygpu.guard.freeing import release
 from whygpu.guard.splitting import CannotSplit, Sizes, Splitter
 from whygpu.guard.tensorflow_gradients import Gradient, added, distance, grain, norm
-from whygpu.readers.memory_errors import shortage_in
 
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
 """Operations that leave a variable as it is."""
@@ -159,19 +157,9 @@ class _LossCheck(sameness.LossCheck):
         self._tf: Any = sys.modules["tensorflow"]
         self._loop = loop
 
-    def _looked(self, whole: tuple[Any, ...], size: int) -> list[sameness.Look]:
-        half = max(1, size // 2)
+    def _looks(self, whole: tuple[Any, ...], half: int) -> list[sameness.Look]:
         starts = sameness.windows(_samples(whole), half)
-        try:
-            return [self._on(rows(whole, start, start + 2 * half), half) for start in starts]
-        except CannotSplit:
-            raise
-        except Exception as error:
-            if size > 1 or shortage_in(error) is None:
-                raise
-            release(error)
-        self._differs(sameness.NO_ROOM)
-        return []
+        return [self._on(rows(whole, start, start + 2 * half), half) for start in starts]
 
     def _on(self, both: tuple[Any, ...], half: int) -> sameness.Look:
         halves = rows(both, 0, half), rows(both, half, 2 * half)

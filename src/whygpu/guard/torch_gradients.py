@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.guard.batches import leaves, mapped, samples_in
 from whygpu.guard.sameness import grain_of, quotient
 from whygpu.guard.splitting import CannotSplit
+
+_PIECE = 1 << 20
+"""Numbers that are compared at a time."""
 
 Gradient = list[Any]
 """One tensor for each parameter, None where it has no part in the loss."""
@@ -86,6 +89,16 @@ class Gradients:
         self.add(work, 1.0)
         return self.taken()
 
+    def gap(self, gradient: Gradient, *parts: tuple[Work, float]) -> float:
+        """The distance from a gradient to the sum of those of the parts, each times its share.
+
+        The sum is made in `.grad`: no third gradient is in memory.
+        """
+        self.drop()
+        for work, share in parts:
+            self.add(work, share)
+        return distance(gradient, self.taken())
+
     def add(self, work: Work, share: float) -> Any:
         """Add the gradient times the share; return the loss."""
         loss = work.loss_fn(*work.batch)
@@ -113,33 +126,41 @@ class Gradients:
             )
 
 
-def weighed_sum(first: Gradient, a: float, second: Gradient, b: float) -> Gradient:
-    return [_plus(x, a, y, b) for x, y in zip(first, second, strict=True)]
-
-
-def _plus(x: Any, a: float, y: Any, b: float) -> Any:
-    if x is None:
-        return None if y is None else y * b
-    return x * a if y is None else x * a + y * b
-
-
 def distance(first: Gradient, second: Gradient) -> float:
-    return norm(weighed_sum(first, 1.0, second, -1.0))
+    pairs = [(x, y) for x, y in zip(first, second, strict=True) if x is not None or y is not None]
+    both = [(x, y) for x, y in pairs if x is not None and y is not None]
+    alone = [y if x is None else x for x, y in pairs if x is None or y is None]
+    gaps = (a - b for x, y in both for a, b in zip(_pieces(x), _pieces(y), strict=True))
+    return math.hypot(_length(gaps), norm(alone))
 
 
 def norm(gradient: Gradient) -> float:
-    sizes = (float(g.abs().double().norm()) for g in gradient if g is not None)
-    return math.sqrt(sum(size**2 for size in sizes))
+    return _length(piece for g in gradient if g is not None for piece in _pieces(g))
+
+
+def _length(pieces: Iterable[Any]) -> float:
+    return math.sqrt(sum(float(piece.abs().double().norm()) ** 2 for piece in pieces))
 
 
 def grain(torch: Any, gradient: Gradient) -> float:
-    tensors = [g[g != 0] for g in gradient if g is not None]
+    tensors = [g for g in gradient if g is not None]
+
+    def total(count: Callable[[Any], Any]) -> int:
+        return sum(int(count(piece).sum()) for g in tensors for piece in _pieces(g))
 
     def on_grid(name: str) -> int:
         coarser = getattr(torch, name)
-        return sum(int((g == g.to(coarser).to(g.dtype)).sum()) for g in tensors)
+        return total(lambda piece: (piece != 0) & (piece == piece.to(coarser).to(piece.dtype)))
 
-    return grain_of(on_grid, sum(g.numel() for g in tensors))
+    return grain_of(on_grid, total(lambda piece: piece != 0))
+
+
+def _pieces(tensor: Any) -> Iterable[Any]:
+    """Views of a tensor, each small: what is computed from one needs little memory."""
+    if not tensor.dim() or tensor.is_sparse:
+        return (tensor,)
+    rows = tensor.shape[0]
+    return tensor.split(max(1, _PIECE * rows // max(1, tensor.numel()))) if rows else ()
 
 
 def _parameters_of(torch: Any, item: Any) -> Iterator[Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from whygpu.guard import sameness
-from whygpu.guard.freeing import release
 from whygpu.guard.splitting import CannotSplit
-from whygpu.guard.torch_gradients import Gradients, Work, distance, grain, norm, weighed_sum
+from whygpu.guard.torch_gradients import Gradients, Work, grain, norm
 from whygpu.guard.torch_state import batch_norms
 from whygpu.readers.memory_errors import shortage_in
 
@@ -34,9 +34,8 @@ class TorchLossCheck(sameness.LossCheck):
         self._modules = modules
         self._gradients = gradients
 
-    def _looked(self, work: Work, size: int) -> list[sameness.Look]:
+    def _looks(self, work: Work, half: int) -> list[sameness.Look]:
         """With modules as in evaluation: no dropout, no statistics of the batch."""
-        half = max(1, size // 2)
         starts = sameness.windows(work.samples, half)
         looked_at = [work.rows(start, start + 2 * half) for start in starts]
         try:
@@ -45,14 +44,10 @@ class TorchLossCheck(sameness.LossCheck):
         except CannotSplit:
             raise
         except Exception as error:
-            if shortage_in(error) is None:
-                # Some models have no loss in evaluation mode; those are checked in training mode.
-                return self._looked_in_training(looked_at, half)
-            if size > 1:
+            if shortage_in(error) is not None:
                 raise
-            release(error)
-        self._differs(sameness.NO_ROOM)
-        return []
+            # Some models have no loss in evaluation mode; those are checked in training mode.
+            return self._looked_in_training(looked_at, half)
 
     def _looked_in_training(self, looked_at: Sequence[Work], half: int) -> list[sameness.Look]:
         if batch_norms(self._torch, self._modules):
@@ -68,14 +63,13 @@ class TorchLossCheck(sameness.LossCheck):
         if size == 0.0:
             return None
         # Computing the same samples again draws other random numbers; nothing else differs.
-        if distance(together, self._gradients.of(both)) > size * sameness.HALF_THE_DIGITS:
+        gap = partial(self._gradients.gap, together)
+        if gap((both, 1.0)) > size * sameness.HALF_THE_DIGITS:
             return "random"
-        noise = distance(together, self._gradients.of(both.reversed()))
-        first, second = (self._gradients.of(part) for part in halves)
         gaps = sameness.Gaps(
-            distance(together, weighed_sum(first, shares[0], second, shares[1])) / size,
-            distance(together, weighed_sum(first, 1.0, second, 1.0)) / size,
-            noise / size,
+            gap(*zip(halves, shares, strict=True)) / size,
+            gap(*((part, 1.0) for part in halves)) / size,
+            gap((both.reversed(), 1.0)) / size,
             grain(self._torch, together),
         )
         found = sameness.reduction_of(gaps)

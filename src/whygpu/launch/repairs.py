@@ -285,7 +285,7 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
         yield Repair(
             finding.code,
             finding.subject,
-            f"Keras uses {display_name(name)} for this run (KERAS_BACKEND={name})",
+            f"KERAS_BACKEND={name}: if the program imports Keras, it runs on {display_name(name)}",
             f"its backend {backend.value}, {choice.sentence}, {unfit}",
             (Action("set", "KERAS_BACKEND", name, f"{backend.value} {unfit}"),),
         )
