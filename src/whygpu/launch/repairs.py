@@ -285,8 +285,8 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
         yield Repair(
             finding.code,
             finding.subject,
-            f"KERAS_BACKEND={name}: if the program imports Keras, it runs on {display_name(name)}",
-            f"its backend {backend.value}, {choice.sentence}, {unfit}",
+            f"KERAS_BACKEND={name}, so that Keras, if imported, runs on {display_name(name)}",
+            f"Keras's backend {backend.value}, {choice.sentence}, {unfit}",
             (Action("set", "KERAS_BACKEND", name, f"{backend.value} {unfit}"),),
         )
 
