@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import gc
 import os
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 """Each test samples a program that computes for a while."""
 
 code_places: Any = bootstrap("profile.code_places")
+workers: Any = bootstrap("profile.workers")
 recorder: Any = bootstrap("profile.recorder")
 sampler: Any = bootstrap("profile.sampler")
 held_collector: Any = bootstrap("profile.held_collector")
@@ -440,3 +442,22 @@ def test_a_program_may_replace_the_function_that_names_its_threads(
     before = len(started.times)
     compute_in_python(0.3)
     assert len(started.times) > before + 3
+
+
+def test_a_thread_with_the_number_of_an_older_one_takes_no_wait_away() -> None:
+    numbers: list[int] = []
+    started, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        numbers.append(threading.get_native_id())
+        started.set()
+        done.wait()
+
+    # As a thread of a framework, it is none of Python's.
+    _thread.start_new_thread(work, ())
+    assert started.wait(10)
+    look = workers.Workers()
+    look._threads = {numbers[0]: 1e6}
+    waited = look._framework_waited()
+    done.set()
+    assert waited == 0.0

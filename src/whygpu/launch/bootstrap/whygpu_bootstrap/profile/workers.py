@@ -59,18 +59,18 @@ class Workers:
         # Before Python 3.8, its own threads cannot be told from those of the framework.
         python = {getattr(thread, "native_id", None) for thread in threading.enumerate()}
         own = getattr(threading, "get_native_id", lambda: None)()
-        found: "dict[int, float]" = {}
-        try:
-            numbers = [int(name) for name in os.listdir("/proc/self/task")]
-        except (OSError, ValueError):
-            return None
         if None in python or own is None:
             return None
-        for number in set(numbers) - python - {own}:
-            found[number] = _seconds_waited("self", number) or 0.0
-        grown = [found[number] - self._threads.get(number, found[number]) for number in found]
+        try:
+            numbers = {int(name) for name in os.listdir("/proc/self/task")}
+        except (OSError, ValueError):
+            return None
+        waits = {number: _seconds_waited("self", number) for number in numbers - python - {own}}
+        found = {number: seconds for number, seconds in waits.items() if seconds is not None}
+        # A new thread may have the number of one that has ended, and has waited for less.
+        grown = [seconds - self._threads.get(number, seconds) for number, seconds in found.items()]
         self._threads = found
-        self._longest_waits += max(grown, default=0.0)
+        self._longest_waits += max([0.0, *grown])
         return self._longest_waits
 
     def _children(self) -> "list[int]":
