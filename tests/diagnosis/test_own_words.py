@@ -29,6 +29,9 @@ DESCRIBED = (
     ("no speedup with MirroredStrategy on 2 gpus", "several GPUs are slower than one, or no"),
     ("importing torch takes 40 seconds", "takes long to import"),
     ("the session failed", "cannot create a session"),
+    ("can't start a session on the card", "cannot create a session"),
+    ("two a5000 no faster than one", "several GPUs are slower than one, or no"),
+    ("deaktiviere gpu in keras", "how to run a program without the GPU"),
     ("CUDA worked until the driver update", "since something was updated"),
     ("torch.version.cuda says 11.7 but nvcc says 12.2", "show different CUDA releases"),
     ("GPU idle 10%", "hardly used"),
@@ -390,6 +393,7 @@ def test_what_does_not_fit_is_the_first_reason_for_a_complaint() -> None:
         ("How do I turn off the GPU for tensorflow 1.15 on my RTX 3090?", ""),
         ("my program freezes on an RTX 3060 with pytorch 1.10", ""),
         ("tensorflow 2.15 on Windows 10, training is slow on my GPU", "windows-native-unsupported"),
+        ("tensorflow 2.17 on windows 10 only works on the cpu", "windows-native-unsupported"),
         ("tensorflow 2.15 in WSL2 on Windows 10, training is slow on my GPU", ""),
     ],
 )

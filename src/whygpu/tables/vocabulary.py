@@ -319,7 +319,7 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
         " §asked ",
     ),
     (
-        late(r"(?:^|[a-z]: ?)\W{0,3}(?:can|could|kann|puede|pode|peut|может|можно)\b"),
+        late(r"(?:^|[a-z]: ?)\W{0,3}(?:can|could|kann|puede|pode|peut|может|можно)\b(?!['’])"),
         " §how §whether ",
     ),
     (late(r"\btensorflow-gpu\b"), " tensorflow §tfgpu "),
@@ -345,7 +345,7 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
             r"\b(?:[2-9]|1\d|two|three|four|five|six|eight|zwei|drei|vier|deux|trois|quatre"
             r"|dos|tres|cuatro|dois|duas|quatro|две|два|три|четыре)[ -]?(?:x |\*)?(?:(?:of"
             r"|my|the|our|available|nvidia|rtx|gtx|tesla|geforce) ){0,3}(?=gpus?\b|cards?\b"
-            r"|graphics|rtx|gtx|[avhplb]\d{1,3}s\b|[1-5]0[5-9]0s?\b|titan|grafik|cartes"
+            r"|graphics|rtx|gtx|[avhplb]\d{1,3}s\b|a[1-6]0{2,3}\b|[hv][12]00\b|[1-5]0[5-9]0s?\b|titan|grafik|cartes"
             r"|tarjetas|placas|видеокарт)"
         ),
         " §many gpu ",
@@ -358,7 +358,7 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         late(
             r"\b(?:[1-5]0[5-9]0|16[56]0)s?(?: ?(?:ti|super|laptop))?\b|\b(?:[avhbl]\d{2,3}"
-            r"|[tl]4|p100|k80|m\d0|mx\d{3}|\d{3}m)s?\b"
+            r"|a[2-6]000|[tl]4|p100|k80|m\d0|mx\d{3}|\d{3}m)s?\b"
         ),
         " gpu §model ",
     ),
@@ -375,7 +375,7 @@ FIGURES: tuple[tuple[re.Pattern[str], str], ...] = (
         late(
             r"^\W{0,3}(force|make|use|run|limit|disable|turn off|hide|select|choose|set up"
             r"|set a|install|free|clear|enable|train|stop|restrict|specify|avoid|prevent"
-            r"""|reduce|allow|check|verify|list|switch|move)\b(?=[^\n:()=`'\"]{4,70}$)"""
+            r"""|reduce|allow|check|verify|list|switch|move|begrenze|deaktiviere)\b(?=[^\n:()=`'\"]{4,70}$)"""
         ),
         r" §how \1 ",
     ),

@@ -196,7 +196,9 @@ def _of_a_person(log: Log) -> list[int]:
     if log.failures or log.progress:
         return []
     said = ((line, concepts_of(log.line(line).text)) for line in of_a_gpu_in_use(log))
-    return [line for line, words in said if "windows" in words and words & {"gpu", "slow"}][:1]
+    return [line for line, words in said if "windows" in words and words & {"gpu", "cpu", "slow"}][
+        :1
+    ]
 
 
 def _looks_for_cuda(log: Log) -> bool:
