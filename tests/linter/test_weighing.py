@@ -405,7 +405,7 @@ def test_the_package_with_the_gpu_build_stays(
 
 @pytest.mark.parametrize(
     ("package", "expected"),
-    [("protobuf", [("WG311", "warning")]), ("tensorflow", [])],
+    [("protobuf", [("WG311", "info")]), ("tensorflow", [])],
 )
 def test_a_package_that_is_uninstalled_on_purpose(
     tmp_path: pathlib.Path, package: str, expected: list[tuple[str, str]]

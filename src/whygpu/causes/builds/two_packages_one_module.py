@@ -191,10 +191,12 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             yield CAUSE.in_setup(
                 verdict.requirement.place,
                 subject=name,
-                message=f"{name} {verdict.reason}",
+                message=f"{name} {verdict.reason}; files do not show which one that is",
                 fix=f"Remove {name}.",
                 rests_on=("packages", "arguments"),
-                severity="warning",
+                # pip installs a list in an order of its own, and later steps may install again.
+                confidence="possible",
+                severity="info",
             )
 
 

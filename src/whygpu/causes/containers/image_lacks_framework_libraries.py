@@ -290,7 +290,7 @@ def _lack(base: BaseImage, build: TensorflowBuild, has_own_cudnn: bool) -> str:
         return f"has CUDA {base.cuda}"
     if base.flavour == "base":
         return "has only the CUDA runtime, without cuBLAS and the other libraries"
-    if has_own_cudnn:
+    if has_own_cudnn or not build.cudnn:
         return ""
     if not base.cudnn:
         return "has no cuDNN"

@@ -62,7 +62,10 @@ def _libraries(setup: Setup, base: BaseImage | None) -> tuple[str | None, str, s
         return None, "", ""
     if not base.cuda or base.flavour == "base":
         return "" if base.cuda or (base.is_plain and setup.for_gpu) else None, "", ""
-    return base.cuda, "" if setup.has_own_cudnn else base.cudnn, f"the CUDA of {base.reference}"
+    lacks_cudnn = not (base.cudnn or setup.has_own_cudnn)
+    add = " (which has no cuDNN: install it as well)" if lacks_cudnn else ""
+    cudnn = "" if setup.has_own_cudnn else base.cudnn
+    return base.cuda, cudnn, f"the CUDA of {base.reference}{add}"
 
 
 def _pins(requirements: Sequence[PinnedRequirement]) -> dict[str, str]:
@@ -162,7 +165,8 @@ def _needs(row: Release, given: Around, libraries: str) -> Iterator[str]:
     if not _is_served(row, given):
         minor = ".".join(row.cuda.split(".")[:2])
         own = f" (or write {_pin(row)}, which brings them)" if _brings_cuda(row) else ""
-        yield f"{libraries} CUDA {minor} and cuDNN {row.cudnn}{own}"
+        cudnn = f" and cuDNN {row.cudnn}" if row.cudnn else " with a cuDNN for it"
+        yield f"{libraries} CUDA {minor}{cudnn}{own}"
     if refused := _refused(row, given):
         yield f"another release of {and_list(refused)}"
 
