@@ -111,7 +111,7 @@ def test_a_cell_is_explained_or_checked(executed: Any) -> None:
     assert "WG202 cudnn-missing" in shown(executed, "explain")
     assert "WG704" in shown(executed, "lint")
     assert "a cell can be given to run, explain, lint" in printed(executed, "wrong")
-    assert "--device nosuch" in printed(executed, "refused")
+    assert "--device: 'nosuch' names no GPU" in printed(executed, "refused")
 
 
 def test_an_explanation_comes_below_the_traceback(executed: Any) -> None:
