@@ -86,6 +86,13 @@ FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04
 RUN pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu
 ```
 
+JAX 0.7 has no extra of this name, and pip only warns of it.
+
+```
+==> requirements.txt <==
+jax[cuda12_pip]==0.7.0
+```
+
 The service gets a GPU, but its image has none of the builds that use it.
 
 ```
@@ -120,6 +127,11 @@ tensorflow-cpu==2.15.0
 ==> Dockerfile <==
 FROM nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04
 RUN pip install torch
+```
+
+```
+==> requirements.txt <==
+jax[cuda12_pip]==0.4.20
 ```
 
 On purpose.
@@ -511,6 +523,7 @@ def _fell_back(log: Log, statement: Match) -> Finding:
 
 @CAUSE.on_setup
 def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
+    yield from _without_their_extra(setup)
     if setup.kind == "image":
         if setup.for_gpu and not setup.for_cpu:
             yield from _cpu_builds(setup, setup.for_gpu[0].text)
@@ -530,6 +543,27 @@ def detect_in_setup(setup: Setup) -> Iterator[SetupFinding]:
             if "jupyter" not in base.tag
             else f"Use the image with the GPU build: {base.tag.replace('jupyter', 'gpu-jupyter')}.",
             rests_on=("packages", "arguments"),
+        )
+
+
+def _without_their_extra(setup: Setup) -> Iterator[SetupFinding]:
+    """JAX that is asked for with CUDA, by an extra that its release does not have."""
+    for verdict in setup.verdicts:
+        requirement = verdict.requirement
+        asks = any(extra.startswith("cuda") for extra in requirement.extras)
+        if verdict.kind != "cpu-build" or requirement.name != "jax" or not asks:
+            continue
+        # Which release pip chooses from a range depends on the Python.
+        is_newest = not setup.python and "==" not in requirement.specifier
+        yield CAUSE.in_setup(
+            requirement.place,
+            subject="jax",
+            message=f"jax {verdict.reason}"
+            + ("; an older Python gets an older release" if is_newest else ""),
+            fix=f"Write jax[cuda12]{requirement.specifier}.",
+            rests_on=("packages", "arguments"),
+            confidence="possible" if is_newest else "likely",
+            severity="info" if is_newest else "warning",
         )
 
 
