@@ -121,6 +121,9 @@ class Device(NamedTuple):
     total: int | None
 
 
+LOGS_OF_TENSORFLOW = ("tensorflow", "keras")
+"""The frameworks whose logs are TensorFlow's: Keras runs on it unless the log names another."""
+
 DeviceWord = Literal["no-gpu", "gpu", "gpu-unused", "on-cpu", "on-gpu"]
 """There is no GPU, there is one, there is one that is not used, or where the work is done."""
 

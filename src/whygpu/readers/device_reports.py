@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from whygpu.model.log import DeviceReport, DeviceWord, Line, Shown
+from whygpu.model.log import LOGS_OF_TENSORFLOW, DeviceReport, DeviceWord, Line, Shown
 from whygpu.readers.words_in import words_in
 
 _NO = r"(?:False\b|No\b|None\b|0\b|\[\])"
@@ -124,7 +124,6 @@ _SENTENCE_END = re.compile(r"[a-z)`][.?!] {1,2}[A-Z]")
 
 
 _OF_TENSORFLOW = re.compile(r"Could not find cuda drivers on your machine")
-_LOGS_OF_TENSORFLOW = ("tensorflow", "keras", "")
 
 
 def device_reports(
@@ -143,7 +142,7 @@ def device_reports(
         if says is not None:
             reports.append(DeviceReport(line.number, says))
         elif line.text.strip() and (
-            framework in _LOGS_OF_TENSORFLOW or not _OF_TENSORFLOW.search(line.text)
+            framework in (*LOGS_OF_TENSORFLOW, "") or not _OF_TENSORFLOW.search(line.text)
         ):
             reports += _of_line(line, about_devices)
     return tuple(reports)

@@ -159,7 +159,7 @@ from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import LOGS_OF_TENSORFLOW, Log
 from whygpu.model.remedy import Action
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -390,7 +390,7 @@ def _at_start_or_told(log: Log, age: Age, gpu: LogGpu) -> Iterator[Finding]:
 def _beside_work(log: Log) -> Iterator[Finding]:
     """A program that works on a GPU that its CUDA libraries do not know, as both are shown."""
     opened = next((e for e in log.library_events("opened", _OLD_LIBRARIES) if e.version), None)
-    if opened is None or log.failures or log.framework not in ("tensorflow", "keras"):
+    if opened is None or log.failures or log.framework not in LOGS_OF_TENSORFLOW:
         return
     for device in log.devices:
         capability = parse_capability(device.capability)

@@ -143,7 +143,7 @@ from whygpu.model.deployment import Setup, SetupFinding
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Match
+from whygpu.model.log import LOGS_OF_TENSORFLOW, Log, Match
 from whygpu.model.remedy import SetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -484,7 +484,7 @@ def _old_remedies(log: Log) -> tuple[Remedy, ...]:
             Remedy("Or build it from source for this GPU."),
         )
     capability = _own_capability(log)
-    if log.framework in ("tensorflow", "keras") and capability is not None:
+    if log.framework in LOGS_OF_TENSORFLOW and capability is not None:
         first = Remedy(
             "Install a release of TensorFlow that has code for this GPU.",
             plan_for("tensorflow", capability),

@@ -82,7 +82,7 @@ from whygpu.causes.evidence.log_subjects import ended_after, framework_title, su
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Match
+from whygpu.model.log import LOGS_OF_TENSORFLOW, Log, Match
 from whygpu.model.remedy import PYTHON, command_line, shell_script
 from whygpu.tables.out_of_memory import PAGING_FILE
 from whygpu.tables.platform_builds import build_without_cuda
@@ -205,7 +205,7 @@ def _finding(log: Log, statement: Match) -> Finding:
 def _has_no_cuda(log: Log) -> bool:
     """Whether the release of the log has no build with CUDA for Windows."""
     version = log.version_of("tensorflow")
-    if version is None or log.framework not in ("tensorflow", "keras"):
+    if version is None or log.framework not in LOGS_OF_TENSORFLOW:
         return False
     return build_without_cuda("tensorflow", version, "win_amd64") is not None
 

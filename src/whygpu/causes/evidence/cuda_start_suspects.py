@@ -41,7 +41,7 @@ from whygpu.causes.evidence.log_driver_works import driver_works
 from whygpu.causes.evidence.log_libraries import NO_CUDART
 from whygpu.model.finding import Confidence, Severity
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import LOGS_OF_TENSORFLOW, Log
 
 
 class Suspect(NamedTuple):
@@ -79,8 +79,6 @@ _LISTS_NONE = late(r"no nvidia devices detected by library")
 """Ollama has loaded the driver's library; a module, a device node or a setting is wrong."""
 _LOADED_THE_DRIVER = ("tensorflow", "torch", "jax", "cupy")
 """Frameworks that report a missing library differently: NO_DEVICE means that it was found."""
-_MISS_CUDART = ("tensorflow", "keras", "")
-"""Logs of these frameworks, or of no certain one."""
 _DRIVER_DLL = ("cuda", "nvcuda")
 _JETSON_MEMORY = late(r"NvRmMemInit(?:Nvmap)? failed")
 """The part of a Jetson's driver that manages memory did not start."""
@@ -162,7 +160,7 @@ def _library_missing(log: Log, story: Story) -> tuple[Suspect, ...]:
         # The driver is installed; this framework lacks the CUDA runtime.
         return ()
     only_cudart = all(NO_CUDART.search(log.line(at).text) for at in lines)
-    if only_cudart and (driver_works(log) or log.framework not in _MISS_CUDART):
+    if only_cudart and (driver_works(log) or log.framework not in (*LOGS_OF_TENSORFLOW, "")):
         # This message of TensorFlow is about libcudart, and says nothing of other frameworks.
         return ()
     evidence = (*lines, *story.no_kernel, *story.no_node)

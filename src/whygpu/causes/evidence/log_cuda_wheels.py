@@ -5,7 +5,7 @@ from __future__ import annotations
 from whygpu.causes.evidence.log_gpu_generations import cuda_of
 from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import LOGS_OF_TENSORFLOW, Log
 from whygpu.model.remedy import Install, a_number, shell_script
 from whygpu.tables.cuda_wheels import wheel_of
 from whygpu.tables.versions import release_numbers
@@ -41,7 +41,7 @@ def compiler_wheel(cuda: int) -> str:
 
 
 def finds_wheels(log: Log) -> bool:
-    version = log.version_of("tensorflow") if log.framework in ("tensorflow", "keras") else None
+    version = log.version_of("tensorflow") if log.framework in LOGS_OF_TENSORFLOW else None
     return version is None or release_numbers(version) >= _FINDS_WHEELS
 
 

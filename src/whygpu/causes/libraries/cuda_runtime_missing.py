@@ -168,7 +168,7 @@ from whygpu.causes.evidence.missing_library_findings import missing_library_find
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log, Match
+from whygpu.model.log import LOGS_OF_TENSORFLOW, Log, Match
 from whygpu.model.remedy import (
     PYTHON,
     Install,
@@ -397,7 +397,7 @@ def _no_cupy(log: Log, statement: Match) -> Iterator[Finding]:
 
 def _no_cudart(log: Log, line: int) -> Iterator[Finding]:
     """TensorFlow prints this on a machine without a GPU, and on one without libcudart."""
-    is_tensorflow = log.framework in ("tensorflow", "keras")
+    is_tensorflow = log.framework in LOGS_OF_TENSORFLOW
     if is_tensorflow and driver_works(log) and not log.reports_gpu_at_work():
         yield CAUSE.finding(
             subject=subject_of(log),
